@@ -1,0 +1,45 @@
+# Every target sets up what it needs: a virtual environment in .venv from the pinned constraints.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := src tests benchmarks examples tools docs/conf.py
+
+.PHONY: demo test check bench docs mutants clean
+
+demo: .venv/.demo
+	$(BIN)/tacit demo --out demo --force
+
+test: .venv/.dev
+	$(BIN)/pytest
+	$(BIN)/python tests/mutants/run.py
+
+check: .venv/.dev
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/stub.py --check
+	$(BIN)/pytest -m "not slow"
+
+mutants: .venv/.dev
+	$(BIN)/python tests/mutants/run.py
+
+bench: .venv/.dev
+	$(BIN)/python benchmarks/prototypes.py
+
+docs: .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+
+clean:
+	rm -rf .venv demo docs/_build
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+
+.venv/.demo: EXTRA := .
+.venv/.dev: EXTRA := .[dev]
+.venv/.docs: EXTRA := .[dev,docs]
+.venv/.demo .venv/.dev .venv/.docs: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '$(EXTRA)'
+	touch $@

@@ -1,0 +1,37 @@
+"""tacit: differentially private classifiers, with a true statement of their price.
+
+Names are imported on first use, so that `import tacit` costs next to nothing. `__init__.pyi` is the same
+table for type checkers and editors; `python tools/stub.py` writes it.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from tacit.learners.methods import METHODS
+
+__version__ = "0.1.0"
+
+LAZY: dict[str, str] = {
+    "Budget": "tacit.privacy.budget:Budget",
+    "EmbeddingStore": "tacit.data.embeddings:EmbeddingStore",
+    "Guarantee": "tacit.privacy.guarantee:Guarantee",
+    "Ledger": "tacit.privacy.ledger:Ledger",
+    "PrivacyLeakWarning": "tacit.errors:PrivacyLeakWarning",
+    "Release": "tacit.releases.release:Release",
+    "TacitError": "tacit.errors:TacitError",
+    "Unit": "tacit.privacy.unit:Unit",
+} | {path.partition(":")[2]: path for path in METHODS.values()}
+
+__all__ = sorted(LAZY)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LAZY:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}; it has {', '.join(__all__)}")
+    module, _, attribute = LAZY[name].partition(":")
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

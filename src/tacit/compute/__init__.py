@@ -1,0 +1,1 @@
+"""How work is run: atomic writes, progress, and later engines over shards and cells."""

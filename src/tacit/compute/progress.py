@@ -1,0 +1,36 @@
+"""Progress of long work: the library reports, whoever shows it decides how.
+
+The library is silent by default. The command line installs a reporter with `reporting`; a reporter
+gets the label, the amount done and the total, and may draw a bar.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+Reporter = Callable[[str, int, int], None]
+
+_reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
+
+
+def progress(items: Iterable[T], label: str, total: int, size: Callable[[T], int] = lambda item: 1) -> Iterator[T]:
+    """Yield `items`, reporting after each how much of `total` is done; `size` measures an item."""
+    done = 0
+    report = _reporter.get()
+    for item in items:
+        yield item
+        done += size(item)
+        if report is not None:
+            report(label, done, total)
+
+
+@contextmanager
+def reporting(reporter: Reporter) -> Iterator[None]:
+    """Send progress to `reporter` within the block."""
+    token = _reporter.set(reporter)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)

@@ -1,0 +1,110 @@
+"""What every source of rows gives: features, class values and the public facts declared about them."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.rows import as_rows
+from tacit.errors import InputError
+
+
+class Data(Protocol):
+    """Features and labels with their declared facts: an `EmbeddingStore`, or `Arrays` read from files.
+
+    Attributes
+    ----------
+    x : array of shape (rows, columns)
+        Features, memory-mapped where the format allows it.
+    labels : array of shape (rows,) or None
+        Class values: whole numbers or strings.
+    classes : list or None
+        The class values in order.
+    classes_declared : bool
+        Whether `classes` is a declared, public fact rather than read off the labels.
+    identity : str
+        The name under which the private data are known, for instance to a ledger.
+    card : dict
+        Public facts about the source.
+    content_hash : str
+        Changes when the content does.
+    """
+
+    @property
+    def x(self) -> Any: ...
+    @property
+    def labels(self) -> NDArray[Any] | None: ...
+    @property
+    def classes(self) -> list[ClassValue] | None: ...
+    @property
+    def classes_declared(self) -> bool: ...
+    @property
+    def identity(self) -> str: ...
+    @property
+    def card(self) -> dict[str, Any]: ...
+    @property
+    def content_hash(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Arrays read from files; the attributes are those of `Data`, `files` is where they came from."""
+
+    x: Any = field(repr=False)
+    labels: NDArray[Any] | None = field(repr=False)
+    classes: list[ClassValue] | None
+    identity: str
+    files: tuple[Path, ...]
+    card: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes_declared(self) -> bool:
+        """Files either declare their classes or say nothing about them."""
+        return self.classes is not None
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the hashes of the files; reads them once."""
+        return combined_hash(file_hash(path) for path in self.files)
+
+
+def arrays(
+    x: Any, y: Any, *, classes: Iterable[Any] | None, files: tuple[Path, ...], identity: str, card: dict[str, Any]
+) -> Arrays:
+    """Arrays of features and raw labels; labels that index named classes become the class values."""
+    x = as_rows(x, str(files[0]))
+    listed = None if classes is None else class_list(classes)
+    labels = None if y is None else clean_labels(y, len(x))
+    if labels is not None and listed is not None:
+        labels = decode_labels(encode_labels(labels, listed), listed)
+    return Arrays(x, labels, listed, identity, files, card)
+
+
+def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
+    """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
+    if given is not None:
+        if given not in names:
+            raise InputError(f"{path} has nothing named {given!r}; choose {option}= from: {', '.join(sorted(names))}")
+        return given
+    return next((guess for guess in guesses if guess in names), None)
+
+
+def features_missing(names: list[str], path: Path) -> InputError:
+    """The error for a file in which no features could be recognised."""
+    return InputError(f"{path} has no array with a usual name for features; choose x= from: {', '.join(sorted(names))}")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def combined_hash(hashes: Iterable[str]) -> str:
+    """SHA-256 over hashes in order."""
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()

@@ -1,0 +1,476 @@
+"""The embedding store: a folder of sharded float arrays, labels and a manifest.
+
+    manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
+    shards/00000.npy ... rows of embeddings
+    metadata.parquet     column `label` (int32) when labelled, and any columns of the user's
+
+A store is whole or absent: `write` builds it under a hidden name, `append` adds files that nothing
+refers to until the manifest does. Opening reads the manifest and the sizes of the files, no arrays.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.atomic import atomic_folder
+from tacit.compute.progress import progress
+from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.formats.npy import map_npy
+from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile
+from tacit.data.rows import as_rows, checked_blocks
+from tacit.data.sharded import ShardedArray
+from tacit.errors import InputError, StoreError
+
+LABEL = "label"
+
+
+class EmbeddingStore:
+    """Embeddings with their labels in a folder, memory-mapped and never half-written.
+
+    Made by `EmbeddingStore.open` and `EmbeddingStore.write`.
+
+    Attributes
+    ----------
+    x : array of shape (rows, dim)
+        Embeddings, memory-mapped and read-only: a `numpy.memmap`, or a `ShardedArray` of several.
+    y : array of shape (rows,) or None
+        Indexes into `classes`, or the labels themselves when `classes` is None; None if unlabelled.
+    labels : array of shape (rows,) or None
+        Class values.
+    classes : list or None
+        Class values in order. None when whole-number labels came without a declaration.
+    classes_declared : bool
+        Whether `classes` was declared, hence public, rather than derived from the labels.
+    identity : str
+        Declared name of the private data.
+    card : dict
+        Public facts about the data and the encoder.
+    rows, dim, dtype
+        Size and type of `x`.
+    content_hash : str
+        SHA-256 over the hashes of the shards and the metadata.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from tacit.data.embeddings import EmbeddingStore
+    >>> folder = tempfile.mkdtemp() + "/pets"
+    >>> rows = np.random.default_rng(0).normal(size=(4, 8))
+    >>> store = EmbeddingStore.write(folder, rows, ["cat", "dog", "dog", "cat"], classes=["cat", "dog", "fox"])
+    >>> store.y.tolist(), store.x.shape, store.x.dtype.name
+    ([0, 1, 1, 0], (4, 8), 'float16')
+    >>> EmbeddingStore.open(folder)
+    EmbeddingStore('pets': 4 x 8 float16, 3 declared classes)
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self._manifest = manifest
+
+    @classmethod
+    def open(cls, folder: Path | str) -> "EmbeddingStore":
+        """Open a store in constant time.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the store.
+
+        Raises
+        ------
+        StoreError
+            If it is missing, not a store, of another version, or a file of it is missing or cut short.
+        """
+        folder = Path(folder)
+        return cls(folder, Manifest.load(folder))
+
+    @classmethod
+    def write(
+        cls,
+        folder: Path | str,
+        X: Any,
+        y: Any = None,
+        *,
+        classes: int | Iterable[ClassValue] | None = None,
+        card: Mapping[str, Any] | None = None,
+        identity: str | None = None,
+        metadata: Mapping[str, Sequence[Any]] | None = None,
+        dtype: str = "float16",
+        shard_rows: int = 65536,
+        force: bool = False,
+    ) -> "EmbeddingStore":
+        """Write a store and open it.
+
+        Parameters
+        ----------
+        folder : path
+            Where to put it; its parent must exist.
+        X : array of shape (rows, dim)
+            Features; read block by block, so it may be memory-mapped and larger than the memory.
+        y : sequence of length rows, optional
+            Class values, or whole-number indexes into a list of class names.
+        classes : list or int, optional
+            The class list as a public fact; N stands for 0..N-1. Classes need not have records.
+        card : dict, optional
+            Public facts about the data and the encoder, as JSON.
+        identity : str, optional
+            Name of the private data; the folder's name by default.
+        metadata : dict of sequences of length rows, optional
+            Further columns.
+        dtype : {"float16", "float32", "float64"}
+            How rows are stored.
+        shard_rows : int
+            Rows in one file.
+        force : bool
+            Replace what `folder` holds.
+
+        Raises
+        ------
+        InputError
+            If `folder` exists or cannot be written; if a row is not finite, all zeros, or does not
+            fit `dtype`; if labels are missing, outside `classes` or not one a row. Nothing is left behind.
+        """
+        folder = Path(folder)
+        if dtype not in DTYPES:
+            raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
+        if shard_rows < 1:
+            raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
+        X = as_rows(X)
+        listed = None if classes is None else class_list(classes)
+        labels = None if y is None else clean_labels(y, len(X))
+        if listed is None and labels is not None and labels.dtype.kind == "U":
+            listed = np.unique(labels).tolist()
+        table = _table(len(X), _indexes(labels, listed), metadata)
+        facts = _json_card(card)
+        with atomic_folder(folder, force=force) as temporary:
+            (temporary / "shards").mkdir()
+            Manifest(
+                rows=len(X),
+                dim=X.shape[1],
+                dtype=dtype,
+                shards=_write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
+                metadata=_write_metadata(temporary, "metadata.parquet", table, len(X)),
+                has_labels=labels is not None,
+                classes=listed,
+                classes_declared=classes is not None,
+                identity=identity or folder.absolute().name,
+                card=facts,
+            ).save(temporary)
+        return cls.open(folder)
+
+    def append(
+        self, X: Any, y: Any = None, metadata: Mapping[str, Sequence[Any]] | None = None, *, shard_rows: int = 65536
+    ) -> "EmbeddingStore":
+        """Add rows at the end; until all are written the store on disk stays as it was.
+
+        Parameters
+        ----------
+        X : array of shape (new_rows, dim)
+            Features, stored in the store's dtype.
+        y : sequence of length new_rows
+            Labels as for `write`; required if and only if the store has labels.
+        metadata : dict of sequences of length new_rows
+            The same further columns as the store has.
+        shard_rows : int
+            Rows in one file.
+
+        Returns
+        -------
+        EmbeddingStore
+            This store, now with the new rows.
+
+        Raises
+        ------
+        InputError
+            As `write` does, and if columns, labels or classes differ from the store's.
+        """
+        X = as_rows(X)
+        with self._locked():
+            old = Manifest.load(self.folder)
+            try:
+                self._append_to(old, X, y, metadata, shard_rows).save(self.folder)
+            finally:
+                _remove_unnamed(self.folder)
+            self._refresh()
+        return self
+
+    @cached_property
+    def x(self) -> NDArray[Any] | ShardedArray:
+        """Embeddings, (rows, dim), memory-mapped and read-only."""
+        shards = [self._shard(stored) for stored in self._manifest.shards]
+        return shards[0] if len(shards) == 1 else ShardedArray(shards)
+
+    @cached_property
+    def y(self) -> NDArray[np.int64] | None:
+        """Label indexes, (rows,), or None."""
+        if not self._manifest.has_labels:
+            return None
+        labels: NDArray[np.int64] = self.metadata()[LABEL].to_numpy().astype(np.int64)
+        labels.flags.writeable = False
+        return labels
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """Class values, (rows,), or None."""
+        return None if self.y is None else decode_labels(self.y, self.classes)
+
+    @property
+    def classes(self) -> list[ClassValue] | None:
+        """Class values in order, or None."""
+        return self._manifest.classes
+
+    @property
+    def classes_declared(self) -> bool:
+        """Whether the class list is a declared, public fact."""
+        return self._manifest.classes_declared
+
+    @property
+    def identity(self) -> str:
+        """Declared name of the private data."""
+        return self._manifest.identity
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Public facts about the data and the encoder."""
+        return self._manifest.card
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self._manifest.rows
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self._manifest.dim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored values."""
+        return np.dtype(self._manifest.dtype)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
+        return combined_hash(stored.sha256 for stored in self._manifest.files)
+
+    def blocks(self, rows: int = 8192) -> Iterator[tuple[NDArray[Any], NDArray[np.int64] | None]]:
+        """Yield `(x, y)` in order, at most `rows` rows at a time; `y` is None if unlabelled."""
+        for start in range(0, self.rows, rows):
+            here = slice(start, start + rows)
+            yield self.x[here], None if self.y is None else self.y[here]
+
+    def metadata(self) -> Any:
+        """The labels and further columns as a `pyarrow.Table`."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.folder / self._manifest.metadata.file
+        try:
+            with pq.ParquetFile(path) as file:
+                return file.read()
+        except (OSError, pa.ArrowException) as error:
+            raise self._altered(path) from error
+
+    def verify(self) -> None:
+        """Hash every file again.
+
+        Raises
+        ------
+        StoreError
+            Naming the first file whose content is not what was written.
+        """
+        files = self._manifest.files
+        total = sum(stored.bytes for stored in files)
+        for stored in progress(files, "verifying", total, lambda stored: stored.bytes):
+            path = self.folder / stored.file
+            if not path.is_file() or file_hash(path) != stored.sha256:
+                raise self._altered(path)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __repr__(self) -> str:
+        if self.classes is None:
+            classes = "labels without a class list" if self._manifest.has_labels else "no labels"
+        else:
+            classes = f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
+        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes})"
+
+    def __reduce__(self) -> tuple[Callable[[Path], "EmbeddingStore"], tuple[Path]]:
+        return EmbeddingStore.open, (self.folder,)  # workers map the files rather than receive them
+
+    def _shard(self, stored: StoredFile) -> NDArray[Any]:
+        path = self.folder / stored.file
+        try:
+            shard = map_npy(path)
+        except InputError as error:
+            raise self._altered(path) from error
+        if shard.shape != (stored.rows, self.dim) or shard.dtype != self.dtype:
+            raise self._altered(path)
+        return shard
+
+    def _altered(self, path: Path) -> StoreError:
+        return StoreError(f"{path} is not what this store's manifest describes; open the store again, or {RESTORE}")
+
+    def _append_to(
+        self, old: Manifest, X: Any, y: Any, metadata: Mapping[str, Sequence[Any]] | None, shard_rows: int
+    ) -> Manifest:
+        if X.shape[1] != old.dim:
+            raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
+        if (y is not None) != old.has_labels:
+            raise InputError(
+                f"{self.folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind"
+            )
+        labels = None if y is None else clean_labels(y, len(X))
+        if labels is not None and old.classes is None and labels.dtype.kind == "U":
+            raise InputError(
+                f"row 0 has label {labels[0].item()!r} where the store has whole numbers; append the same kind"
+            )
+        new = _table(len(X), _indexes(labels, old.classes), metadata)
+        first = len(old.shards)
+        shards = _write_shards(self.folder, X, np.dtype(old.dtype), shard_rows, first)
+        rows = old.rows + len(X)
+        table = _joined(EmbeddingStore(self.folder, old).metadata(), new)
+        return Manifest(
+            rows=rows,
+            dim=old.dim,
+            dtype=old.dtype,
+            shards=(*old.shards, *shards),
+            metadata=_write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows),
+            has_labels=old.has_labels,
+            classes=old.classes,
+            classes_declared=old.classes_declared,
+            identity=old.identity,
+            card=old.card,
+        )
+
+    def _refresh(self) -> None:
+        self._manifest = Manifest.load(self.folder)
+        for cached in ("x", "y"):
+            self.__dict__.pop(cached, None)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the store against a second `append`; readers are never blocked."""
+        import fcntl
+
+        try:
+            lock = (self.folder / ".lock").open("w")
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder} cannot be appended to ({error.strerror}); copy it elsewhere first"
+            ) from error
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
+    if labels is None or classes is not None:
+        return None if labels is None else encode_labels(labels, classes or [])
+    limits = np.iinfo(np.int32)
+    wide = (labels < limits.min) | (labels > limits.max)
+    if wide.any():
+        row = int(wide.argmax())
+        raise InputError(
+            f"row {row} has label {labels[row]}, which exceeds 32 bits; declare the class values in classes="
+        )
+    return labels
+
+
+def _json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
+    try:
+        facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"card is not plain JSON ({error}); use strings, finite numbers, lists and dicts") from error
+    return facts
+
+
+def _table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mapping[str, Sequence[Any]] | None) -> Any:
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {} if indexes is None else {LABEL: pa.array(indexes, pa.int32())}
+    for name, values in (metadata or {}).items():
+        if name == LABEL:
+            raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
+        if len(values) != rows:
+            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one a row")
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(f"metadata column {name!r} mixes types ({error}); give values of one type") from error
+    return pa.table(columns)
+
+
+def _joined(old: Any, new: Any) -> Any:
+    import pyarrow as pa
+
+    if sorted(old.column_names) != sorted(new.column_names):
+        raise InputError(
+            f"metadata columns {new.column_names} differ from the store's {old.column_names}; give the same columns"
+        )
+    try:
+        return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
+    except (pa.ArrowException, ValueError) as error:
+        raise InputError(f"metadata is of another type than the store's ({error}); convert it first") from error
+
+
+def _write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
+    rows, dim = X.shape
+    blocks = checked_blocks(X, dtype=dtype, cut=shard_rows)
+    starts = range(0, rows, shard_rows)
+    shards = []
+    for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
+        name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
+        _write_npy(folder / name, blocks, (count, dim), dtype)
+        shards.append(_stored(folder, name, count))
+    return tuple(shards)
+
+
+def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        written = 0
+        while written < shape[0]:
+            block = next(blocks)
+            file.write(np.ascontiguousarray(block).data)
+            written += len(block)
+        _sync(file)
+
+
+def _write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile:
+    import pyarrow.parquet as pq
+
+    with (folder / name).open("wb") as file:
+        pq.write_table(table, file)
+        _sync(file)
+    return _stored(folder, name, rows)
+
+
+def _sync(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _stored(folder: Path, name: str, rows: int) -> StoredFile:
+    path = folder / name
+    return StoredFile(name, rows, path.stat().st_size, file_hash(path))
+
+
+def _remove_unnamed(folder: Path) -> None:
+    """Remove what the manifest does not name: replaced metadata, and files of an append that failed."""
+    named = {folder / stored.file for stored in Manifest.load(folder).files}
+    ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
+    for path in (path for pattern in ours for path in folder.glob(pattern)):
+        if path not in named:
+            path.unlink()

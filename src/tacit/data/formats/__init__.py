@@ -1,0 +1,1 @@
+"""What can be read besides a store: one file per format, each with `read`."""

@@ -1,0 +1,55 @@
+"""The `card.json` beside arrays: which files it speaks for, their class list and public facts."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tacit.errors import InputError
+
+# Label counts and accuracies in a card are facts about records: they stay behind.
+PUBLIC = (
+    "dataset",
+    "source_repository",
+    "source_commit",
+    "licence",
+    "notes",
+    "encoder",
+    "order",
+    "reduction",
+)
+
+
+class Card(NamedTuple):
+    """The declared classes, if any, and the public facts of a card."""
+
+    classes: list[Any] | None
+    facts: dict[str, Any]
+
+
+def beside(path: Path) -> Card:
+    """The card in the folder of `path` if it lists that file, else an empty one."""
+    card = path.parent / "card.json"
+    if not card.is_file() or path.name not in (_load(card).get("files") or ()):
+        return Card(None, {})
+    return read(card)
+
+
+def read(path: Path) -> Card:
+    """Read a card; only its class list and public facts are kept."""
+    stated = _load(path)
+    classes = stated.get("classes")
+    if classes is not None and not isinstance(classes, list):
+        raise InputError(f"{path}: classes must be a list of class values, not {classes!r:.40}; correct the card")
+    return Card(classes, {key: stated[key] for key in PUBLIC if stated.get(key) is not None})
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}); correct or remove it") from error
+    if not isinstance(stated, dict):
+        raise InputError(f"{path} does not hold a JSON object; correct or remove it")
+    return stated

@@ -1,0 +1,22 @@
+"""`.safetensors` files: several named arrays, named as in `.npz`."""
+
+from pathlib import Path
+
+from tacit.data.arrays import Arrays
+from tacit.data.formats.npz import of_named
+from tacit.errors import InputError
+
+
+def read(path: Path, x: str | None, y: str | None) -> Arrays:
+    """Read features, labels and the class list, whichever are there."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return of_named(path, list(file.keys()), file.get_tensor, x, y)
+    except InputError:
+        raise
+    except (SafetensorError, OSError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is truncated or not a safetensors file numpy can read ({error}); save it again"
+        ) from error

@@ -1,0 +1,99 @@
+"""Long-tailed subsets of a balanced data set, for measuring how a method treats small classes.
+
+With smallest class count N, C classes and imbalance ratio IR, the class sizes are
+n_i = round(N * IR^(-i / (C - 1))), i = 0..C-1, dealt to the classes at random; each class keeps the
+first rows of a random permutation. The largest size is IR times the smallest, up to rounding.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+
+def class_sizes(
+    smallest: int, n_classes: int, ratio: float, seed: int | np.random.Generator | None = None
+) -> NDArray[np.int64]:
+    """Sizes of the classes of a long-tailed subset.
+
+    Parameters
+    ----------
+    smallest : int
+        Rows of the smallest class of the full set, N.
+    n_classes : int
+        Number of classes, C.
+    ratio : float
+        Imbalance ratio IR >= 1; 1 keeps the classes balanced.
+    seed : int or Generator, optional
+        Deals the sizes to the classes at random; without it they decrease.
+
+    Returns
+    -------
+    array of shape (n_classes,)
+
+    Raises
+    ------
+    InputError
+        If `smallest` or `n_classes` is not positive, or `ratio` is not a finite number >= 1.
+    """
+    if smallest < 1 or n_classes < 1:
+        raise InputError(f"smallest={smallest} and n_classes={n_classes} must be positive; check the labels")
+    if not 1 <= ratio < np.inf:
+        raise InputError(f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced")
+    step = np.arange(n_classes) / max(n_classes - 1, 1)
+    sizes = np.rint(smallest * float(ratio) ** -step).astype(np.int64)
+    return sizes if seed is None else np.random.default_rng(seed).permutation(sizes)
+
+
+def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = None) -> NDArray[np.int64]:
+    """Row indexes of a long-tailed subset.
+
+    Parameters
+    ----------
+    y : array of shape (rows,)
+        Class values; or indexes 0..n_classes-1 when `n_classes` is given.
+    ratio : float
+        Imbalance ratio IR >= 1.
+    seed : int
+        Decides which class gets which size, and which rows are kept.
+    n_classes : int, optional
+        Number of classes, of which some may have no records: these are given a size but no rows.
+
+    Returns
+    -------
+    array of shape (kept,)
+        In random order.
+
+    Raises
+    ------
+    InputError
+        If `ratio` < 1, `y` is empty, or a label lies outside 0..n_classes-1.
+    """
+    classes, labels = _indexed(np.asarray(y), n_classes)
+    counts = np.bincount(labels, minlength=classes)
+    rng = np.random.default_rng(seed)
+    sizes = class_sizes(int(counts[counts > 0].min()), classes, ratio, rng)
+    shuffled = rng.permutation(len(labels))
+    return shuffled[_rank_in_class(labels[shuffled], counts) < sizes[labels[shuffled]]]
+
+
+def _indexed(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.intp]]:
+    if len(y) == 0:
+        raise InputError("y is empty; a subset needs at least one row")
+    if n_classes is None:
+        values, indexes = np.unique(y, return_inverse=True)
+        return len(values), indexes
+    if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
+        raise InputError(f"y must hold whole numbers 0..{n_classes - 1}; leave n_classes out to use the values in y")
+    return n_classes, y.astype(np.intp)
+
+
+def _rank_in_class(labels: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many earlier rows have the same label."""
+    first = np.cumsum(counts) - counts
+    order = np.argsort(labels, kind="stable")
+    rank = np.empty(len(labels), np.intp)
+    rank[order] = np.arange(len(labels)) - first[labels[order]]
+    return rank

@@ -1,0 +1,157 @@
+"""Data by path: an embedding store, or any file or folder that can be imported into one.
+
+| path | features and labels |
+|---|---|
+| folder of an embedding store | its own |
+| `.npy`, or a pair of them | features, then labels; `card.json` beside them if it lists the file |
+| `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings` and `y`/`labels`/`targets`, and `classes` |
+| `.parquet` | the column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
+| folder of `datasets.save_to_disk` | as for Parquet; names of a `ClassLabel` are the declared classes |
+| folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tacit.data.arrays import Arrays, Data, arrays
+from tacit.data.embeddings import EmbeddingStore
+from tacit.data.formats import card as cards
+from tacit.data.formats import huggingface, npy, npz, safetensors, table
+from tacit.data.manifest import NAME as MANIFEST
+from tacit.data.rows import check_rows
+from tacit.errors import InputError
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def read_data(
+    paths: Paths,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    split: str | None = None,
+    card: str | Path | None = None,
+) -> Data:
+    """Open a store, or read files and check every row.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        A store, a file or a folder; two `.npy` files are features and labels.
+    x, y : str, optional
+        Names of the features and labels inside the file, where they are not the usual ones.
+    split : str, optional
+        Which split of a folder that has several.
+    card : path, optional
+        A `card.json` with the class list and public facts of the files.
+
+    Returns
+    -------
+    EmbeddingStore or Arrays
+        Both have `x`, `labels`, `classes`, `classes_declared`, `identity`, `card`, `content_hash`.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, unreadable or of unknown form, or a row breaks the rules of `check_rows`.
+    StoreError
+        If the store is damaged.
+    """
+    data = read_arrays(paths, x=x, y=y, split=split, card=card)
+    if isinstance(data, Arrays):
+        check_rows(data.x, name=str(data.files[0]))
+    return data
+
+
+def read_arrays(
+    paths: Paths,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    split: str | None = None,
+    card: str | Path | None = None,
+) -> Data:
+    """As `read_data`, without reading the rows: `EmbeddingStore.write` checks them as it copies."""
+    files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    for path in files:
+        if not path.exists():
+            raise InputError(f"{path} does not exist; check its name")
+    data = _read(files, x, y, split)
+    if card is None:
+        return data
+    if not isinstance(data, Arrays):
+        raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
+    return _with_card(data, cards.read(Path(card)))
+
+
+def splits(folder: str | Path) -> list[str]:
+    """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has none."""
+    folder = Path(folder)
+    return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
+
+
+def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Data:
+    if len(files) != 1:
+        _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
+        if len(files) != 2 or any(path.suffix != ".npy" for path in files):
+            listed = ", ".join(str(path) for path in files)
+            raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
+        return npy.read(files[0], files[1])
+    (path,) = files
+    if path.is_dir():
+        return _read_folder(path, x, y, split)
+    _refuse_options(path, split=split)
+    return _read_file(path, x, y)
+
+
+def _read_file(path: Path, x: str | None, y: str | None) -> Arrays:
+    match path.suffix:
+        case ".npy":
+            _refuse_options(path, x=x, y=y)
+            return npy.read(path, None)
+        case ".npz":
+            return npz.read(path, x, y)
+        case ".safetensors":
+            return safetensors.read(path, x, y)
+        case ".parquet":
+            return table.read(path, x, y)
+    raise InputError(f"{path} has an unknown ending; give .npy, .npz, .parquet, .safetensors, or a folder")
+
+
+def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) -> Data:
+    if (path / MANIFEST).exists():
+        _refuse_options(path, x=x, y=y, split=split)
+        return EmbeddingStore.open(path)
+    if huggingface.is_dataset(path):
+        _refuse_options(path, split=split)
+        return huggingface.read(path, x, y)
+    if huggingface.is_dataset_dict(path):
+        name = _chosen_split(path, split)
+        return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}")
+    if splits(path):
+        _refuse_options(path, x=x, y=y)
+        return npy.read_split(path, _chosen_split(path, split))
+    raise InputError(f"{path} is neither a store, a saved data set nor a folder of SPLIT_x.npy files; check its name")
+
+
+def _chosen_split(folder: Path, split: str | None) -> str:
+    names = splits(folder)
+    if split is None and len(names) == 1:
+        return names[0]
+    if split not in names:
+        asked = "several splits" if split is None else f"no split {split!r}"
+        raise InputError(f"{folder} has {asked}; choose split= from: {', '.join(names)}")
+    return split
+
+
+def _with_card(data: Arrays, card: cards.Card) -> Arrays:
+    if card.classes is None:
+        return replace(data, card=card.facts)
+    return arrays(data.x, data.labels, classes=card.classes, files=data.files, identity=data.identity, card=card.facts)
+
+
+def _refuse_options(path: Path, **options: str | None) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name}={value} does not apply to {path}; leave it out")

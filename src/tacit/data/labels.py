@@ -1,0 +1,114 @@
+"""Labels and the list of classes they belong to.
+
+A class value is a whole number or a string. Labels are kept as indexes into the class list; the list
+is a public fact when it was declared, and a fact about private records when it was derived from them.
+"""
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+ClassValue = int | str
+
+
+def clean_labels(y: Any, rows: int) -> NDArray[Any]:
+    """`y` as a 1-D array of int64 or strings; missing, mixed or fractional labels are refused by row."""
+    try:  # numpy would turn a list of strings and NaN into strings
+        labels = np.asarray(y) if hasattr(y, "__array__") else np.array(list(y), dtype=object)
+    except (TypeError, ValueError) as error:
+        raise InputError("labels cannot be read as one array; give one whole number or string a row") from error
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InputError(f"labels have shape {labels.shape} beside {rows} rows; give exactly one label a row")
+    if labels.dtype.kind == "O":
+        labels = _from_objects(labels)
+    if labels.dtype.kind == "f":
+        _refuse_first(~np.isfinite(labels), "has no finite label (missing value)", "drop that row or label it")
+        _refuse_first(labels != np.rint(labels), "has a fractional label", "give whole numbers or strings")
+    if labels.dtype.kind in "fu":
+        _refuse_first(labels > np.iinfo(np.int64).max, "has a label beyond 64 bits", "give smaller numbers, or strings")
+    if labels.dtype.kind == "S":
+        labels = np.char.decode(labels, "utf-8")
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind not in "biuf":
+        raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
+    return labels.astype(np.int64)
+
+
+def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
+    """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings, each once."""
+    if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
+        raise InputError(f"classes={classes!r} is not a class list; give a list of names, or a count such as 10")
+    values = list(range(classes)) if isinstance(classes, int | np.integer) else list(classes)
+    if not values:
+        raise InputError("classes is empty; declare at least one class, for example classes=10")
+    if all(isinstance(value, str) for value in values):
+        listed: list[ClassValue] = [str(value) for value in values]
+    elif all(isinstance(value, int | np.integer) for value in values):
+        listed = [int(value) for value in values]
+    else:
+        raise InputError(f"classes={values!r:.80} mixes types; give only strings, or only whole numbers")
+    if len(set(listed)) < len(listed):
+        twice = next(value for value in listed if listed.count(value) > 1)
+        raise InputError(f"class {twice!r} is listed twice in classes; name each class once")
+    return listed
+
+
+def encode_labels(labels: NDArray[Any], classes: list[ClassValue]) -> NDArray[np.int64]:
+    """Indexes of clean `labels` in `classes`; whole numbers beside class names are taken as indexes already."""
+    named = isinstance(classes[0], str)
+    if labels.dtype.kind == "i" and named:
+        _refuse_unlisted((labels < 0) | (labels >= len(classes)), labels, classes)
+        return labels
+    if (labels.dtype.kind == "U") != named:
+        _refuse_unlisted(np.ones(len(labels), bool), labels, classes)
+    values = np.asarray(classes)
+    order = np.argsort(values)
+    place = np.searchsorted(values, labels, sorter=order).clip(max=len(values) - 1)
+    indexes: NDArray[np.int64] = order[place].astype(np.int64)
+    _refuse_unlisted(values[indexes] != labels, labels, classes)
+    return indexes
+
+
+def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> NDArray[Any]:
+    """The class values that `indexes` stand for; without a class list they are the values themselves."""
+    return indexes if classes is None else np.asarray(classes)[indexes]
+
+
+def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    values = labels.tolist()
+    _refuse_first(
+        np.array([_is_missing(value) for value in values]), "has no label (missing value)", "drop or label it"
+    )
+    kind = str if isinstance(values[0], str) else Real
+    _refuse_first(
+        np.array([not isinstance(value, kind) for value in values]),
+        "has a label of another type than the rest",
+        "give only strings, or only whole numbers",
+    )
+    return np.array(values)
+
+
+def _is_missing(value: Any) -> bool:
+    nan = isinstance(value, Real) and bool(value != value)
+    return value is None or nan or type(value).__name__ == "NAType"  # pandas.NA has no truth value
+
+
+def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
+    if bad.any():
+        raise InputError(f"row {int(bad.argmax())} {fault}; {remedy}")
+
+
+def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        shown = ", ".join(str(value) for value in classes[:5]) + (", ..." if len(classes) > 5 else "")
+        raise InputError(
+            f"row {row} has label {labels[row].item()!r}, not one of the {len(classes)} classes ({shown}); "
+            "declare every class in classes=, or correct that row"
+        )

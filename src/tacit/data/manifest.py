@@ -1,0 +1,160 @@
+"""The manifest of an embedding store: what its files are, and the checks made before any is read."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tacit.compute.atomic import atomic_file
+from tacit.data.labels import ClassValue, class_list
+from tacit.errors import StoreError
+
+NAME = "manifest.json"
+FORMAT = "tacit-embeddings"
+VERSION = 1
+DTYPES = ("float16", "float32", "float64")
+T = TypeVar("T")
+RESTORE = "restore it from a copy, or write the store again"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One file of a store: its name inside the folder, how many rows and bytes it has, and its hash."""
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything about a store but its rows and labels."""
+
+    rows: int
+    dim: int
+    dtype: str
+    shards: tuple[StoredFile, ...]
+    metadata: StoredFile
+    has_labels: bool
+    classes: list[ClassValue] | None
+    classes_declared: bool
+    identity: str
+    card: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        """The files that belong to the store."""
+        return (*self.shards, self.metadata)
+
+    def save(self, folder: Path) -> None:
+        """Put the manifest into `folder`, replacing an older one in a single step."""
+        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1, ensure_ascii=False)
+        with atomic_file(folder / NAME, force=True) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Manifest":
+        """Read and check the manifest of `folder`, and that its files are there in full length."""
+        stated = _read(folder)
+        _check_version(folder, stated)
+        try:
+            manifest = cls._of(stated)
+        except (KeyError, TypeError, ValueError) as error:
+            fault = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise StoreError(f"{folder / NAME} is damaged: {fault}; {RESTORE}") from error
+        for stored in manifest.files:
+            _check_file(folder, stored)
+        return manifest
+
+    @classmethod
+    def _of(cls, stated: dict[str, Any]) -> "Manifest":
+        shards = tuple(_stored_file(entry) for entry in stated["shards"])
+        manifest = cls(
+            rows=_count(stated["rows"]),
+            dim=_count(stated["dim"]),
+            dtype=stated["dtype"],
+            shards=shards,
+            metadata=_stored_file(stated["metadata"]),
+            has_labels=_typed(stated["has_labels"], bool),
+            classes=None if stated["classes"] is None else class_list(stated["classes"]),
+            classes_declared=_typed(stated["classes_declared"], bool),
+            identity=_typed(stated["identity"], str),
+            card=_typed(stated["card"], dict),
+        )
+        if manifest.dtype not in DTYPES:
+            raise ValueError(f"dtype {manifest.dtype!r} is not one of {', '.join(DTYPES)}")
+        if sum(shard.rows for shard in shards) != manifest.rows or manifest.metadata.rows != manifest.rows:
+            raise ValueError(f"its files do not add up to {manifest.rows} rows")
+        row_bytes = manifest.dim * np.dtype(manifest.dtype).itemsize
+        for shard in shards:
+            if shard.bytes <= shard.rows * row_bytes:
+                raise ValueError(f"{shard.file} cannot hold {shard.rows} rows in {shard.bytes} bytes")
+        return manifest
+
+
+def plain_name(name: Any) -> str:
+    """`name` if it points inside its own folder, without `..`, drive or root."""
+    if not isinstance(name, str) or not name or set(name) & set("\\:\0"):
+        raise ValueError(f"{name!r} is not a plain file name")
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError(f"{name!r} points outside the folder")
+    return name
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise StoreError(
+            f"{folder} is not a folder; give the folder of an embedding store, or make one with tacit import"
+        )
+    path = folder / NAME
+    if not path.is_file():
+        raise StoreError(f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import")
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is truncated or not JSON; {RESTORE}") from error
+    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
+        raise StoreError(f"{path} is not the manifest of an embedding store; make one with tacit import")
+    return stated
+
+
+def _check_version(folder: Path, stated: dict[str, Any]) -> None:
+    if stated.get("version") != VERSION:
+        raise StoreError(
+            f"{folder / NAME} has format version {stated.get('version')!r}, this tacit reads {VERSION}; "
+            "use the tacit that wrote it, or write the store again"
+        )
+
+
+def _check_file(folder: Path, stored: StoredFile) -> None:
+    path = folder / stored.file
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise StoreError(f"{path} is missing from the store; {RESTORE}") from error
+    if size != stored.bytes:
+        raise StoreError(f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}")
+
+
+def _stored_file(entry: Any) -> StoredFile:
+    return StoredFile(
+        plain_name(entry["file"]), _count(entry["rows"]), _count(entry["bytes"]), _typed(entry["sha256"], str)
+    )
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{value!r} is not a positive whole number")
+    return value
+
+
+def _typed(value: Any, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r:.40} is not of type {kind.__name__}")
+    return value

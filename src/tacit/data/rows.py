@@ -1,0 +1,108 @@
+"""Rules for rows of features: two-dimensional, numeric, finite, never all zeros.
+
+A zero row has no direction and a row that is not finite has no bound, so no clipping could make
+either safe to sum. Rows are read block by block: arrays on disk may exceed the memory.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import clean_labels
+from tacit.errors import InputError
+
+BLOCK_VALUES = 1 << 22
+
+
+def as_rows(x: Any, name: str = "X") -> Any:
+    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one."""
+    if not hasattr(x, "shape"):
+        x = _as_array(x, name)
+    if len(x.shape) != 2:
+        raise InputError(
+            f"{name} has {len(x.shape)} dimension(s), not two (rows, columns); reshape it to one row a record"
+        )
+    if 0 in x.shape:
+        raise InputError(
+            f"{name} has shape {tuple(x.shape)}; it needs at least one row and one column, so check its source"
+        )
+    return x
+
+
+def checked_blocks(
+    x: Any, *, dtype: np.dtype[Any] | None = None, cut: int | None = None, name: str = "X"
+) -> Iterator[NDArray[Any]]:
+    """Yield `x` in blocks of rows that keep the rules, converted to `dtype`; none crosses a multiple of `cut`."""
+    x = as_rows(x, name)
+    rows, columns = x.shape
+    cut = cut or rows
+    step = max(1, BLOCK_VALUES // columns)
+    for part in range(0, rows, cut):
+        end = min(part + cut, rows)
+        for start in range(part, end, step):
+            block = _as_array(x[start : min(start + step, end)], name)
+            yield _checked(block, start, dtype or block.dtype, name)
+
+
+def check_rows(x: Any, y: Any = None, *, name: str = "X") -> None:
+    """Check features and labels against the rules without keeping a copy.
+
+    Parameters
+    ----------
+    x : array of shape (rows, columns)
+        Features; a memory-mapped array is read once, block by block.
+    y : sequence of length rows, optional
+        Labels: whole numbers or strings.
+    name : str
+        What to call `x` in messages.
+
+    Raises
+    ------
+    InputError
+        Naming the first offending row, the rule and the remedy.
+    """
+    if y is not None:
+        clean_labels(y, as_rows(x, name).shape[0])
+    for _ in checked_blocks(x, name=name):
+        pass
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} cannot be read as a numeric array ({_line(error)}); convert it to numpy first"
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to float32")
+    return array
+
+
+def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        exact = block.astype(np.float64, copy=False)
+        squared_norms = np.einsum("ij,ij->i", exact, exact)
+        stored = block.astype(dtype, copy=False)
+    finite = "is not finite (NaN, infinity, or a norm beyond float64); drop or repair that row"
+    _refuse(~np.isfinite(squared_norms), start, name, finite)
+    _refuse(squared_norms == 0, start, name, "is all zeros, which has no direction; drop that row")
+    if dtype != block.dtype:
+        remedy = (
+            f'rescale all rows by one public factor, or pass dtype="{"float32" if dtype == np.float16 else "float64"}"'
+        )
+        overflow = f"exceeds the largest {dtype} ({np.finfo(dtype).max:.6g}); {remedy}"
+        _refuse(~np.isfinite(stored).all(axis=1), start, name, overflow)
+        _refuse(~stored.any(axis=1), start, name, f"becomes all zeros in {dtype}; {remedy}")
+    return stored
+
+
+def _refuse(bad: Any, start: int, name: str, fault: str) -> None:
+    if bad.any():
+        raise InputError(f"{name} row {start + int(bad.argmax())} {fault}")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,33 @@
+"""What tacit raises on purpose.
+
+Each message is one line that names the value, the rule and the remedy. Errors are for the owner of
+the data: they are outside the guarantee and never enter a release.
+"""
+
+
+class TacitError(ValueError):
+    """The caller's input was wrong; the command line turns it into one line and exit status 2."""
+
+
+class InputError(TacitError):
+    """An array, file or label list does not have the required form."""
+
+
+class BudgetError(TacitError):
+    """A budget cannot be read, or cannot be met by the mechanism asked for."""
+
+
+class LedgerError(TacitError):
+    """A ledger cannot be read, or the charge would overdraw its allowance."""
+
+
+class StoreError(TacitError):
+    """An embedding store is missing, truncated or inconsistent."""
+
+
+class ReleaseError(TacitError):
+    """A release is missing, altered, unsafe to read or not fit to be saved."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something that should be a public argument was read off the private data."""

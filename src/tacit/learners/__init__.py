@@ -1,0 +1,1 @@
+"""Learners: scikit-learn classifiers that promise a guarantee before they see data."""

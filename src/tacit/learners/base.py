@@ -1,0 +1,196 @@
+"""What every learner promises.
+
+A learner is a scikit-learn classifier that states its guarantee from its parameters alone
+(`promise()`), before it sees data; after `fit`, `guarantee_` is that promise. A new learner fills in three
+methods: `_event` (what a fit costs), `_fit` (the work) and `_release` (what leaves).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.errors import InputError, PrivacyLeakWarning
+from tacit.learners.common.decision import NearestPrototype
+from tacit.mechanisms.noise import NoiseSource, noise_source
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.guarantee import THIS_RUN, Guarantee
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+
+DEFAULT_BUDGET = "rho=0.5"
+
+
+@dataclass(frozen=True)
+class Released:
+    """What leaves a learner: arrays, how they decide, and the public facts of how they were made."""
+
+    arrays: dict[str, NDArray[Any]]
+    decision: NearestPrototype
+    mechanism: dict[str, Any] = field(default_factory=dict)
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of all learners; see the module's docstring for what a new one fills in."""
+
+    budget: Budget | str
+    classes: Any
+    noise: str
+    random_state: Any
+    unit: Unit | str
+    ledger: Ledger | None
+
+    @abstractmethod
+    def _event(self) -> Event:
+        """What one fit costs under add/remove, from the parameters alone."""
+
+    @abstractmethod
+    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
+        """Learn from rows X of shape (n, d) and class indices of shape (n,)."""
+
+    @abstractmethod
+    def _release(self) -> Released:
+        """What a release may hold."""
+
+    def _unprotected(self) -> tuple[str, ...]:
+        """Quantities about the private data that the promise does not cover, beyond the class list."""
+        return ()
+
+    def _check(self, width: int) -> None:
+        """Check the parameters against the number of columns, before anything is charged."""
+
+    def promise(self) -> Guarantee:
+        """State what `fit` will cost, from public facts alone.
+
+        Returns
+        -------
+        Guarantee
+            Equal to `guarantee_` after `fit`.
+        """
+        leaks = ("class list (read off the private labels)",) if self.classes is None else ()
+        scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
+        own = Guarantee(Unit.ADD_REMOVE, self._event(), leaks + self._unprotected(), scope=scope)
+        return own.to(self.unit)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from private records.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            One embedding per record; finite. A row of zeros contributes nothing.
+        y : array-like of shape (n,)
+            Labels, each in `classes`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If a label is not in `classes` or a parameter does not fit the data.
+        LedgerError
+            If the promise would overdraw the ledger; nothing is learned then.
+        """
+        promise = self.promise()
+        X, y = validate_data(self, X, y, dtype="numeric")
+        check_classification_targets(y)
+        self.classes_ = self._class_list(y)
+        labels = class_indices(y, self.classes_)
+        self._check(X.shape[1])
+        noise = noise_source(self.noise, self.random_state)
+        if self.ledger is not None:
+            self.ledger.charge(promise, what=f"{type(self).__name__} fit")
+        self._fit(X, labels, noise)
+        self.guarantee_ = self.spent_ = promise
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""
+        scores = self._similarities(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        nearest = np.argmax(self._similarities(X), axis=1)
+        return self.classes_[nearest]
+
+    def _similarities(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype="numeric")
+        released = self._release()
+        return released.decision.similarities(released.arrays["prototypes"], X)
+
+    def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
+        if self.classes is not None:
+            return class_list(self.classes)
+        warnings.warn(
+            "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+        return np.unique(y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # at the default budget, on the few records of the checks
+        tags.non_deterministic = self.noise == "secure"
+        return tags
+
+
+def class_list(classes: Any) -> NDArray[Any]:
+    """The declared classes as an array: a list of labels, or a number N for 0..N-1.
+
+    Raises
+    ------
+    InputError
+        If there is none, or one is named twice.
+    """
+    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+        classes = range(int(classes))
+    result = np.asarray(list(classes))
+    if result.ndim != 1 or len(result) == 0:
+        raise InputError(
+            f"classes={classes!r} must be a list with at least one label; pass for example classes=range(10)"
+        )
+    values, counts = np.unique(result, return_counts=True)
+    if (counts > 1).any():
+        raise InputError(f"classes names {values[counts > 1][0]!r} twice; name each class once")
+    return result
+
+
+def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Position of each label in the class list; a label outside it is an error that names the first such row."""
+    order = np.argsort(classes, kind="stable")
+    try:
+        found = np.searchsorted(classes[order], y)
+        indices = order[np.minimum(found, len(classes) - 1)]
+        outside = classes[indices] != y
+    except TypeError:
+        outside = np.ones(len(y), dtype=bool)
+    if np.any(outside):
+        row = int(np.argmax(outside))
+        raise InputError(
+            f"row {row} has label {y[row]!r}, which is not among the {len(classes)} declared classes; "
+            "add it to classes, or drop the row"
+        )
+    return indices.astype(np.int64)

@@ -1,0 +1,1 @@
+"""What learner families share."""

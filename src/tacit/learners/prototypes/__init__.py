@@ -1,0 +1,1 @@
+"""Prototypes over embeddings of a public encoder (DPPL)."""

@@ -1,0 +1,169 @@
+"""PublicPrototypes: each class is represented by public records (DPPL-Public, DPPL-Public Top-K)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.errors import BudgetError, InputError
+from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
+from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.rows import BLOCK_ROWS
+from tacit.learners.prototypes.scores import scores, window
+from tacit.mechanisms import exponential, top_k
+from tacit.mechanisms.noise import NoiseSource
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+
+SELECTIONS = ("exponential", "permute-and-flip")
+
+
+class PublicPrototypes(PrivateClassifier):
+    """Classify by the nearest public records, k of them chosen privately for each class.
+
+    A public record scores the sum, over the class's records, of their cosine similarity to it, clipped
+    to a window. With k = 1 one record is selected; with k > 1 a set, jointly, by its worst member. What leaves
+    are public records, so the release shows nothing but the choice.
+
+    Parameters
+    ----------
+    budget : Budget or str, default="rho=0.5"
+        Pure ("epsilon=1"), zCDP or approximate; "epsilon=inf" takes the k best, the lowest index first on ties.
+    public : array of shape (m, d)
+        Public rows, finite and not zero, m >= k.
+    classes : sequence or int, optional
+        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    k : int, default=1
+        Public records per class.
+    d_min, d_max : float, default=0.0, 2.0
+        Window to which 1 + cosine is clipped. A narrow window about the top similarities separates candidates
+        better; take it from public data. The default window is far cheaper to score.
+    selection : {"exponential", "permute-and-flip"}, default="exponential"
+        Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
+    noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
+
+    Attributes
+    ----------
+    prototypes_ : ndarray of shape (C, d), or (C, k, d) for k > 1
+        The chosen rows, as passed, in the order of `public`.
+    indices_ : ndarray of shape (C,) or (C, k)
+        Their positions in `public`.
+    utilities_ : ndarray of shape (C, m)
+        Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, and
+        never in a release.
+    classes_ : ndarray of shape (C,)
+    guarantee_, spent_ : Guarantee
+        Equal to `promise()`.
+
+    Notes
+    -----
+    Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
+    add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. See
+    `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and `tacit.learners.prototypes.scores`.
+    Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> X = np.repeat([[1.0, 0.1], [0.1, 1.0]], 50, axis=0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> public = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    >>> model = tacit.PublicPrototypes("epsilon=2", public=public, classes=2).fit(X, y)
+    >>> model.prototypes_.tolist(), model.guarantee_.epsilon(0)
+    ([[1.0, 0.0], [0.0, 1.0]], 2.0)
+    """
+
+    def __init__(
+        self,
+        budget: Budget | str = DEFAULT_BUDGET,
+        *,
+        public: Any = None,
+        classes: Any = None,
+        k: int = 1,
+        d_min: float = 0.0,
+        d_max: float = 2.0,
+        selection: str = "exponential",
+        noise: str = "secure",
+        random_state: Any = None,
+        unit: Unit | str = Unit.ADD_REMOVE,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.budget = budget
+        self.public = public
+        self.classes = classes
+        self.k = k
+        self.d_min = d_min
+        self.d_max = d_max
+        self.selection = selection
+        self.noise = noise
+        self.random_state = random_state
+        self.unit = unit
+        self.ledger = ledger
+
+    def _epsilon(self) -> float:
+        budget = Budget.parse(self.budget)
+        if self.selection not in SELECTIONS:
+            raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
+        if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
+            raise BudgetError(
+                f"selection='permute-and-flip' needs k=1 and a pure budget, not k={self.k} and {budget}; "
+                "pass epsilon=..., or selection='exponential'"
+            )
+        return budget.exponential(Unit(self.unit))
+
+    def _event(self) -> Event:
+        epsilon = self._epsilon()
+        return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
+
+    def _check(self, width: int) -> None:
+        window(self.d_min, self.d_max)
+        if self.public is None:
+            raise InputError("public=None must be public rows to choose from; pass public=X_public (--public STORE)")
+        shape = np.shape(self.public)
+        if len(shape) != 2 or shape[1] != width:
+            raise InputError(f"public has shape {shape} and the private rows {width} columns; encode both alike")
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or not 1 <= self.k <= shape[0]:
+            raise InputError(f"k={self.k!r} must be a whole number from 1 to the {shape[0]} public rows; lower k")
+        for start in range(0, shape[0], BLOCK_ROWS):
+            block = np.asarray(self.public[start : start + BLOCK_ROWS], dtype=np.float64)
+            bad = ~np.isfinite(block).all(axis=1) | ~block.any(axis=1)
+            if bad.any():
+                raise InputError(f"public row {start + int(np.argmax(bad))} is not finite or is all zeros; drop it")
+
+    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
+        epsilon = self._epsilon()
+        low, high = window(self.d_min, self.d_max)
+        totals = scores(self.public, X, labels, len(self.classes_), self.d_min, self.d_max)
+        rows = progress(totals, "selection", len(totals))
+        self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
+        self.prototypes_ = np.asarray(self.public)[self.indices_]
+        self.__dict__.pop("utilities_", None)
+        if self.noise == "research" or math.isinf(epsilon):
+            self.utilities_ = totals / (high - low)
+
+    def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
+        if math.isinf(epsilon):
+            best = np.sort(top_k.best_first(row)[: self.k])
+            return best[0] if self.k == 1 else best
+        if self.k == 1:
+            return exponential.select(
+                row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=self.selection
+            )
+        return top_k.select_set(row, self.k, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
+
+    def _release(self) -> Released:
+        facts = {
+            "released": f"{self.k} public record(s) per class, by position in the public set's order",
+            "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
+            "clip window of 1 + cosine": [self.d_min, self.d_max],
+            "sampling": "none; every record is used once",
+            "normalisation": "cosine similarity of unit vectors, rounded to integers",
+        }
+        return Released({"prototypes": self.prototypes_, "indices": self.indices_}, NearestPrototype("cosine"), facts)

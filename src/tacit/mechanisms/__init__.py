@@ -1,0 +1,1 @@
+"""Mechanisms, one file each: the sampler, then its event, then nothing."""

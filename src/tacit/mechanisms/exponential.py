@@ -1,0 +1,58 @@
+"""Selection of one candidate by integer scores: exponential mechanism and permute-and-flip.
+
+Unit: add/remove one record. Scores are exact integers; adding a record raises every score by an amount
+in [0, sensitivity] (they are monotone).
+Theorem, exponential mechanism: P(i) proportional to exp(epsilon score_i / sensitivity). Log ratios of
+neighbours are differences of two numbers in [0, epsilon], the score's rise and the normaliser's, so
+losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP
+[McSherry and Talwar 2007; Durfee and Rogers 2019; Cesar and Rogers 2021]. Drawn as the largest score
+plus Gumbel noise of scale sensitivity/epsilon.
+Theorem, permute-and-flip: epsilon-DP, with expected score never below the exponential mechanism's
+[McKenna and Sheldon 2020]. Its range is wider (1.66 epsilon measured), so it is recorded as pure only.
+Drawn as the largest score plus exponential noise of the same scale [Ding et al. 2021].
+"""
+
+import math
+from fractions import Fraction
+
+from tacit.mechanisms.noise import Integers, NoiseSource, Selection
+from tacit.privacy.events import Exponential, Parallel, PureDP
+
+_NOISE: dict[str, Selection] = {"exponential": "gumbel", "permute-and-flip": "exponential"}
+
+
+def select(scores: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSource, selection: str) -> int:
+    """Release the index of a candidate with a large score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,), int64
+        One score per candidate.
+    sensitivity : int
+        The most by which one record raises a score.
+    epsilon : float
+        Finite and above 0.
+    noise : NoiseSource
+        Where the noise comes from.
+    selection : {"exponential", "permute-and-flip"}
+        Which mechanism.
+
+    Returns
+    -------
+    int
+    """
+    return noise.noisy_max(scores, noise_scale(sensitivity, epsilon), _NOISE[selection])
+
+
+def noise_scale(sensitivity: int, epsilon: float) -> float:
+    """sensitivity/epsilon, rounded up so that the epsilon really used is not above the one stated."""
+    scale = sensitivity / epsilon
+    while Fraction(scale) * Fraction(epsilon) < sensitivity:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def event(epsilon: float, selection: str) -> Parallel:
+    """What one selection per class costs: one selection, since a record is in one class."""
+    one = Exponential(epsilon) if selection == "exponential" else PureDP(epsilon)
+    return Parallel(one, over="classes")

@@ -1,0 +1,114 @@
+"""Where noise comes from: `secure` for anything that may be released, `research` for everything else.
+
+Both draw on integers, so that mechanisms hand over scores and sums that carry no float error.
+
+`secure`    OpenDP's exact samplers (discrete Gaussian, Gumbel and exponential by exact comparison of
+            partial samples) with randomness of the operating system. It takes no seed.
+`research`  numpy in float64 from a seed: fast and repeatable, hence not private.
+"""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.errors import InputError
+
+Integers = NDArray[np.int64]
+Selection = Literal["gumbel", "exponential"]
+
+_CHUNK = 8192
+
+
+class NoiseSource(ABC):
+    """What every mechanism draws from."""
+
+    @abstractmethod
+    def gaussian(self, values: Integers, scale: float) -> Integers:
+        """Add independent discrete Gaussian noise of this standard deviation to each value."""
+
+    @abstractmethod
+    def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
+        """Index of the largest `score + scale * noise`, the noise standard Gumbel or exponential."""
+
+    @abstractmethod
+    def subset(self, n: int, k: int) -> Integers:
+        """A uniformly random set of k distinct whole numbers below n, in increasing order."""
+
+
+class SecureNoise(NoiseSource):
+    """Exact samplers of OpenDP on randomness of the operating system."""
+
+    def gaussian(self, values: Integers, scale: float) -> Integers:
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
+
+        add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=scale)
+        flat = values.ravel()
+        chunks = (flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK))
+        noisy = [add_noise(chunk) for chunk in progress(chunks, "secure noise", len(flat), len)]
+        return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(values.shape)
+
+    def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
+        from opendp.measurements import make_noisy_max
+        from opendp.measures import max_divergence, zero_concentrated_divergence
+        from opendp.metrics import linf_distance
+
+        # OpenDP takes the distribution from the measure: Gumbel under zCDP, exponential under pure DP
+        measure = zero_concentrated_divergence() if noise == "gumbel" else max_divergence()
+        distance = linf_distance(T="i64", monotonic=True)
+        return int(make_noisy_max(_integer_vectors(), distance, measure, scale=scale)(scores))
+
+    def subset(self, n: int, k: int) -> Integers:
+        return np.sort(np.array(secrets.SystemRandom().sample(range(n), k), dtype=np.int64))
+
+
+def _integer_vectors() -> Any:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))
+
+
+class ResearchNoise(NoiseSource):
+    """Float64 noise from a seeded numpy Generator; what is made with it is not for release."""
+
+    def __init__(self, random_state: int | np.random.Generator | np.random.RandomState | None) -> None:
+        if isinstance(random_state, np.random.RandomState):  # scikit-learn's checks pass one
+            random_state = int(random_state.randint(2**31))
+        self.generator = np.random.default_rng(random_state)
+
+    def gaussian(self, values: Integers, scale: float) -> Integers:
+        return values + np.rint(scale * self.generator.standard_normal(values.shape)).astype(np.int64)
+
+    def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
+        # relative to the largest, so that float64 resolves the scores that can win; -log E is Gumbel with
+        # a far tail that -log(-log U) on a grid does not have
+        draw = self.generator.standard_exponential(len(scores))
+        return int(np.argmax((scores - scores.max()) / scale + (-np.log(draw) if noise == "gumbel" else draw)))
+
+    def subset(self, n: int, k: int) -> Integers:
+        return np.sort(self.generator.choice(n, size=k, replace=False)).astype(np.int64)
+
+
+def noise_source(
+    noise: str, random_state: int | np.random.Generator | np.random.RandomState | None = None
+) -> NoiseSource:
+    """Make the source named by `noise`, one of "secure" and "research"; only research noise is seeded."""
+    if noise == "research":
+        return ResearchNoise(random_state)
+    if noise != "secure":
+        raise InputError(f"noise={noise!r} must be 'secure' or 'research'; pass noise='secure' for a release")
+    if random_state is not None:
+        warnings.warn(
+            "random_state is ignored with noise='secure', which has no seed; pass noise='research' to repeat a run",
+            stacklevel=2,
+        )
+    return SecureNoise()

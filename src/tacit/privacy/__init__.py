@@ -1,0 +1,1 @@
+"""What a release costs: units, events, guarantees, budgets and the ledger."""

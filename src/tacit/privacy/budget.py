@@ -1,0 +1,145 @@
+"""A budget: what may be spent, as text or as a value, and the noise that spends it.
+
+`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate differential privacy. A
+budget is read under the unit of whoever spends it. Calibrations round to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tacit.errors import BudgetError
+from tacit.privacy import accounting
+from tacit.privacy.events import Event, Exponential, Gaussian
+from tacit.privacy.unit import Unit
+
+_FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
+_SLACK = 1 + 1e-9  # sums of floats: ten charges of 0.1 fit an allowance of 1
+
+# How much further apart two data sets are under a unit than under add/remove, for sums over disjoint
+# classes (L2) and for selections (range). See Parallel.
+_GAUSSIAN_DISTANCE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)}
+_RANGE_DISTANCE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An allowance of privacy loss. Made by `pure`, `zcdp`, `approx` or `parse`.
+
+    Examples
+    --------
+    >>> Budget.parse("rho=0.5") == Budget.zcdp(0.5)
+    True
+    >>> str(Budget.approx(1, 1e-6))
+    'epsilon=1,delta=1e-06'
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if set(given) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
+            raise BudgetError(f"budget with {', '.join(given) or 'nothing'} is not one of the three kinds; {_FORMS}")
+        for name, value in given.items():
+            if not value > 0 or (name == "delta" and value >= 1):
+                rule = "between 0 and 1" if name == "delta" else "positive"
+                raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
+
+    @classmethod
+    def pure(cls, epsilon: float) -> Budget:
+        """Pure differential privacy: epsilon, at delta 0."""
+        return cls(epsilon=float(epsilon))
+
+    @classmethod
+    def zcdp(cls, rho: float) -> Budget:
+        """Zero-concentrated differential privacy."""
+        return cls(rho=float(rho))
+
+    @classmethod
+    def approx(cls, epsilon: float, delta: float) -> Budget:
+        """Approximate differential privacy: epsilon at delta."""
+        return cls(epsilon=float(epsilon), delta=float(delta))
+
+    @classmethod
+    def parse(cls, text: str | Budget) -> Budget:
+        """Read a budget from text such as "epsilon=1", "rho=0.5" or "epsilon=1,delta=1e-6"."""
+        if isinstance(text, Budget):
+            return text
+        if not isinstance(text, str):
+            raise BudgetError(f"budget={text!r} does not say of which kind it is; {_FORMS}")
+        values: dict[str, float] = {}
+        for item in text.split(","):
+            name, _, number = (part.strip() for part in item.partition("="))
+            try:
+                value = float(number)
+            except ValueError:
+                value = math.nan
+            if name not in ("epsilon", "delta", "rho") or name in values or math.isnan(value):
+                raise BudgetError(f"budget {text!r} cannot be read at {item.strip()!r}; {_FORMS}")
+            values[name] = value
+        return cls(**values)
+
+    @property
+    def kind(self) -> str:
+        """One of "pure", "zcdp", "approx"."""
+        if self.rho is not None:
+            return "zcdp"
+        return "pure" if self.delta is None else "approx"
+
+    @property
+    def infinite(self) -> bool:
+        """Whether nothing is protected."""
+        return math.inf in (self.epsilon, self.rho)
+
+    def __str__(self) -> str:
+        values = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        return ",".join(f"{name}={value:g}" for name, value in values.items() if value is not None)
+
+    def permits(self, event: Event) -> bool:
+        """Whether `event` costs no more than this, up to float rounding of sums."""
+        if self.rho is not None:
+            return event.rho <= self.rho * _SLACK
+        assert self.epsilon is not None
+        return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon * _SLACK
+
+    def gaussian(self, unit: Unit = Unit.ADD_REMOVE) -> float:
+        """Noise multiplier of the Gaussian events that together spend the budget.
+
+        Several events with multipliers z_i spend it when sum 1/z_i^2 = 1/z^2.
+
+        Raises
+        ------
+        BudgetError
+            For a pure budget, which no Gaussian noise can meet.
+        """
+        if self.infinite:
+            return 0.0
+        if self.rho is not None:
+            z = 1 / math.sqrt(2 * self.rho)
+            while Gaussian(z).rho > self.rho:
+                z = math.nextafter(z, math.inf)
+        elif self.delta is not None:
+            assert self.epsilon is not None
+            z = accounting.gaussian_multiplier(self.epsilon, self.delta)
+        else:
+            raise BudgetError(
+                f"budget {self} is pure and Gaussian noise has no pure epsilon; "
+                f"pass rho=... or epsilon={self.epsilon:g},delta=1e-6"
+            )
+        return z * _GAUSSIAN_DISTANCE[unit]
+
+    def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
+        """Epsilon of the one exponential mechanism that spends the budget."""
+        if self.infinite:
+            return math.inf
+        if self.rho is not None:
+            epsilon = math.sqrt(8 * self.rho)
+            while Exponential(epsilon).rho > self.rho:
+                epsilon = math.nextafter(epsilon, 0)
+        else:
+            assert self.epsilon is not None
+            epsilon = self.epsilon
+        return epsilon / _RANGE_DISTANCE[unit]

@@ -1,0 +1,399 @@
+"""Events: what was done to the data, as frozen values that add up.
+
+An event records one use of the private data under its unit, with parameters that are public facts.
+It is a value: equal parameters make equal events, nothing about it ever changes, and it never looks
+at data. Events add: `a + b` is both, in any order and adaptively, and `n * a` is `a` done `n` times.
+A guarantee is the sum of its events and nothing else.
+
+Each base event tells the truth about itself in four facts, each the best closed form we know:
+
+`pure`   the smallest epsilon such that it is epsilon-DP (inf when there is none)
+`rho`    a rho such that it is rho-zCDP
+`mu`     a mu such that it is mu-GDP (inf when there is none)
+`twice`  the event that covers a change made of two unit changes (group privacy for two)
+
+To add an event: a frozen dataclass with these facts, its conversion in `accounting.py`, and its line
+in `tests/privacy/test_events.py`, which checks every event against an independent formula.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal
+
+from tacit.errors import InputError
+
+
+def _check(name: str, value: float) -> None:
+    if not value >= 0:
+        raise InputError(f"{name}={value} must be zero or positive; pass a number such as {name}=1.0")
+
+
+class Event(ABC):
+    """One use of the private data, or a sum of such uses."""
+
+    if TYPE_CHECKING:  # declared for the type checker only, so that a field (ZCDP.rho) may state a fact
+
+        @property
+        def pure(self) -> float: ...
+        @property
+        def rho(self) -> float: ...
+        @property
+        def mu(self) -> float: ...
+
+    @abstractmethod
+    def twice(self) -> Event:
+        """The event under a unit made of two changes of this one."""
+
+    def relabelled(self) -> Event:
+        """The event when one record changes its label: at most a removal and an addition."""
+        return self.twice()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One phrase for people."""
+
+    def counted(self) -> tuple[tuple[Event, int], ...]:
+        """The distinct events this one is a sum of, and how often each was used."""
+        return ((self, 1),)
+
+    def base(self) -> Event:
+        """The event whose facts hold for one change of the unit; undoes parallel composition."""
+        return self
+
+    def __add__(self, other: Event) -> Event:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return compose((self, other))
+
+    def __mul__(self, count: int) -> Event:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise InputError(f"count={count!r} must be a whole number >= 0; pass for example 3 * event")
+        return _canonical({event: n * count for event, n in self.counted() if count})
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """Gaussian noise on a sum of L2-bounded contributions.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation divided by L2 sensitivity; 0 is no noise at all.
+
+    Notes
+    -----
+    rho = 1/(2 z^2) [Bun and Steinke 2016, Prop. 1.6]; mu = 1/z [Dong, Roth and Su 2019, Thm 2.7].
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _check("noise_multiplier", self.noise_multiplier)
+
+    @property
+    def pure(self) -> float:
+        return 0.0 if math.isinf(self.noise_multiplier) else math.inf
+
+    @property
+    def rho(self) -> float:
+        return 0.5 * self.mu**2 if self.mu < 1e150 else math.inf
+
+    @property
+    def mu(self) -> float:
+        return 1.0 / self.noise_multiplier if self.noise_multiplier > 0 else math.inf
+
+    def twice(self) -> Gaussian:
+        return Gaussian(self.noise_multiplier / 2)
+
+    def describe(self) -> str:
+        return f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity"
+
+
+def _gdp_of_pure(epsilon: float) -> float:
+    """mu of epsilon-DP: the Gaussian trade-off curve through the corner of epsilon-DP's [DRS 2019]."""
+    if epsilon > 700:
+        return math.inf
+    return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(epsilon)))
+
+
+class _Pure(Event):
+    """Facts shared by every event that is epsilon-DP; rho is that of the worst epsilon-DP mechanism."""
+
+    @property
+    def rho(self) -> float:
+        return self.pure * math.tanh(self.pure / 2)
+
+    @property
+    def mu(self) -> float:
+        return _gdp_of_pure(self.pure)
+
+
+@dataclass(frozen=True)
+class PureDP(_Pure):
+    """Any epsilon-DP mechanism about which nothing more is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Its pure epsilon.
+
+    Notes
+    -----
+    Binary randomized response is the worst case; its Renyi divergence of order a over a is largest
+    as a -> 1, where it is epsilon tanh(epsilon/2) <= epsilon^2/2.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check("epsilon", self.epsilon)
+
+    @property
+    def pure(self) -> float:
+        return self.epsilon
+
+    def twice(self) -> PureDP:
+        return PureDP(2 * self.epsilon)
+
+    def describe(self) -> str:
+        return f"a mechanism that is {self.epsilon:.6g}-DP"
+
+
+@dataclass(frozen=True)
+class Exponential(_Pure):
+    """An exponential mechanism: privacy losses lie in an interval of width epsilon (bounded range).
+
+    Parameters
+    ----------
+    epsilon : float
+        Width of the interval, which is also the pure epsilon.
+
+    Notes
+    -----
+    epsilon-bounded range implies epsilon^2/8-zCDP [Cesar and Rogers 2021, Lemma 3.4]. Ranges add
+    over two unit changes, so `twice` has 2 epsilon.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check("epsilon", self.epsilon)
+
+    @property
+    def pure(self) -> float:
+        return self.epsilon
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon**2 / 8
+
+    def twice(self) -> Exponential:
+        return Exponential(2 * self.epsilon)
+
+    def describe(self) -> str:
+        return f"an exponential mechanism of epsilon {self.epsilon:.6g} (bounded range)"
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(_Pure):
+    """A label replaced by a uniform other one with a probability that makes it epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        Log ratio of the probability to keep a label and to become any given other one.
+    n_classes : int
+        Number of labels.
+    """
+
+    epsilon: float
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        _check("epsilon", self.epsilon)
+        if self.n_classes < 2:
+            raise InputError(f"n_classes={self.n_classes} must be at least 2; pass the size of the class list")
+
+    @property
+    def pure(self) -> float:
+        return self.epsilon
+
+    def twice(self) -> Event:
+        return self  # a changed label stays one changed label, however often it changes
+
+    def describe(self) -> str:
+        return f"randomized response over {self.n_classes} labels at epsilon {self.epsilon:.6g}"
+
+
+@dataclass(frozen=True)
+class Laplace(_Pure):
+    """Laplace noise on a sum of L1-bounded contributions.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale divided by L1 sensitivity; 0 is no noise at all.
+
+    Notes
+    -----
+    Pure epsilon 1/b; rho = epsilon + exp(-epsilon) - 1 [Harrison and Manurangsi 2025].
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _check("noise_multiplier", self.noise_multiplier)
+
+    @property
+    def pure(self) -> float:
+        return 1.0 / self.noise_multiplier if self.noise_multiplier > 0 else math.inf
+
+    @property
+    def rho(self) -> float:
+        return self.pure + math.expm1(-self.pure)
+
+    def twice(self) -> Laplace:
+        return Laplace(self.noise_multiplier / 2)
+
+    def describe(self) -> str:
+        return f"Laplace noise of {self.noise_multiplier:.6g} times the L1 sensitivity"
+
+
+@dataclass(frozen=True)
+class ZCDP(Event):
+    """Any rho-zCDP mechanism about which nothing more is known.
+
+    Parameters
+    ----------
+    rho : float
+        Its zCDP parameter. Group privacy for two multiplies it by four.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _check("rho", self.rho)
+
+    @property
+    def pure(self) -> float:
+        return math.inf if self.rho > 0 else 0.0
+
+    @property
+    def mu(self) -> float:
+        return math.inf if self.rho > 0 else 0.0
+
+    def twice(self) -> ZCDP:
+        return ZCDP(4 * self.rho)
+
+    def describe(self) -> str:
+        return f"a mechanism that is {self.rho:.6g}-zCDP"
+
+
+@dataclass(frozen=True)
+class Parallel(Event):
+    """The same event on each of several disjoint parts of the data.
+
+    Parameters
+    ----------
+    event : Event
+        What is done to each part; for parts treated differently, the worst of them.
+    over : {"classes", "splits"}
+        What separates the parts: the label, or a public property of the record's position.
+
+    Notes
+    -----
+    One record is in one part, so adding or removing it costs `event` once. A replaced record may
+    leave one part and enter another: `event.twice()` covers both that and a change within a part,
+    because for every event here two at distance one are dominated by one at distance two.
+    """
+
+    event: Event
+    over: Literal["classes", "splits"]
+
+    @property
+    def pure(self) -> float:
+        return self.event.pure
+
+    @property
+    def rho(self) -> float:
+        return self.event.rho
+
+    @property
+    def mu(self) -> float:
+        return self.event.mu
+
+    def base(self) -> Event:
+        return self.event.base()
+
+    def twice(self) -> Event:
+        return Parallel(self.event.twice(), self.over)
+
+    def relabelled(self) -> Event:
+        return 2 * self if self.over == "classes" else self.twice()  # it leaves one class and enters another
+
+    def describe(self) -> str:
+        where = "class" if self.over == "classes" else "split"
+        return f"{self.event.describe()}, on each {where} separately"
+
+
+@dataclass(frozen=True)
+class Composition(Event):
+    """Several events on the same data, adaptively. Made by `compose` or `+`.
+
+    Parameters
+    ----------
+    counts : tuple of (Event, int)
+        Distinct events in order of first use, and how often each was used.
+    """
+
+    counts: tuple[tuple[Event, int], ...]
+
+    @property
+    def pure(self) -> float:
+        return sum(n * event.pure for event, n in self.counts)
+
+    @property
+    def rho(self) -> float:
+        return sum(n * event.rho for event, n in self.counts)
+
+    @property
+    def mu(self) -> float:
+        return math.sqrt(sum(n * event.mu**2 for event, n in self.counts))
+
+    def counted(self) -> tuple[tuple[Event, int], ...]:
+        return self.counts
+
+    def base(self) -> Event:
+        return compose(n * event.base() for event, n in self.counts)
+
+    def twice(self) -> Event:
+        return compose(n * event.twice() for event, n in self.counts)
+
+    def relabelled(self) -> Event:
+        return compose(n * event.relabelled() for event, n in self.counts)
+
+    def describe(self) -> str:
+        each = (f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts)
+        return "; ".join(each) or "nothing"
+
+
+def compose(events: Iterable[Event]) -> Event:
+    """Add events up; one event alone stays itself, none at all is the empty composition."""
+    counts: dict[Event, int] = {}
+    for event in events:
+        for part, n in event.counted():
+            counts[part] = counts.get(part, 0) + n
+    return _canonical(counts)
+
+
+def _canonical(counts: dict[Event, int]) -> Event:
+    if list(counts.values()) == [1]:
+        return next(iter(counts))
+    return Composition(tuple(counts.items()))

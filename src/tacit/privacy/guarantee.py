@@ -1,0 +1,174 @@
+"""A guarantee: a unit, the sum of recorded events, and what is not protected.
+
+Every number that tacit states about privacy is a method of this value, computed when asked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tacit.errors import InputError
+from tacit.privacy import accounting
+from tacit.privacy.events import Event, compose
+from tacit.privacy.serial import event_from_json, event_to_json
+from tacit.privacy.unit import Unit
+
+THIS_RUN = "this run only"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a release costs, per unit.
+
+    Parameters
+    ----------
+    unit : Unit
+        Which change of the data is hidden.
+    event : Event
+        The sum of all events; with `groups`, what every group pays in addition to its own.
+    unprotected : tuple of str
+        Quantities about the private data that the guarantee does not hide.
+    groups : tuple of (str, Event)
+        For personal budgets: each group's name and its own events.
+    scope : str
+        Which accesses to the data are counted.
+
+    Examples
+    --------
+    >>> from tacit.privacy.events import Exponential
+    >>> guarantee = Guarantee(Unit.ADD_REMOVE, Exponential(1.0))
+    >>> guarantee.epsilon(1e-6), guarantee.rho
+    (1.0, 0.125)
+    >>> guarantee.to(Unit.REPLACE).epsilon(0)
+    2.0
+    """
+
+    unit: Unit
+    event: Event
+    unprotected: tuple[str, ...] = ()
+    groups: tuple[tuple[str, Event], ...] = ()
+    scope: str = THIS_RUN
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every recorded event, one entry per use."""
+        return tuple(event for event, n in self.event.counted() for _ in range(n))
+
+    @property
+    def rho(self) -> float | None:
+        """zCDP parameter of the worst group, or None when there is none."""
+        return _finite_or_none(max(event.rho for event in self._totals()))
+
+    @property
+    def mu(self) -> float | None:
+        """Gaussian-DP parameter of the worst group, or None when there is none."""
+        return _finite_or_none(max(event.mu for event in self._totals()))
+
+    def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
+        """Smallest valid epsilon at `delta`, of one group or of the worst.
+
+        Parameters
+        ----------
+        delta : float, default=0.0
+            Failure probability; at 0 the pure epsilon.
+        group : str, optional
+            Name of a budget group.
+
+        Returns
+        -------
+        float
+            inf where no bound holds.
+        """
+        return max(accounting.epsilon(event, delta) for event in self._totals(group))
+
+    def attack_rate(self, false_positive_rate: float) -> float:
+        """Largest true-positive rate of any membership attack at this false-positive rate."""
+        return max(accounting.attack_rate(event, false_positive_rate) for event in self._totals())
+
+    def to(self, unit: Unit | str) -> Guarantee:
+        """State the same release under another unit.
+
+        Add/remove converts to replace (two changes: remove one, add one) and to change-label; replace
+        converts to change-label, which it contains. Nothing else follows.
+
+        Raises
+        ------
+        InputError
+            If the conversion does not hold.
+        """
+        unit = Unit(unit)
+        if unit == self.unit:
+            return self
+        if self.unit == Unit.ADD_REMOVE:
+            groups = tuple((name, _two_changes(event, unit)) for name, event in self.groups)
+            return replace(self, unit=unit, event=_two_changes(self.event, unit), groups=groups)
+        if (self.unit, unit) == (Unit.REPLACE, Unit.CHANGE_LABEL):
+            return replace(self, unit=unit)
+        raise InputError(
+            f"unit={self.unit} does not imply unit={unit}; ask the learner for unit={unit.value!r} instead"
+        )
+
+    def statement(self, delta: float = 1e-6) -> str:
+        """Say in words what holds, under which unit, and what is outside."""
+        lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
+        lines += [f"  {name}: {self._numbers(name, delta)}" for name, _ in self.groups] or [
+            f"  {self._numbers(None, delta)}"
+        ]
+        if self.unit == Unit.ADD_REMOVE:
+            for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
+                lines.append(f"  under unit {unit.value}: {self.to(unit)._numbers(None, delta)}")
+        lines.append(f"Sum of: {self.event.describe()}.")
+        lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing was named'}.")
+        lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
+        lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guarantee as plain JSON values."""
+        return {
+            "unit": self.unit.value,
+            "event": event_to_json(self.event),
+            "unprotected": list(self.unprotected),
+            "groups": {name: event_to_json(event) for name, event in self.groups},
+            "scope": self.scope,
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Guarantee:
+        """Read what `to_json` wrote."""
+        return cls(
+            unit=Unit(document["unit"]),
+            event=event_from_json(document["event"]),
+            unprotected=tuple(document["unprotected"]),
+            groups=tuple((name, event_from_json(event)) for name, event in document["groups"].items()),
+            scope=document["scope"],
+        )
+
+    def _totals(self, group: str | None = None) -> list[Event]:
+        groups = dict(self.groups)
+        if group is not None and group not in groups:
+            raise InputError(f"group={group!r} is not one of {list(groups)}; name one of these, or none for the worst")
+        own = [groups[group]] if group is not None else list(groups.values())
+        return [compose((self.event, event)) for event in own] or [self.event]
+
+    def _numbers(self, group: str | None, delta: float) -> str:
+        total = self._totals(group)[0]
+        pure = accounting.epsilon(total, 0.0)
+        if math.isinf(total.rho):
+            return "no bound: this is not private"
+        numbers = [f"epsilon = {pure:.6g} (pure)"] if math.isfinite(pure) else []
+        numbers.append(f"epsilon = {self.epsilon(delta, group):.6g} at delta = {delta:g}")
+        numbers.append(f"rho = {total.rho:.6g} (zCDP)")
+        if math.isfinite(total.mu):
+            numbers.append(f"mu = {total.mu:.6g} (Gaussian DP)")
+        return ", ".join(numbers)
+
+
+def _two_changes(event: Event, unit: Unit) -> Event:
+    return event.twice() if unit == Unit.REPLACE else event.relabelled()
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None

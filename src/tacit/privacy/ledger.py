@@ -1,0 +1,181 @@
+"""The ledger: what was spent on a data set so far, in an append-only file beside it.
+
+One JSON object a line, each under a declared identity of the private data (not a hash of its
+content, which would itself be private, and would change with a copy). `allow` lines state the
+allowance, the last one in force; `charge` lines record a guarantee before its noise is drawn and are
+never refunded. An exclusive lock spans reading the balance and writing the charge, so that two
+processes cannot spend the same allowance.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from tacit.errors import LedgerError
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event, compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One recorded use: when, what, and the guarantee it was charged at."""
+
+    time: str
+    what: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the ledger says of one identity: the allowance in force and all charges."""
+
+    allowance: Budget | None
+    unit: Unit
+    charges: tuple[Charge, ...]
+
+    @property
+    def spent(self) -> Event:
+        """The sum of all charges, under the allowance's unit."""
+        return compose(charge.guarantee.to(self.unit).event for charge in self.charges)
+
+
+class Ledger:
+    """The ledger of one data set.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it is created by the first entry.
+    identity : str
+        Declared name of the private data. Stores of the same records share one identity.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tacit.privacy.events import Gaussian
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "survey.ledger.jsonl", identity="survey")
+    >>> ledger.allow(Budget.zcdp(1))
+    >>> ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1.0)), what="first release")
+    >>> ledger.account().spent.rho
+    0.5
+    """
+
+    def __init__(self, path: str | Path, identity: str) -> None:
+        self.path = Path(path)
+        self.identity = identity
+
+    @classmethod
+    def beside(cls, data: str | Path, identity: str) -> Ledger:
+        """The ledger kept beside a store's folder or a data file."""
+        data = Path(data).absolute()
+        return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, identity={self.identity!r})"
+
+    def allow(self, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE) -> None:
+        """State the allowance; it must cover what was already spent.
+
+        Raises
+        ------
+        LedgerError
+            If more than this was already spent.
+        """
+        budget, unit = Budget.parse(budget), Unit(unit)
+        with self._locked() as file:
+            account = self._read(file)
+            spent = Account(budget, unit, account.charges).spent
+            if not budget.permits(spent):
+                raise LedgerError(f"allowance {budget} is below what {self.path} records as spent; allow at least that")
+            self._append(file, {"kind": "allow", "budget": str(budget), "unit": unit.value})
+
+    def charge(self, guarantee: Guarantee, what: str) -> None:
+        """Record a use before it happens.
+
+        Raises
+        ------
+        LedgerError
+            If it would overdraw the allowance; nothing is recorded then.
+        """
+        with self._locked() as file:
+            account = self._read(file)
+            if account.allowance is not None:
+                total = compose((account.spent, guarantee.to(account.unit).event))
+                if not account.allowance.permits(total):
+                    raise LedgerError(
+                        f"{what} would overdraw the ledger {self.path}: {balance(account)}; "
+                        "spend less, or raise the allowance with `tacit ledger STORE --allow ...`"
+                    )
+            self._append(file, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()})
+
+    def account(self) -> Account:
+        """Read the allowance and the charges; a ledger that does not exist yet is empty."""
+        if not self.path.exists():
+            return Account(None, Unit.ADD_REMOVE, ())
+        with self.path.open("r", encoding="utf-8") as file:
+            return self._read(file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[IO[str]]:
+        import fcntl
+
+        try:
+            file = self.path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed, also by a crash
+            yield file
+
+    def _append(self, file: IO[str], entry: dict[str, Any]) -> None:
+        entry = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "identity": self.identity} | entry
+        file.write(json.dumps(entry) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _read(self, file: IO[str]) -> Account:
+        file.seek(0)
+        allowance, unit, charges = None, Unit.ADD_REMOVE, []
+        for number, line in enumerate(file, 1):
+            entry = self._parse(number, line)
+            if entry["identity"] != self.identity:
+                continue
+            if entry["kind"] == "allow":
+                allowance, unit = Budget.parse(entry["budget"]), Unit(entry["unit"])
+            else:
+                charges.append(Charge(entry["time"], entry["what"], Guarantee.from_json(entry["guarantee"])))
+        return Account(allowance, unit, tuple(charges))
+
+    def _parse(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+            if line.endswith("\n") and entry["kind"] in ("allow", "charge") and entry["identity"]:
+                return dict(entry)
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise LedgerError(
+            f"line {number} of ledger {self.path} is not a complete entry; if a crash cut it off, no noise was drawn "
+            "after it: delete that line"
+        )
+
+
+def balance(account: Account) -> str:
+    """Say what is allowed and what was spent, for people."""
+    if account.allowance is None:
+        return f"{len(account.charges)} charges, no allowance stated"
+    spent = account.spent
+    if account.allowance.rho is not None:
+        figure = f"rho={spent.rho:.6g}"
+    else:
+        total = Guarantee(account.unit, spent).epsilon(account.allowance.delta or 0.0)
+        figure = f"epsilon={total:.6g}" + (f" at delta={account.allowance.delta:g}" if account.allowance.delta else "")
+    return f"{figure} of {account.allowance} spent in {len(account.charges)} charges under unit {account.unit.value}"

@@ -1,0 +1,283 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from tacit.data.embeddings import EmbeddingStore
+from tacit.data.imports import read_arrays, read_data, splits
+from tacit.errors import InputError, StoreError
+
+X = np.random.default_rng(0).uniform(0.5, 2.0, size=(6, 4)).astype(np.float32)
+Y = np.array([0, 1, 2, 2, 0, 1])
+LABELS = Y.tolist()
+NAMES = ["ant", "bee", "cat"]
+
+
+def shared(name):
+    path = Path(__file__).resolve().parents[3] / "shared" / "data" / name
+    if not path.exists():
+        pytest.skip(f"{path} is not here: the shared real data lie beside the repository")
+    return path
+
+
+def saved(path, array):
+    np.save(path, array)
+    return path
+
+
+def refused(message, *args, error=InputError, **options):
+    with pytest.raises(error, match=message) as caught:
+        read_data(*args, **options)
+    assert "\n" not in str(caught.value)
+
+
+def check(data, labels=LABELS, classes=None):
+    assert np.array_equal(data.x, X)
+    assert (data.labels is None) == (labels is None)
+    assert labels is None or data.labels.tolist() == labels
+    assert data.classes == classes
+    assert data.classes_declared == (classes is not None)
+    assert len(data.content_hash) == 64
+
+
+# One format after another
+
+
+def test_npy_files_are_features_then_labels(tmp_path):
+    x, y = saved(tmp_path / "rows.npy", X), saved(tmp_path / "labels.npy", Y)
+    check(read_data(str(x)), labels=None)
+    pair = read_data([x, y])
+    check(pair)
+    assert isinstance(pair.x, np.memmap)
+    assert pair.identity == "rows"
+    before = pair.content_hash
+    saved(y, Y[::-1])
+    assert read_data([x, y]).content_hash != before
+
+
+def test_npz_arrays_are_found_by_their_usual_names_or_by_the_names_given(tmp_path):
+    path = tmp_path / "pets.npz"
+    for x, y in [("x", "y"), ("X", "labels"), ("features", "targets"), ("embeddings", "y")]:
+        np.savez(path, **{x: X, y: Y})
+        check(read_data(path))
+    np.savez_compressed(path, train_x=X, train_y=Y, classes=NAMES)
+    data = read_data(path, x="train_x", y="train_y")
+    check(data, [NAMES[i] for i in Y], NAMES)
+    assert data.identity == "pets"
+    refused("no array with a usual name for features; choose x= from: classes, train_x, train_y", path)
+    refused("has nothing named 'z'; choose y= from", path, x="train_x", y="z")
+    np.savez(path, x=X, y=Y, classes=["ant"])
+    refused("row 1 has label 1, not one of the 1 classes", path)
+
+
+def test_safetensors_are_read_like_npz(tmp_path):
+    path = tmp_path / "pets.safetensors"
+    save_file({"embeddings": X, "labels": Y}, path)
+    check(read_data(path))
+    refused("has nothing named 'q'; choose x= from: embeddings, labels", path, x="q")
+    path.write_bytes(path.read_bytes()[:-4])
+    refused("pets.safetensors is truncated or not a safetensors file", path)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 4), pa.large_list(pa.float32())])
+@pytest.mark.parametrize("label", ["label", "labels", "y", "target", "class"])
+def test_parquet_with_a_column_of_lists(tmp_path, kind, label):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"id": np.arange(6.0), "vectors": pa.array(X.tolist(), kind), label: Y})
+    pq.write_table(table, path, row_group_size=4)
+    check(read_data(path))
+    check(read_data(path, x="vectors", y=label))
+
+
+def test_parquet_with_a_column_for_each_feature(tmp_path):
+    path = tmp_path / "t.parquet"
+    names = pa.array([NAMES[i] for i in Y]).dictionary_encode()
+    columns = {f"f{i}": X[:, i] for i in range(4)}
+    pq.write_table(pa.table({"count": np.arange(6), **columns, "species": names}), path)
+    check(read_data(path), labels=None)
+    check(read_data(path, y="species"), [NAMES[i] for i in Y])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]}, "several columns of lists; choose x= from: a, b"),
+        ({"a": [[1.0], [1.0, 2.0]]}, "row 1 has 2 values in 'a', row 0 has 1"),
+        ({"a": [[1.0], None]}, "row 1 has no value in column 'a'"),
+        ({"a": [[1.0], [None]]}, "row 1 is not finite"),
+        ({"a": [["p"], ["q"]]}, "features must be real numbers"),
+        ({"a": ["p", "q"]}, "no array with a usual name for features; choose x= from: a"),
+        ({"a": [[1.0], [1.0]], "label": [1, None]}, "row 1 has no finite label"),
+        ({"a": [[1.0], [1.0]], "label": ["p", None]}, "row 1 has no label"),
+        ({"a": pa.array([], pa.list_(pa.float32()))}, "has no rows"),
+    ],
+)
+def test_parquet_that_does_not_fit_is_refused(tmp_path, columns, message):
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    refused(message, tmp_path / "t.parquet")
+
+
+def test_a_saved_hugging_face_dataset(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="datasets is a development dependency")
+    datasets.disable_progress_bars()
+    features = datasets.Features(
+        {"embedding": datasets.Sequence(datasets.Value("float32")), "label": datasets.ClassLabel(names=NAMES)}
+    )
+    data = datasets.Dataset.from_dict({"embedding": X.tolist(), "label": Y.tolist()}, features=features)
+    data.save_to_disk(tmp_path / "pets", num_shards=2)
+    declared = [NAMES[i] for i in Y], NAMES
+    check(read_data(tmp_path / "pets"), *declared)
+    check(read_data(tmp_path / "pets", x="embedding", y="label"), *declared)
+
+    both = tmp_path / "both"
+    datasets.DatasetDict({"train": data, "test": data.select([2, 1])}).save_to_disk(both)
+    assert splits(both) == ["train", "test"]
+    train = read_data(both, split="train")
+    check(train, *declared)
+    assert train.identity == "both-train"
+    assert read_data(both, split="test").labels.tolist() == ["cat", "bee"]
+    refused("both has several splits; choose split= from: train, test", both)
+    refused("both has no split 'dev'; choose split= from", both, split="dev")
+    refused("split=train does not apply to .*pets", tmp_path / "pets", split="train")
+
+    arrow = next((tmp_path / "pets").glob("*.arrow"))
+    arrow.write_bytes(arrow.read_bytes()[:300])
+    refused("pets is not a complete saved data set", tmp_path / "pets")
+    arrow.unlink()
+    refused("pets is not a complete saved data set", tmp_path / "pets")
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"_data_files": [{"filename": "../x.arrow"}]}, "points outside the folder"),
+        ({"_data_files": []}, "lists no data files"),
+        ({}, "not a complete saved data set"),
+        ({"_indices_data_files": [1]}, "flatten_indices"),
+    ],
+)
+def test_a_damaged_hugging_face_dataset_is_refused(tmp_path, state, message):
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    refused(message, tmp_path)
+
+
+def test_a_folder_of_splits_with_its_card(tmp_path):
+    folder = tmp_path / "pets"
+    folder.mkdir()
+    for split in ("train", "test"):
+        saved(folder / f"{split}_x.npy", X)
+        saved(folder / f"{split}_y.npy", Y.astype(np.int16))
+    card = {"dataset": "pets", "classes": NAMES, "files": {"train_x.npy": {}}, "label_counts": [2, 2, 2]}
+    (folder / "card.json").write_text(json.dumps(card))
+    assert splits(folder) == ["test", "train"]
+    train = read_data(folder, split="train")
+    check(train, [NAMES[i] for i in Y], NAMES)
+    assert (train.identity, train.card) == ("pets-train", {"dataset": "pets"})
+    check(read_data([folder / "train_x.npy", folder / "train_y.npy"]), [NAMES[i] for i in Y], NAMES)
+    check(read_data(folder, split="test"))  # the card does not list its files
+    refused("has several splits; choose split= from: test, train", folder)
+    (folder / "test_x.npy").unlink()
+    check(read_data(folder), [NAMES[i] for i in Y], NAMES)
+
+
+def test_a_card_can_be_given(tmp_path):
+    path, card = tmp_path / "pets.npz", tmp_path / "about.json"
+    np.savez(path, x=X, y=Y)
+    card.write_text(json.dumps({"classes": NAMES, "licence": "CC0", "quality_nonprivate": {}}))
+    data = read_data(path, card=card)
+    check(data, [NAMES[i] for i in Y], NAMES)
+    assert data.card == {"licence": "CC0"}
+    card.write_text(json.dumps({"licence": "CC0"}))
+    check(read_data(path, card=card))
+    for text, message in [
+        ("{", "is not JSON"),
+        ("[]", "does not hold a JSON object"),
+        ('{"classes": 3}', "classes must"),
+    ]:
+        card.write_text(text)
+        refused(message, path, card=card)
+    refused("nowhere.json cannot be read", path, card=tmp_path / "nowhere.json")
+
+
+def test_a_store_is_opened_in_place(tmp_path):
+    store = EmbeddingStore.write(tmp_path / "s", X, Y, classes=NAMES, dtype="float32", identity="pets")
+    data = read_data(tmp_path / "s")
+    check(data, [NAMES[i] for i in Y], NAMES)
+    assert (data.identity, data.content_hash) == ("pets", store.content_hash)
+    refused("x=q does not apply to .*; leave it out", tmp_path / "s", x="q")
+    refused("is a store with a card of its own; leave card= out", tmp_path / "s", card="card.json")
+    (tmp_path / "s" / "metadata.parquet").unlink()
+    refused("metadata.parquet is missing", tmp_path / "s", error=StoreError)
+
+
+# What cannot be read
+
+
+def test_a_missing_or_unknown_file_is_refused(tmp_path):
+    refused("nowhere.npy does not exist", tmp_path / "nowhere.npy")
+    (tmp_path / "notes.txt").write_text("hello")
+    refused("notes.txt has an unknown ending; give .npy", tmp_path / "notes.txt")
+    refused("neither a store, a saved data set nor a folder", tmp_path)
+    refused("cannot read .* together; give one file or folder", [])
+    refused("cannot read .* together", [tmp_path / "notes.txt", tmp_path])
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.parquet", "a.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 20])
+def test_files_that_are_not_what_they_are_called_are_refused(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    refused(f"{name} is truncated or not a", tmp_path / name)
+
+
+def test_truncated_files_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", x=X)
+    saved(tmp_path / "a.npy", X)
+    pq.write_table(pa.table({"x": X.tolist()}), tmp_path / "a.parquet")
+    for path in sorted(tmp_path.iterdir()):
+        path.write_bytes(path.read_bytes()[:-20])
+        refused(f"{path.name} is truncated or not", path)
+
+
+def test_a_garbled_header_is_refused(tmp_path):
+    path = saved(tmp_path / "a.npy", X)
+    path.write_bytes(path.read_bytes().replace(b"{'descr'", b"((((((((", 1))
+    refused("a.npy is truncated or not a .npy array", path)
+
+
+def test_pickles_are_never_read(tmp_path):
+    objects = np.array([{"a": 1}, None], dtype=object)
+    np.save(tmp_path / "a.npy", objects, allow_pickle=True)
+    np.savez(tmp_path / "a.npz", x=objects)
+    for name in ("a.npy", "a.npz"):
+        refused(f"{name} holds pickled objects, which are never read", tmp_path / name)
+
+
+def test_rows_of_files_keep_the_rules_of_a_store(tmp_path):
+    x = X.copy()
+    x[4] = 0
+    path = saved(tmp_path / "x.npy", x)
+    refused("x.npy row 4 is all zeros", path)
+    read_arrays(path)  # left to EmbeddingStore.write, which checks as it copies
+    refused("x.npy has 3 dimension", saved(path, X[None]))
+    refused(r"labels have shape \(5,\) beside 6 rows", [saved(path, X), saved(tmp_path / "y.npy", Y[:5])])
+    refused("x=a does not apply to .*x.npy", path, x="a")
+    refused("split=a does not apply to .*x.npy", path, split="a")
+
+
+# The real embeddings
+
+
+def test_the_real_embeddings_become_a_store(tmp_path):
+    folder = shared("embeddings/all-minilm-l6-v2/sst2")
+    assert splits(folder) == ["dev", "test", "train"]
+    data = read_data(folder, split="dev")
+    assert (data.x.shape, data.classes) == ((872, 384), ["negative", "positive"])
+    assert set(data.card) == {"dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order"}
+    store = EmbeddingStore.write(tmp_path / "s", data.x, data.labels, classes=data.classes, card=data.card)
+    assert np.array_equal(store.x, data.x)
+    assert np.array_equal(store.y, np.load(folder / "dev_y.npy"))
+    assert store.card["encoder"]["name"] == "sentence-transformers/all-MiniLM-L6-v2"

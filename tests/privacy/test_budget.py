@@ -1,0 +1,80 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import BudgetError
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Exponential, Gaussian, Parallel
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("epsilon=1", Budget.pure(1)),
+        (" rho = 0.5 ", Budget.zcdp(0.5)),
+        ("epsilon=1,delta=1e-6", Budget.approx(1, 1e-6)),
+        ("delta=1e-6, epsilon=1", Budget.approx(1, 1e-6)),
+        ("epsilon=inf", Budget.pure(math.inf)),
+    ],
+)
+def test_parsing(text, budget):
+    assert Budget.parse(text) == budget
+    assert Budget.parse(str(budget)) == budget
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "epsilon", "epsilon=", "epsilon=one", "eps=1", "epsilon=1,epsilon=2", "epsilon=1,rho=1", "delta=1e-6",
+     "epsilon=-1", "epsilon=0", "epsilon=nan", "rho=-0.5", "rho=0", "epsilon=1,delta=0", "epsilon=1,delta=1", "rho=1,"],
+)  # fmt: skip
+def test_bad_text_is_refused_in_one_line_with_the_remedy(text):
+    with pytest.raises(BudgetError, match=r"write epsilon=1 \(pure\)") as caught:
+        Budget.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [1.0, None, 3])
+def test_a_bare_number_is_refused(value):
+    with pytest.raises(BudgetError, match="does not say of which kind"):
+        Budget.parse(value)
+
+
+def test_a_pure_budget_buys_no_gaussian_noise():
+    with pytest.raises(BudgetError, match=r"pass rho=... or epsilon=1,delta=1e-6"):
+        Budget.pure(1).gaussian()
+
+
+@given(rho=st.floats(1e-6, 1e4))
+def test_zcdp_is_spent_to_the_last_and_never_over(rho):
+    budget = Budget.zcdp(rho)
+    for event in (Gaussian(budget.gaussian()), Exponential(budget.exponential())):
+        assert event.rho <= rho
+        assert event.rho == pytest.approx(rho, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1, 1e-6), (8, 1e-9)])
+def test_approximate_budgets_are_spent(epsilon, delta):
+    budget = Budget.approx(epsilon, delta)
+    spent = Guarantee(Unit.ADD_REMOVE, Gaussian(budget.gaussian())).epsilon(delta)
+    assert spent <= epsilon
+    assert spent == pytest.approx(epsilon, rel=1e-9)
+    assert budget.exponential() == epsilon
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize("text", ["rho=0.7", "epsilon=2,delta=1e-6"])
+def test_budgets_hold_in_the_unit_they_are_read_in(unit, text):
+    budget = Budget.parse(text)
+    for event in (Gaussian(budget.gaussian(unit)), Exponential(budget.exponential(unit))):
+        assert budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(event, "classes")).to(unit).event)
+        looser = Gaussian(event.noise_multiplier / 2) if isinstance(event, Gaussian) else Exponential(event.epsilon * 3)
+        assert not budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(looser, "classes")).to(unit).event)
+
+
+def test_infinite_budgets_mean_no_noise():
+    assert Budget.pure(math.inf).gaussian() == 0
+    assert Budget.zcdp(math.inf).exponential() == math.inf

@@ -1,0 +1,238 @@
+"""Every event against formulas computed here, independently of tacit and of dp_accounting."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from tacit.errors import InputError
+from tacit.privacy import accounting
+from tacit.privacy.events import (
+    ZCDP,
+    Composition,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Parallel,
+    PureDP,
+    RandomizedResponse,
+    compose,
+)
+from tacit.privacy.serial import event_from_json, event_to_json
+
+EVENTS = [
+    Gaussian(1.3),
+    Exponential(0.7),
+    PureDP(0.4),
+    ZCDP(0.2),
+    RandomizedResponse(0.9, 4),
+    Laplace(1.6),
+    Parallel(Gaussian(2.0), "classes"),
+    Parallel(Exponential(0.5), "splits"),
+]
+DELTAS = [1e-3, 1e-5, 1e-8]
+
+
+def response_divergence(epsilon, n_classes, order):
+    """Renyi divergence of randomized response between two labels, straight from its two rows."""
+    keep = math.exp(epsilon) / (math.exp(epsilon) + n_classes - 1)
+    other = (1 - keep) / (n_classes - 1)
+    total = keep**order * other ** (1 - order) + other**order * keep ** (1 - order) + (n_classes - 2) * other
+    return math.log(total) / (order - 1)
+
+
+def laplace_divergence(scale, order):
+    def integrand(x):
+        return math.exp(order * -abs(x) / scale + (1 - order) * -abs(x - 1) / scale) / (2 * scale)
+
+    total = sum(quad(integrand, a, b, epsabs=1e-13)[0] for a, b in ((-60 * scale, 0), (0, 1), (1, 60 * scale)))
+    return math.log(total) / (order - 1)
+
+
+def gaussian_delta(mu, epsilon):
+    return norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_composing_n_times_equals_n_compositions(event, n):
+    assert n * event == compose([event] * n)
+    total = event
+    for _ in range(n - 1):
+        total = total + event
+    assert total == n * event
+    assert (n * event).rho == pytest.approx(n * event.rho)
+    assert (n * event).pure == pytest.approx(n * event.pure)
+    for delta in DELTAS:
+        assert accounting.epsilon(n * event, delta) == accounting.epsilon(total, delta)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_nothing_is_free_and_order_does_not_matter(event):
+    other = Exponential(0.3)
+    assert accounting.epsilon(event + other, 1e-5) == pytest.approx(accounting.epsilon(other + event, 1e-5), rel=1e-9)
+    assert accounting.epsilon(event + other, 1e-5) > accounting.epsilon(event, 1e-5)
+    assert 0 * event == Composition(())
+    assert accounting.epsilon(0 * event, 0.0) == 0
+
+
+@pytest.mark.parametrize("event", [*EVENTS, 3 * Gaussian(2.0) + Exponential(1.0)], ids=repr)
+def test_json_round_trip(event):
+    assert event_from_json(event_to_json(event)) == event
+
+
+def test_infinite_values_survive_json():
+    assert event_from_json(event_to_json(Exponential(math.inf))) == Exponential(math.inf)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("z", [0.3, 1.0, 8.0])
+def test_gaussians_follow_the_exact_curve(z, delta):
+    epsilon = accounting.epsilon(3 * Gaussian(z), delta)
+    assert gaussian_delta(math.sqrt(3) / z, epsilon) == pytest.approx(delta, rel=1e-6)
+    assert accounting.epsilon(Gaussian(z / math.sqrt(3)), delta) == pytest.approx(epsilon, rel=1e-9)
+    assert accounting.epsilon(Gaussian(z) + Gaussian(2 * z), delta) == pytest.approx(
+        accounting.epsilon(Gaussian(z / math.sqrt(1.25)), delta), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.1, 5.0])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_zcdp_conversion_agrees_with_mpmath(rho, delta):
+    def bound(order):
+        return rho * order + mpmath.log(1 - 1 / order) - mpmath.log(delta * order) / (order - 1)
+
+    orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(i) / 200) for i in range(-400, 1600)]
+    best = min(orders, key=bound)
+    exact = bound(mpmath.findroot(lambda a: mpmath.diff(bound, a), best))
+    assert accounting.epsilon(ZCDP(rho), delta) == pytest.approx(float(max(exact, 0)), rel=1e-7, abs=1e-9)
+    assert accounting.epsilon(ZCDP(rho), delta) >= float(exact) * (1 - 1e-12)
+
+
+def test_one_exponential_mechanism_says_its_epsilon():
+    assert accounting.epsilon(Exponential(1.0), 1e-5) == 1.0
+    assert accounting.epsilon(Exponential(1.0), 0.0) == 1.0
+    assert accounting.epsilon(ZCDP(0.125), 1e-5) == pytest.approx(2.17, abs=0.01)
+    assert Exponential(1.0).rho == 0.125
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("order", [1.5, 4.0, 32.0])
+def test_renyi_curves(epsilon, order):
+    orders = np.array([order])
+    assert accounting.renyi(PureDP(epsilon), orders)[0] == pytest.approx(response_divergence(epsilon, 2, order))
+    assert accounting.renyi(RandomizedResponse(epsilon, 5), orders)[0] == pytest.approx(
+        response_divergence(epsilon, 5, order), rel=1e-9
+    )
+    assert accounting.renyi(Laplace(1 / epsilon), orders)[0] == pytest.approx(
+        laplace_divergence(1 / epsilon, order), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 6.0])
+def test_rho_of_pure_events_is_the_largest_divergence_over_order(epsilon):
+    orders = 1 + np.logspace(-3, 4, 400)
+    pure = [response_divergence(epsilon, 2, a) / a if a < 100 else epsilon / a for a in orders]
+    assert max(pure) == pytest.approx(PureDP(epsilon).rho, rel=2e-3)
+    assert max(pure) <= PureDP(epsilon).rho * (1 + 1e-7)
+    laplace = accounting.renyi(Laplace(1 / epsilon), orders[orders > 1.001]) / orders[orders > 1.001]
+    assert laplace.max() == pytest.approx(Laplace(1 / epsilon).rho, rel=2e-3)
+    assert laplace.max() <= Laplace(1 / epsilon).rho * (1 + 1e-7)
+
+
+def bounded_range_loss(epsilon, t):
+    """A worst pair of bounded range: losses t and t - epsilon, and the first one's probability."""
+    return t, (math.exp(epsilon) - math.exp(t)) / math.expm1(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_exponential_mechanism_bounds_cover_every_bounded_range_pair(epsilon):
+    """Three pairs with losses {t, t - epsilon}, composed by enumeration, never exceed the stated epsilon."""
+    n, delta = 3, 1e-3
+    stated = accounting.epsilon(n * Exponential(epsilon), delta)
+    worst = 0.0
+    for t in np.linspace(1e-3, epsilon - 1e-3, 60):
+        loss, p = bounded_range_loss(epsilon, t)
+        losses = [
+            (i * loss + (n - i) * (loss - epsilon), math.comb(n, i) * p**i * (1 - p) ** (n - i)) for i in range(n + 1)
+        ]
+        worst = max(worst, sum(w * max(0.0, 1 - math.exp(stated - x)) for x, w in losses))
+    assert 0.3 * delta < worst <= delta * (1 + 1e-6)
+    assert stated <= n * epsilon
+
+
+def test_mixtures_beat_basic_composition_and_stay_valid():
+    mixed = Gaussian(2.0) + Exponential(0.5)
+    assert accounting.epsilon(mixed, 1e-5) < accounting.epsilon(Gaussian(2.0), 1e-5) + 0.5
+    # an exponential mechanism contains binary randomized response with losses +-epsilon/2
+    p = 1 / (1 + math.exp(-0.25))
+    epsilon = accounting.epsilon(mixed, 1e-5)
+    true_delta = p * gaussian_delta(0.5, epsilon - 0.25) + (1 - p) * gaussian_delta(0.5, epsilon + 0.25)
+    assert true_delta <= 1e-5
+
+
+def test_mu_of_pure_events_touches_the_pure_curve():
+    mu = PureDP(1.0).mu
+    corner = 1 / (1 + math.e)
+    assert norm.cdf(norm.ppf(1 - corner) - mu) == pytest.approx(corner)
+    assert Gaussian(2.0).mu == 0.5
+    assert (Gaussian(2.0) + Gaussian(2.0)).mu == pytest.approx(math.sqrt(0.5))
+
+
+def test_group_privacy_for_two():
+    assert Gaussian(1.0).twice().rho == 4 * Gaussian(1.0).rho
+    assert Exponential(1.0).twice() == Exponential(2.0)
+    assert PureDP(1.0).twice() == PureDP(2.0)
+    assert ZCDP(0.1).twice() == ZCDP(0.4)
+    assert Laplace(1.0).twice().pure == 2.0
+    per_class = Parallel(Gaussian(1.0), "classes")
+    assert per_class.twice().rho == 2.0
+    assert per_class.relabelled().rho == 1.0  # two classes, each at distance one
+    assert Parallel(Gaussian(1.0), "splits").relabelled().rho == 2.0  # a label does not move a record between splits
+    assert (per_class + Gaussian(1.0)).relabelled().rho == 3.0
+
+
+def test_parallel_costs_its_event_once():
+    for event in (Gaussian(1.0), Exponential(1.0), 3 * Gaussian(2.0)):
+        assert accounting.epsilon(Parallel(event, "classes"), 1e-6) == accounting.epsilon(event, 1e-6)
+        assert Parallel(event, "classes").rho == event.rho
+
+
+def test_attack_rate_is_the_gaussian_trade_off():
+    assert accounting.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(norm.cdf(norm.ppf(0.01) + 1.0))
+    assert accounting.attack_rate(Exponential(0.0), 0.01) == 0.01
+    assert accounting.attack_rate(Gaussian(0.0), 0.01) == 1.0
+    assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
+
+
+@given(z=st.floats(0.05, 50), delta=st.floats(1e-12, 0.1))
+def test_calibration_is_on_the_safe_side(z, delta):
+    target = accounting.epsilon(Gaussian(z), delta)
+    if 1e-6 < target < 1e3:
+        found = accounting.gaussian_multiplier(target, delta)
+        assert found == pytest.approx(z, rel=1e-5)
+        assert accounting.epsilon(Gaussian(found), delta) <= target
+
+
+@pytest.mark.parametrize(("epsilon", "rho"), [(1, 0.030557), (2, 0.108256), (3, 0.224249)])
+def test_zcdp_calibration_meets_the_reference(epsilon, rho):
+    assert accounting.zcdp_rho(epsilon, 1e-5) == pytest.approx(rho, abs=1e-6)
+    assert accounting.epsilon(ZCDP(accounting.zcdp_rho(epsilon, 1e-5)), 1e-5) <= epsilon
+
+
+@pytest.mark.parametrize("make", [Gaussian, Exponential, PureDP, ZCDP, Laplace])
+@pytest.mark.parametrize("value", [-1.0, math.nan])
+def test_negative_and_nan_parameters_are_refused(make, value):
+    with pytest.raises(InputError, match="must be zero or positive"):
+        make(value)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+def test_bad_delta_is_refused(delta):
+    with pytest.raises(InputError, match="delta="):
+        accounting.epsilon(Gaussian(1.0), delta)

@@ -1,0 +1,78 @@
+import math
+
+import pytest
+
+from tacit.errors import InputError
+from tacit.privacy.events import Exponential, Gaussian, Parallel
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+PER_CLASS_EM = Guarantee(Unit.ADD_REMOVE, Parallel(Exponential(1.0), "classes"))
+PER_CLASS_SUM = Guarantee(Unit.ADD_REMOVE, Parallel(Gaussian(1.0), "classes"))
+
+
+def test_the_sum_of_events_is_the_guarantee():
+    guarantee = Guarantee(Unit.ADD_REMOVE, Gaussian(1.0) + Gaussian(1.0))
+    assert guarantee.rho == 1.0
+    assert guarantee.mu == pytest.approx(math.sqrt(2))
+    assert guarantee.events == (Gaussian(1.0), Gaussian(1.0))
+    assert guarantee.epsilon(0) == math.inf
+
+
+def test_replacing_a_record_costs_two_changes():
+    assert PER_CLASS_EM.to("replace").epsilon(0) == 2.0
+    assert PER_CLASS_EM.to("replace").rho == 4 * PER_CLASS_EM.rho
+    assert PER_CLASS_SUM.to("replace").rho == 4 * PER_CLASS_SUM.rho
+    assert PER_CLASS_SUM.to("change-label").rho == 2 * PER_CLASS_SUM.rho
+    assert PER_CLASS_EM.to("change-label").epsilon(0) == 2.0
+    assert PER_CLASS_SUM.to("replace").to("change-label").rho == 4 * PER_CLASS_SUM.rho
+
+
+@pytest.mark.parametrize(("held", "asked"), [("replace", "add-remove"), ("change-label", "replace")])
+def test_conversions_that_do_not_hold_are_refused(held, asked):
+    with pytest.raises(InputError, match="does not imply"):
+        Guarantee(Unit(held), Gaussian(1.0)).to(asked)
+
+
+def test_unknown_unit_is_refused():
+    with pytest.raises(InputError, match="unit='record' must be one of add-remove, replace, change-label"):
+        PER_CLASS_EM.to("record")
+
+
+def test_different_units_never_compare_equal():
+    assert Guarantee(Unit.ADD_REMOVE, Gaussian(1.0)) != Guarantee(Unit.REPLACE, Gaussian(1.0))
+
+
+def test_groups_have_their_own_prices():
+    guarantee = Guarantee(
+        Unit.REPLACE, Exponential(0.5), groups=(("low", Exponential(0.5)), ("high", Exponential(1.5)))
+    )
+    assert guarantee.epsilon(0, group="low") == 1.0
+    assert guarantee.epsilon(0, group="high") == guarantee.epsilon(0) == 2.0
+    with pytest.raises(InputError, match="group='none'"):
+        guarantee.epsilon(0, group="none")
+    assert "low:" in guarantee.statement()
+
+
+def test_statement_names_unit_numbers_leaks_and_scope():
+    text = Guarantee(Unit.ADD_REMOVE, Exponential(1.0), unprotected=("class counts (declared)",)).statement()
+    for words in (
+        "in the data or not",
+        "epsilon = 1 (pure)",
+        "rho = 0.125",
+        "under unit replace: epsilon = 2 (pure)",
+        "Not protected: class counts (declared)",
+        "this run only",
+        "scaler",
+    ):
+        assert words in text
+
+
+def test_statement_of_no_privacy_says_so():
+    assert "not private" in Guarantee(Unit.ADD_REMOVE, Gaussian(0.0)).statement()
+    assert Guarantee(Unit.ADD_REMOVE, Gaussian(0.0)).rho is None
+
+
+def test_json_round_trip():
+    guarantee = Guarantee(Unit.REPLACE, 2 * Gaussian(3.0), ("n",), (("a", Exponential(1.0)),), "this run")
+    assert Guarantee.from_json(guarantee.to_json()) == guarantee
