@@ -3,6 +3,7 @@
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
     metadata.parquet     column `label` (int32) when labelled, and any columns of the user's
+    .lock                held by an append, so that a second one waits
 
 A store is whole or absent: `write` builds it under a hidden name, `append` adds files that nothing
 refers to until the manifest does. Opening reads the manifest and the sizes of the files, no arrays.
@@ -12,6 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.npy import map_npy
 from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels, encode_labels
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile
-from tacit.data.rows import as_rows, checked_blocks
+from tacit.data.rows import as_rows, checked_blocks, one_line
 from tacit.data.sharded import ShardedArray
 from tacit.errors import InputError, StoreError
 
@@ -141,8 +143,6 @@ class EmbeddingStore:
         folder = Path(folder)
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
-        if shard_rows < 1:
-            raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
         X = as_rows(X)
         listed = None if classes is None else class_list(classes)
         labels = None if y is None else clean_labels(y, len(X))
@@ -340,18 +340,8 @@ class EmbeddingStore:
         shards = _write_shards(self.folder, X, np.dtype(old.dtype), shard_rows, first)
         rows = old.rows + len(X)
         table = _joined(EmbeddingStore(self.folder, old).metadata(), new)
-        return Manifest(
-            rows=rows,
-            dim=old.dim,
-            dtype=old.dtype,
-            shards=(*old.shards, *shards),
-            metadata=_write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows),
-            has_labels=old.has_labels,
-            classes=old.classes,
-            classes_declared=old.classes_declared,
-            identity=old.identity,
-            card=old.card,
-        )
+        metadata_file = _write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows)
+        return replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file)
 
     def _refresh(self) -> None:
         self._manifest = Manifest.load(self.folder)
@@ -375,8 +365,10 @@ class EmbeddingStore:
 
 
 def _indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    if labels is None or classes is not None:
-        return None if labels is None else encode_labels(labels, classes or [])
+    if labels is None:
+        return None
+    if classes is not None:
+        return encode_labels(labels, classes)
     limits = np.iinfo(np.int32)
     wide = (labels < limits.min) | (labels > limits.max)
     if wide.any():
@@ -391,7 +383,9 @@ def _json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InputError(f"card is not plain JSON ({error}); use strings, finite numbers, lists and dicts") from error
+        raise InputError(
+            f"card is not plain JSON ({one_line(error)}); use strings, finite numbers, lists and dicts"
+        ) from error
     return facts
 
 
@@ -407,7 +401,9 @@ def _table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mapping[str, 
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(f"metadata column {name!r} mixes types ({error}); give values of one type") from error
+            raise InputError(
+                f"metadata column {name!r} mixes types ({one_line(error)}); give values of one type"
+            ) from error
     return pa.table(columns)
 
 
@@ -421,10 +417,14 @@ def _joined(old: Any, new: Any) -> Any:
     try:
         return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
     except (pa.ArrowException, ValueError) as error:
-        raise InputError(f"metadata is of another type than the store's ({error}); convert it first") from error
+        raise InputError(
+            f"metadata is of another type than the store's ({one_line(error)}); convert it first"
+        ) from error
 
 
 def _write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
+    if shard_rows < 1:
+        raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
     rows, dim = X.shape
     blocks = checked_blocks(X, dtype=dtype, cut=shard_rows)
     starts = range(0, rows, shard_rows)

@@ -69,12 +69,17 @@ def check_rows(x: Any, y: Any = None, *, name: str = "X") -> None:
         pass
 
 
+def one_line(error: Exception) -> str:
+    """The message of another library's error without its line breaks."""
+    return " ".join(str(error).split())
+
+
 def _as_array(values: Any, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name} cannot be read as a numeric array ({_line(error)}); convert it to numpy first"
+            f"{name} cannot be read as a numeric array ({one_line(error)}); convert it to numpy first"
         ) from error
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to float32")
@@ -102,7 +107,3 @@ def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -
 def _refuse(bad: Any, start: int, name: str, fault: str) -> None:
     if bad.any():
         raise InputError(f"{name} row {start + int(bad.argmax())} {fault}")
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

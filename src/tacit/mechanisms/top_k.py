@@ -18,7 +18,7 @@ Scores far below the top are raised to a floor, max(u, u_max - 2^61): the maximu
 with rise in [0, W] is one too. They have probability zero for all purposes, but their sums stay in 64 bits.
 Source: DPPL-Public Top-K (Wahdany et al. 2024), which weighs ranks by C(y, k), halves the exponent and reuses
 the key of the rank for the fill. C(y, k) counts wrong by y/k, a factor that depends on the data: not
-epsilon-DP (tests/mechanisms/test_top_k.py shows ratios of 1.58 at epsilon 1 for n = 5, k = 1).
+epsilon-DP (tests/mechanisms/test_top_k.py shows a log ratio above 1.58 at epsilon 1 for n = 5, k = 1).
 """
 
 import math

@@ -7,6 +7,7 @@ from typing import Any
 from tacit.data.arrays import Arrays, arrays
 from tacit.data.formats import table as tables
 from tacit.data.manifest import plain_name
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
@@ -88,5 +89,4 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _damaged(folder: Path, error: Exception) -> InputError:
-    fault = " ".join(str(error).split())
-    return InputError(f"{folder} is not a complete saved data set ({fault}); save it again with save_to_disk")
+    return InputError(f"{folder} is not a complete saved data set ({one_line(error)}); save it again with save_to_disk")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, arrays
 from tacit.data.formats import card
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
@@ -46,4 +47,6 @@ def map_npy(path: Path) -> NDArray[Any]:
             raise InputError(
                 f"{path} holds pickled objects, which are never read; save plain numbers instead"
             ) from error
-        raise InputError(f"{path} is truncated or not a .npy array ({error}); save it again with numpy.save") from error
+        raise InputError(
+            f"{path} is truncated or not a .npy array ({one_line(error)}); save it again with numpy.save"
+        ) from error

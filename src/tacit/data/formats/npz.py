@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.data.arrays import Arrays, arrays, choose, features_missing
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 FEATURES = ("x", "X", "features", "embeddings")
@@ -26,7 +27,9 @@ def read(path: Path, x: str | None, y: str | None) -> Arrays:
             raise InputError(
                 f"{path} holds pickled objects, which are never read; save plain numbers instead"
             ) from error
-        raise InputError(f"{path} is truncated or not a .npz file ({error}); save it again with numpy.savez") from error
+        raise InputError(
+            f"{path} is truncated or not a .npz file ({one_line(error)}); save it again with numpy.savez"
+        ) from error
 
 
 def of_named(path: Path, names: list[str], get: Any, x: str | None, y: str | None) -> Arrays:

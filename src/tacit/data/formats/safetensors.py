@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tacit.data.arrays import Arrays
 from tacit.data.formats.npz import of_named
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
@@ -18,5 +19,5 @@ def read(path: Path, x: str | None, y: str | None) -> Arrays:
         raise
     except (SafetensorError, OSError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is truncated or not a safetensors file numpy can read ({error}); save it again"
+            f"{path} is truncated or not a safetensors file numpy can read ({one_line(error)}); save it again"
         ) from error

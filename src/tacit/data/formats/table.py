@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, arrays, choose, features_missing
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 LABELS = ("label", "labels", "y", "target", "class")
@@ -22,7 +23,7 @@ def read(path: Path, x: str | None, y: str | None) -> Arrays:
             features, label = columns(file.schema_arrow, x, y, path)
             table = file.read(columns=features if label is None else [*features, label])
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} is truncated or not a Parquet file ({error}); save it again") from error
+        raise InputError(f"{path} is truncated or not a Parquet file ({one_line(error)}); save it again") from error
     return arrays(
         matrix(table, features, path),
         None if label is None else values(table[label]),

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tacit.mechanisms import gaussian
+from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.privacy.events import Gaussian, Parallel
+
+SOURCES = [SecureNoise(), ResearchNoise(0)]
+
+
+def sums(rows, labels, n_classes=3):
+    return gaussian.class_sums([(rows, labels)], n_classes=n_classes, width=rows.shape[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), width=st.integers(1, 40), scale=st.sampled_from([1e-3, 1.0, 1e3, 1e200]))
+def test_one_record_moves_the_table_by_at_most_one_unit(seed, width, scale):
+    """Sensitivity in exact arithmetic, rows of any length, any order and block shape."""
+    rng = np.random.default_rng(seed)
+    rows, labels = rng.normal(size=(30, width)) * scale, rng.integers(0, 3, 30)
+    with_all, without = sums(rows, labels), sums(rows[1:], labels[1:])
+    assert sum(int(value) ** 2 for value in (with_all - without).ravel()) <= gaussian.UNIT**2
+    order = rng.permutation(30)
+    blocks = [(rows[order[:11]], labels[order[:11]]), (rows[order[11:]], labels[order[11:]])]
+    assert np.array_equal(gaussian.class_sums(blocks, n_classes=3, width=width), with_all)
+
+
+def test_sums_are_those_of_the_rows_in_the_unit_ball():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)
+    inside = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    expected = [inside[labels == c].sum(axis=0) for c in range(3)]
+    assert np.allclose(sums(rows, labels) / gaussian.UNIT, expected, atol=1e-7)
+
+
+def test_a_class_without_records_and_no_records_at_all_work():
+    rows = np.ones((2, 2)) / 2
+    assert not sums(rows, np.array([0, 2]))[1].any()
+    assert not sums(rows[:0], np.array([], dtype=np.int64)).any()
+
+
+@pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize("z", [0.4, 5.0])
+def test_noise_has_the_stated_deviation_and_is_gaussian(noise, z):
+    rows = np.array([[1.0] + [0.0] * 1999])
+    table = gaussian.noisy_class_sums([(rows, np.array([1]))], n_classes=3, width=2000, noise_multiplier=z, noise=noise)
+    table[1, 0] -= 1
+    values = table.ravel() / z
+    assert stats.kstest(values, "norm").pvalue > 1e-4
+    assert values.std() == pytest.approx(1, abs=0.05)  # 6000 values: 5 standard errors
+    assert abs(np.corrcoef(table)[0, 1]) < 0.12  # fresh noise per class
+
+
+@pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
+def test_every_call_draws_fresh_noise(noise):
+    zeros = np.zeros((2, 50), dtype=np.int64)
+    assert not np.array_equal(noise.gaussian(zeros, 1e9), noise.gaussian(zeros, 1e9))
+
+
+@pytest.mark.parametrize("sigma", [0.7, 3.0])
+def test_secure_noise_is_the_discrete_gaussian(sigma):
+    draws = SecureNoise().gaussian(np.zeros(20_000, dtype=np.int64), sigma)
+    support = np.arange(-60, 61)
+    weights = np.exp(-(support**2) / (2 * sigma**2))
+    expected = 20_000 * weights / weights.sum()
+    common = expected > 10
+    observed = np.array([(draws == value).sum() for value in support[common]])
+    rest = 20_000 - observed.sum()
+    statistic = ((observed - expected[common]) ** 2 / expected[common]).sum()
+    tail = 20_000 - expected[common].sum()
+    statistic += (rest - tail) ** 2 / tail
+    assert stats.chi2.sf(statistic, common.sum()) > 1e-4
+
+
+def test_the_event_is_one_gaussian_on_disjoint_classes():
+    assert gaussian.event(2.0) == Parallel(Gaussian(2.0), "classes")
+
+
+def test_opendp_agrees_about_the_price():
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+
+    z = 1.7
+    measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=z * gaussian.UNIT)
+    assert measurement.map(float(gaussian.UNIT)) == pytest.approx(gaussian.event(z).rho, rel=1e-12)

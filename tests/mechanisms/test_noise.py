@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.errors import InputError
+from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
+
+
+def test_research_noise_repeats_with_its_seed_and_secure_noise_has_none():
+    zeros = np.zeros(20, dtype=np.int64)
+    assert np.array_equal(ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(4).gaussian(zeros, 1e6))
+    assert not np.array_equal(ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(5).gaussian(zeros, 1e6))
+    with pytest.warns(UserWarning, match="random_state is ignored"):
+        source = noise_source("secure", random_state=4)
+    assert isinstance(source, SecureNoise)
+
+
+def test_an_unknown_source_is_refused():
+    with pytest.raises(InputError, match="noise='none' must be 'secure' or 'research'"):
+        noise_source("none")
+
+
+@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+def test_subsets_are_uniform_distinct_and_sorted(noise):
+    counts = np.zeros(5)
+    for _ in range(2000):
+        chosen = noise.subset(5, 2)
+        assert chosen[0] < chosen[1]
+        counts[chosen] += 1
+    assert stats.chisquare(counts).pvalue > 1e-4
+    assert noise.subset(3, 0).tolist() == []
+    assert noise.subset(3, 3).tolist() == [0, 1, 2]
+
+
+def test_secure_noise_comes_in_chunks_with_progress():
+    from tacit.compute.progress import reporting
+
+    seen = []
+    with reporting(lambda label, done, total: seen.append((label, done, total))):
+        result = SecureNoise().gaussian(np.zeros((3, 5000), dtype=np.int64), 10.0)
+    assert result.shape == (3, 5000)
+    assert seen == [("secure noise", 8192, 15000), ("secure noise", 15000, 15000)]

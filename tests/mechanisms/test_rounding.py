@@ -1,0 +1,51 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tacit.errors import InputError
+from tacit.mechanisms.rounding import integer_rows
+
+
+def exact_norm_squared(row):
+    return sum(int(value) ** 2 for value in row)
+
+
+@settings(max_examples=200)
+@given(
+    arrays(np.float64, (5, 7), elements=st.floats(-1e6, 1e6, allow_nan=False)),
+    st.sampled_from([2**18, 2**32]),
+)
+def test_no_row_is_longer_than_the_unit(rows, unit):
+    for row in integer_rows(rows, unit):
+        assert exact_norm_squared(row) <= unit**2
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 384, 4096])
+@pytest.mark.parametrize("unit", [2**18, 2**32])
+def test_unit_rows_never_exceed_the_unit_and_lose_almost_nothing(width, unit):
+    rows = np.random.default_rng(width).normal(size=(200, width))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    for row, original in zip(integer_rows(rows, unit), rows, strict=True):
+        assert exact_norm_squared(row) <= unit**2
+        assert np.abs(row / unit - original).max() <= 1 / unit + 2**-31
+
+
+def test_axis_rows_reach_the_unit_but_do_not_pass_it():
+    rows = integer_rows(np.array([[1.0, 0.0], [np.nextafter(1, 2), 0.0], [0.0, -5.0]]), 2**32)
+    assert (np.abs(rows).max(axis=1) <= 2**32).all()
+    assert (np.abs(rows).max(axis=1) >= 2**32 - 2).all()
+
+
+def test_each_coordinate_is_rounded_toward_zero():
+    rows = np.array([[0.3, -0.3, 0.1]])
+    exact = [Fraction(value) * 2**32 for value in rows[0]]
+    assert all(abs(int(found)) <= abs(value) for found, value in zip(integer_rows(rows, 2**32)[0], exact, strict=True))
+
+
+def test_too_many_columns_for_the_proof_are_refused():
+    with pytest.raises(InputError, match="project them to fewer columns"):
+        integer_rows(np.zeros((1, 2**20 + 1)), 2**32)

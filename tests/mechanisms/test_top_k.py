@@ -1,0 +1,176 @@
+"""Joint top-k: exact enumeration of P(S) over all neighbours, and the sampler against it."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+from tacit.errors import BudgetError
+from tacit.mechanisms import top_k
+from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.privacy.events import Exponential, Parallel
+
+UNIT = 2**20
+SOURCES = [SecureNoise(), ResearchNoise(2)]
+
+
+def log_probabilities(scores, k, epsilon):
+    """ln P(S) of every set, from the shipped keys and scale: softmax over ranks, then a uniform fill."""
+    ranked = top_k.best_first(scores)
+    keys, scale = top_k.rank_keys(scores[ranked], k, sensitivity=UNIT, epsilon=epsilon)
+    log_rank = keys / scale - logsumexp(keys / scale)
+    position = {candidate: rank for rank, candidate in enumerate(ranked)}
+    sets = {}
+    for chosen in itertools.combinations(range(len(scores)), k):
+        worst = max(position[candidate] for candidate in chosen)
+        sets[chosen] = log_rank[worst - (k - 1)] - math.log(math.comb(worst, k - 1))
+    return sets
+
+
+def direct(scores, k, epsilon):
+    """ln P(S) from the definition: exp(epsilon times the worst member's utility)."""
+    sets = {s: epsilon * min(scores[i] for i in s) / UNIT for s in itertools.combinations(range(len(scores)), k)}
+    total = logsumexp(list(sets.values()))
+    return {s: value - total for s, value in sets.items()}
+
+
+def neighbours(n):
+    """Score vectors on a grid, with each way in which one record can raise them by 0, half or one."""
+    grid = [np.array(base) * UNIT for base in itertools.product([0, 1, 3], repeat=n)]
+    rises = [np.array(rise) * (UNIT // 2) for rise in itertools.product([0, 1, 2], repeat=n)]
+    for base in grid:
+        for rise in rises:
+            yield base, base + rise
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 1), (4, 2), (4, 3), (4, 4)])
+@pytest.mark.parametrize("epsilon", [1.0])
+def test_enumeration_over_all_neighbours(n, k, epsilon):
+    worst = 0.0
+    for scores, grown in neighbours(n):
+        a, b = log_probabilities(scores, k, epsilon), log_probabilities(grown, k, epsilon)
+        losses = np.array([a[s] - b[s] for s in a])
+        worst = max(worst, np.abs(losses).max())
+        assert losses.max() - losses.min() <= epsilon  # bounded range
+    assert worst <= epsilon
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 1), (7, 2), (6, 3)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_bound_is_attained(n, k, epsilon):
+    """One set stays behind while all the others, far ahead, rise."""
+    scores = np.array([0] + [round(40 / epsilon)] * (n - 1)) * UNIT
+    if k > 1:
+        scores[: n - k] = 0
+    grown = scores + UNIT * (scores > 0)
+    a, b = log_probabilities(scores, k, epsilon), log_probabilities(grown, k, epsilon)
+    worst = max(abs(a[s] - b[s]) for s in a)
+    assert 0.9 * epsilon < worst <= epsilon
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 1), (6, 2), (6, 3), (5, 5)])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+def test_it_is_the_mechanism_of_the_definition(n, k, epsilon):
+    rng = np.random.default_rng(n * k)
+    for _ in range(20):
+        scores = rng.integers(0, 4 * UNIT, n)
+        shipped, wanted = log_probabilities(scores, k, epsilon), direct(scores, k, epsilon)
+        for chosen, value in wanted.items():
+            assert shipped[chosen] == pytest.approx(value, abs=1e-3)
+
+
+@pytest.mark.parametrize(("n", "k", "ratio"), [(5, 1, 1.58), (7, 2, 1.25)])
+def test_the_published_count_is_not_private(n, k, ratio):
+    """C(y, k) in place of C(y-1, k-1) leaves a factor y/k: at epsilon 1, at least the specification's ratios."""
+
+    def published(scores):
+        ranked = sorted(range(n), key=lambda i: (-scores[i], i))
+        sets = {}
+        for chosen in itertools.combinations(range(n), k):
+            y = max(ranked.index(i) for i in chosen) + 1
+            sets[chosen] = scores[ranked[y - 1]] * 0.5 + math.log(math.comb(y, k) / math.comb(y - 1, k - 1))
+        total = logsumexp(list(sets.values()))
+        return {s: value - total for s, value in sets.items()}
+
+    tied = [0.0] * n
+    grown = [0.0] * (n - k) + [0.02] * k  # one record lifts the last k of tied candidates a little: rank n to rank k
+    last = tuple(range(n - k, n))
+    assert published(tied)[last] - published(grown)[last] > ratio > 1
+
+
+@pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    ("scores", "k"),
+    [([5, 4, 4, 0, 1], 2), ([0, 0, 0, 0], 3), ([60, 0, 1, 2], 2), ([2, 1, 0], 1), ([30, 29, 0, 28, 27.5], 3)],
+)
+def test_samplers_draw_what_is_claimed(noise, scores, k):
+    scores = np.round(np.array(scores) * UNIT).astype(np.int64)
+    times = 4000
+    found = Counter(
+        tuple(top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist()) for _ in range(times)
+    )
+    expected = {s: times * math.exp(value) for s, value in direct(scores, k, 1.0).items()}
+    assert all(list(s) == sorted(set(s)) for s in found)
+    likely = {s: e for s, e in expected.items() if e > 8}
+    statistic = sum((found[s] - e) ** 2 / e for s, e in likely.items())
+    assert stats.chi2.sf(statistic, max(1, len(likely) - 1)) > 1e-4
+    assert sum(found[s] for s, e in expected.items() if e < 1e-6) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(("n", "k", "gap"), [(1_000_000, 3, 30.0), (200_000, 5, 25.0)])
+def test_ranks_among_very_many_candidates(noise, n, k, gap):
+    """k leaders `gap` ahead of n - k equal ones: the set of leaders against C(n, k) others."""
+    scores = np.zeros(n, dtype=np.int64)
+    leaders = np.arange(k) * 7
+    scores[leaders] = round(gap * UNIT)
+    log_sets = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    p = 1 / (1 + math.exp(log_sets - gap))
+    times = 40
+    wins = sum(
+        np.array_equal(top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise), leaders)
+        for _ in range(times)
+    )
+    assert stats.binomtest(wins, times, p).pvalue > 1e-4
+
+
+def test_the_fill_is_uniform():
+    noise = ResearchNoise(5)
+    scores = np.array([9, 9, 9, 9, 9, 9, 1], dtype=np.int64) * UNIT
+    counts = Counter()
+    for _ in range(3000):
+        counts.update(top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=4.0, noise=noise).tolist())
+    leaders = [counts[i] for i in range(6)]
+    assert stats.chisquare(leaders).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("m", "k"), [(5, 1), (50, 7), (1_000_000, 4), (3000, 300)])
+def test_log_binomials(m, k):
+    import mpmath
+
+    found = top_k.log_binomials(m, k)
+    assert len(found) == m - k + 1
+    for y in {k, k + 1, (k + m) // 2, m} & set(range(k, m + 1)):
+        exact = mpmath.log(mpmath.binomial(y - 1, k - 1))
+        eta = k * 2.0**-52 * (float(found[-1]) + 32)
+        assert abs(found[y - k] - float(exact)) <= eta + 1e-15
+
+
+def test_extreme_scores_stay_in_range():
+    scores = np.array([2**60, 0, 2**59, 5], dtype=np.int64)
+    for noise in SOURCES:
+        assert top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist() == [0, 2]
+
+
+def test_an_epsilon_below_the_float_error_is_refused():
+    with pytest.raises(BudgetError, match="is too small"):
+        top_k.rank_keys(np.zeros(100, dtype=np.int64), 3, sensitivity=UNIT, epsilon=1e-14)
+
+
+def test_event():
+    assert top_k.event(0.5) == Parallel(Exponential(0.5), "classes")
