@@ -22,7 +22,7 @@ LAZY: dict[str, str] = {
     "Unit": "tacit.privacy.unit:Unit",
 } | {path.partition(":")[2]: path for path in METHODS.values()}
 
-__all__ = sorted(LAZY)  # noqa: PLE0605
+__all__ = sorted(LAZY)
 
 
 def __getattr__(name: str) -> Any:

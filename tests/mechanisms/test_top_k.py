@@ -97,7 +97,7 @@ def test_the_published_count_is_not_private(n, k, ratio):
         return {s: value - total for s, value in sets.items()}
 
     tied = [0.0] * n
-    grown = [0.0] * (n - k) + [0.02] * k  # one record lifts the last k of tied candidates a little: rank n to rank k
+    grown = [0.0] * (n - k) + [1e-3] * k  # one record lifts the last k of tied candidates a little: rank n to rank k
     last = tuple(range(n - k, n))
     assert published(tied)[last] - published(grown)[last] > ratio > 1
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tacit.data.labels import class_list
 from tacit.errors import InputError, PrivacyLeakWarning
 from tacit.learners.common.decision import NearestPrototype
 from tacit.mechanisms.noise import NoiseSource, noise_source
@@ -81,7 +82,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         own = Guarantee(Unit.ADD_REMOVE, self._event(), leaks + self._unprotected(), scope=scope)
         return own.to(self.unit)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from private records.
 
         Parameters
@@ -112,15 +113,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.ledger is not None:
             self.ledger.charge(promise, what=f"{type(self).__name__} fit")
         self._fit(X, labels, noise)
+        self.noise_ = self.noise
+        self.released_ = self._release()  # as fitted: later changes of parameters do not reach it
         self.guarantee_ = self.spent_ = promise
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""
         scores = self._similarities(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row.
 
         Parameters
@@ -132,17 +135,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         ndarray of shape (n,)
         """
         nearest = np.argmax(self._similarities(X), axis=1)
-        return self.classes_[nearest]
+        return np.asarray(self.classes_[nearest])
 
-    def _similarities(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _similarities(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype="numeric")
-        released = self._release()
+        released = self.released_
         return released.decision.similarities(released.arrays["prototypes"], X)
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
-            return class_list(self.classes)
+            return np.asarray(class_list(self.classes))
         warnings.warn(
             "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
             PrivacyLeakWarning,
@@ -157,27 +160,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return tags
 
 
-def class_list(classes: Any) -> NDArray[Any]:
-    """The declared classes as an array: a list of labels, or a number N for 0..N-1.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one is named twice.
-    """
-    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
-        classes = range(int(classes))
-    result = np.asarray(list(classes))
-    if result.ndim != 1 or len(result) == 0:
-        raise InputError(
-            f"classes={classes!r} must be a list with at least one label; pass for example classes=range(10)"
-        )
-    values, counts = np.unique(result, return_counts=True)
-    if (counts > 1).any():
-        raise InputError(f"classes names {values[counts > 1][0]!r} twice; name each class once")
-    return result
-
-
 def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Position of each label in the class list; a label outside it is an error that names the first such row."""
     order = np.argsort(classes, kind="stable")
@@ -190,7 +172,7 @@ def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     if np.any(outside):
         row = int(np.argmax(outside))
         raise InputError(
-            f"row {row} has label {y[row]!r}, which is not among the {len(classes)} declared classes; "
+            f"row {row} has label {y[[row]].tolist()[0]!r}, which is not among the {len(classes)} declared classes; "
             "add it to classes, or drop the row"
         )
     return indices.astype(np.int64)

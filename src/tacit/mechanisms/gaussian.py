@@ -5,9 +5,11 @@ Sensitivity: 1 in L2, exactly, on a computer: rows become integers of norm at mo
 whose sums carry no error and no trace of their order. (Sums in float16 were measured to have
 sensitivity 1.48.)
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne,
-Kamath and Steinke 2020, Thm 14]. Its total-variation distance to the rounded continuous Gaussian is
-below d C / (20 z^2 2^64), under 1e-12 for every d C z^-2 <= 2^28, so the exact Gaussian curve holds with
-an addition to delta of that size.
+Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: at x the
+density of one coordinate differs from that of the rounded continuous Gaussian, a post-processing, by a
+factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32, so all d C coordinates together by a factor exp(+-eta), eta =
+(d C + 200)/(8 z^2 2^64), outside an event of probability below 1e-90. That adds 2 eta to epsilon: less than
+1e-8 for d C <= 2^26 and rho <= 2^10.
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 

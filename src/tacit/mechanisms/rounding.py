@@ -20,4 +20,5 @@ def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
         raise InputError(f"rows of {rows.shape[1]} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
-    return np.trunc(rows * factor[:, None]).astype(np.int64)
+    result: NDArray[np.int64] = np.trunc(rows * factor[:, None]).astype(np.int64)
+    return result

@@ -16,6 +16,7 @@ Bounds, each an upper bound on epsilon at a given delta; the smallest is returne
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ def check_delta(delta: float) -> None:
         raise InputError(f"delta={delta} must be at least 0 and below 1; pass for example delta=1e-6")
 
 
+@lru_cache(maxsize=1024)
 def epsilon(event: Event, delta: float) -> float:
     """Smallest valid epsilon of `event` at `delta`.
 

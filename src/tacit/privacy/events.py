@@ -317,6 +317,12 @@ class Parallel(Event):
     event: Event
     over: Literal["classes", "splits"]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise InputError(f"event={self.event!r} must be an event; pass for example Gaussian(1.0)")
+        if self.over not in ("classes", "splits"):
+            raise InputError(f"over={self.over!r} must be 'classes' or 'splits'; name what separates the parts")
+
     @property
     def pure(self) -> float:
         return self.event.pure

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from tacit.errors import InputError
@@ -158,12 +159,18 @@ class Guarantee:
         pure = accounting.epsilon(total, 0.0)
         if math.isinf(total.rho):
             return "no bound: this is not private"
-        numbers = [f"epsilon = {pure:.6g} (pure)"] if math.isfinite(pure) else []
-        numbers.append(f"epsilon = {self.epsilon(delta, group):.6g} at delta = {delta:g}")
-        numbers.append(f"rho = {total.rho:.6g} (zCDP)")
+        numbers = [f"epsilon = {rounded_up(pure)} (pure)"] if math.isfinite(pure) else []
+        numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
+        numbers.append(f"rho = {rounded_up(total.rho)} (zCDP)")
         if math.isfinite(total.mu):
-            numbers.append(f"mu = {total.mu:.6g} (Gaussian DP)")
+            numbers.append(f"mu = {rounded_up(total.mu)} (Gaussian DP)")
         return ", ".join(numbers)
+
+
+def rounded_up(value: float) -> str:
+    """A bound with six digits, none below it (but for the error of float arithmetic)."""
+    digits = Context(prec=6, rounding=ROUND_CEILING)
+    return f"{float(digits.create_decimal(value * (1 - 1e-12))):.6g}"
 
 
 def _two_changes(event: Event, unit: Unit) -> Event:

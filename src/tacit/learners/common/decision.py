@@ -81,6 +81,6 @@ def _euclidean(prototypes: Floats) -> Callable[[Floats], Floats]:
 
     def nearness(rows: Floats) -> Floats:
         distances = [cdist(rows, prototypes[:, j]) for j in range(prototypes.shape[1])]
-        return -np.asarray(distances).mean(axis=0)
+        return np.asarray(-np.mean(distances, axis=0))
 
     return nearness

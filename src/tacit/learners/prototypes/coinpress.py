@@ -109,7 +109,7 @@ class CoinPressPrototypes(PrivateClassifier):
         metric: str = "cosine",
         noise: str = "secure",
         random_state: Any = None,
-        unit: Unit | str = Unit.ADD_REMOVE,
+        unit: Unit | str = "add-remove",
         ledger: Ledger | None = None,
     ) -> None:
         self.budget = budget
@@ -199,7 +199,7 @@ class CoinPressPrototypes(PrivateClassifier):
         for number, z in enumerate(multipliers, 1):
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
             rows = (
-                ((pooled(block, self.pooling) * scale - centre[own]) / clip[own, None], own)  # noqa: B023  # used at once
+                ((pooled(block, self.pooling) * scale - centre[own]) / clip[own, None], own)  # used at once
                 for block, own in blocks(X, labels, f"step {number}")
             )
             sums = gaussian.noisy_class_sums(rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise)

@@ -72,7 +72,7 @@ class NoisySumPrototypes(PrivateClassifier):
         classes: Any = None,
         noise: str = "secure",
         random_state: Any = None,
-        unit: Unit | str = Unit.ADD_REMOVE,
+        unit: Unit | str = "add-remove",
         ledger: Ledger | None = None,
     ) -> None:
         self.budget = budget

@@ -92,7 +92,7 @@ class PublicPrototypes(PrivateClassifier):
         selection: str = "exponential",
         noise: str = "secure",
         random_state: Any = None,
-        unit: Unit | str = Unit.ADD_REMOVE,
+        unit: Unit | str = "add-remove",
         ledger: Ledger | None = None,
     ) -> None:
         self.budget = budget

@@ -111,8 +111,7 @@ def _unclipped(public: NDArray[Any], blocks: Iterator[tuple[Floats, Integers]], 
         present, starts = np.unique(own, return_index=True)
         if len(own):
             sums[present] += np.add.reduceat(rows, starts, axis=0).astype(np.int64)
-    starts = range(0, len(public), BLOCK_ROWS)
-    tiles = (integers(public[start : start + BLOCK_ROWS]) for start in starts)
+    tiles = (integers(public[start : start + BLOCK_ROWS]) for start in range(0, len(public), BLOCK_ROWS))
     products = [exact_product(tile, sums) for tile in progress(tiles, "scores", len(public), len)]
     return np.concatenate(products, axis=1) + (counts * NORM**2)[:, None]
 

@@ -1,0 +1,122 @@
+"""What several verbs share: learners from text, data from paths, progress on the terminal."""
+
+import ast
+import inspect
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tacit.errors import InputError
+from tacit.learners.methods import METHODS
+
+if TYPE_CHECKING:
+    from tacit.data.arrays import Data
+    from tacit.learners.base import PrivateClassifier
+
+Method = Annotated[str, Parameter(help=f"One of: {', '.join(METHODS)}.")]
+OWN = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")  # options with a flag of their own
+
+
+def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "PrivateClassifier":
+    """The learner called `method`, its further parameters read from text as Python literals."""
+    if method not in METHODS:
+        raise InputError(f"method {method!r} is not known; choose from: {', '.join(METHODS)}")
+    module, _, name = METHODS[method].partition(":")
+    make = getattr(import_module(module), name)
+    accepted = inspect.signature(make).parameters
+    free = [name for name in accepted if name not in OWN]
+    values = {}
+    for flag, text in parameters.items():
+        name = flag.replace("-", "_")
+        if name not in free:
+            listed = ", ".join("--" + name.replace("_", "-") for name in free) or "none"
+            raise InputError(f"--{flag} is not an option of {method}; beyond the common ones it has: {listed}")
+        values[name] = _literal(text)
+    if own.get("public") is not None and "public" not in accepted:
+        raise InputError(f"--public does not apply to {method}; leave it out")
+    learner: PrivateClassifier = make(**values, **{key: value for key, value in own.items() if key in accepted})
+    return learner
+
+
+def read_classes(text: str | None) -> Any:
+    """The class list of `--classes`: a number N for 0..N-1, or a file with one class a line."""
+    if text is None:
+        return None
+    if text.isdigit():
+        return int(text)
+    try:
+        lines = Path(text).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--classes {text} is neither a number nor a readable text file; give one of them") from error
+    names = [line.strip() for line in lines if line.strip()]
+    return [int(name) for name in names] if all(name.lstrip("-").isdigit() for name in names) else names
+
+
+def open_data(path: Path | str, *, x: str | None = None, y: str | None = None, split: str | None = None) -> "Data":
+    """A store, or any file that can be imported, with every row checked."""
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import read_data
+    from tacit.data.rows import check_rows
+
+    data = read_data(path, x=x, y=y, split=split)
+    if isinstance(data, EmbeddingStore):
+        check_rows(data.x, name=str(path))
+    return data
+
+
+def labels_of(data: "Data", path: Path | str) -> Any:
+    """The labels, which must be there."""
+    if data.labels is None:
+        raise InputError(f"{path} holds no labels; name them with --y, or import features and labels together")
+    return data.labels
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show progress on stderr: a bar on a terminal, else a line every few seconds."""
+    from tacit.compute.progress import reporting
+
+    if not sys.stderr.isatty():
+        with reporting(_Lines()):
+            yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def report(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=total)
+            bar.update(tasks[label], completed=done, total=total)
+
+        with reporting(report):
+            yield
+
+
+class _Lines:
+    """Progress for logs: at most one line every few seconds, and none for what is over before."""
+
+    EVERY = 2.0
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        if time.monotonic() - self.last >= self.EVERY:
+            self.last = time.monotonic()
+            print(f"tacit: {label}: {done} of {total}", file=sys.stderr)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

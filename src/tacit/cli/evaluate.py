@@ -1,0 +1,98 @@
+"""`tacit evaluate`: how well a release does on a test set."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.cli.common import labels_of, open_data, shown_progress
+
+if TYPE_CHECKING:
+    from tacit.learners.common.metrics import Scores
+    from tacit.releases.release import Release
+
+
+def evaluate(
+    release: Path,
+    store: Path,
+    /,
+    *,
+    class_sizes: Path | None = None,
+    record: bool = False,
+    public_test: bool = False,
+    x: str | None = None,
+    y: str | None = None,
+    split: str | None = None,
+    json: bool = False,
+) -> None:
+    """Measure accuracy on labelled rows that were not trained on.
+
+    A score on the private training rows is outside the guarantee; use a public test set, or one whose
+    records need no protection.
+
+    Parameters
+    ----------
+    release
+        Folder of a release.
+    store
+        The test set: a store's folder, or any file that `tacit import` reads.
+    class_sizes
+        The private training data, whose class sizes decide which classes are small. The minority accuracy then shown
+        depends on them; recorded in the card, they are listed as unprotected.
+    record
+        Write the figures into the release's card.
+    public_test
+        State in the card that the test set is public.
+    x, y
+        Names of features and labels inside the file, where they are not the usual ones.
+    split
+        Which split of a folder that has several.
+    json
+        Print one JSON object instead of lines.
+    """
+    import json as text
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from tacit.learners.common import metrics
+    from tacit.releases.release import Release
+
+    with shown_progress():
+        loaded = Release.load(release).verify()
+        data = open_data(store, x=x, y=y, split=split)
+        labels = labels_of(data, store)
+        sizes = None
+        if class_sizes is not None:
+            trained = labels_of(open_data(class_sizes), class_sizes)
+            sizes = np.array([(trained == c).sum() for c in loaded.classes])
+        scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes)
+    if record:
+        _record(release, loaded, data.identity, len(labels), scores, public_test)
+    if json:
+        values = asdict(scores) | {"per_class": {str(c): share for c, share in scores.per_class.items()}}
+        print(text.dumps({key: value for key, value in values.items() if value is not None}))
+        return
+    low, high = scores.interval
+    shares = [share for share in scores.per_class.values() if share == share]
+    print(f"{release} on {store}: {len(labels)} rows, {len(shares)} of {len(loaded.classes)} classes")
+    print(f"accuracy {scores.accuracy:.4f}")
+    print(f"balanced accuracy {scores.balanced:.4f} (95 % interval over test rows {low:.4f} to {high:.4f})")
+    print(f"per class: lowest {min(shares):.4f}, median {np.median(shares):.4f}, highest {max(shares):.4f}")
+    if scores.minority is not None:
+        print(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
+
+
+def _record(folder: Path, release: "Release", test_set: str, rows: int, scores: "Scores", public_test: bool) -> None:
+    from tacit.releases.release import Utility
+
+    utility = Utility(
+        test_set=test_set,
+        rows=rows,
+        accuracy=scores.accuracy,
+        balanced_accuracy=scores.balanced,
+        per_class={str(c): share for c, share in scores.per_class.items() if share == share},
+        interval=scores.interval,
+        interval_of="balanced accuracy",
+        minority_accuracy=scores.minority,
+        protection="public test set" if public_test else "test records are not protected",
+    )
+    release.with_utility(utility).save(folder, force=True, allow_research=True)

@@ -1,0 +1,141 @@
+"""`tacit fit`: from private embeddings to a release."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import Method, labels_of, make_learner, open_data, read_classes, shown_progress
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.arrays import Data
+    from tacit.privacy.ledger import Ledger
+
+
+def fit(
+    method: Method,
+    store: Path,
+    /,
+    *,
+    budget: str,
+    out: Path,
+    public: Path | None = None,
+    classes: str | None = None,
+    unit: str = "add-remove",
+    ledger: Path | None = None,
+    noise: str = "secure",
+    seed: int | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    split: str | None = None,
+    public_split: str | None = None,
+    name: str | None = None,
+    curator: str | None = None,
+    description: str | None = None,
+    intended_use: str | None = None,
+    allow_research: bool = False,
+    force: bool = False,
+    **parameters: str,
+) -> None:
+    """Learn a private classifier and save it as a release.
+
+    Parameters
+    ----------
+    store
+        The private data: a store's folder, or any file that `tacit import` reads.
+    budget
+        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6.
+    out
+        Folder of the release.
+    public
+        Public data, for methods that use some.
+    classes
+        A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
+    unit
+        add-remove, replace or change-label: the unit in which the budget is read.
+    ledger
+        The ledger to charge; by default the one beside the store, if there is one.
+    noise
+        secure, or research, which is seeded and not for release.
+    seed
+        Seed of research noise.
+    x, y
+        Names of features and labels inside the file, where they are not the usual ones.
+    split, public_split
+        Which split of a folder that has several.
+    name, curator, description, intended_use
+        What the card says of the product.
+    allow_research
+        Save a release that is not for release, stamped so.
+    force
+        Overwrite the output.
+    parameters
+        Further parameters of the method, such as --k 5.
+    """
+    from tacit.releases.release import Release, check_target
+
+    check_target(out, force=force)
+    learner = make_learner(method, parameters, budget=budget, noise=noise, random_state=seed, unit=unit)
+    _check_releasable(learner, allow_research)
+    with shown_progress():
+        data = open_data(store, x=x, y=y, split=split)
+        labels = labels_of(data, store)
+        declared = read_classes(classes)
+        learner.set_params(classes=declared if declared is not None else _declared(data))
+        learner.set_params(ledger=_ledger(ledger, store, data))
+        public_data = None if public is None else open_data(public, split=public_split)
+        if public_data is not None:
+            learner = _with_public(method, learner, public_data)
+        learner.fit(data.x, labels)
+    release = Release.of(
+        learner,
+        name=name or out.name,
+        curator=curator,
+        description=description,
+        intended_use=intended_use,
+        public=None if public_data is None else _public_facts(public_data),
+        encoder=_encoder_facts(data),
+    )
+    release.save(out, force=force, allow_research=allow_research)
+    print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
+    print(learner.guarantee_.statement())
+
+
+def _check_releasable(learner: Any, allow_research: bool) -> None:
+    """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
+    no_bound = learner.promise().rho is None
+    if (no_bound or learner.noise != "secure") and not allow_research:
+        why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
+        raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
+
+
+def _declared(data: "Data") -> Any:
+    return data.classes if data.classes_declared else None
+
+
+def _with_public(method: str, learner: Any, public: "Data") -> Any:
+    if "public" not in learner.get_params():
+        return make_learner(method, {}, public=public.x)  # refuses, in one line
+    return learner.set_params(public=public.x)
+
+
+def _ledger(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
+    from tacit.privacy.ledger import Ledger
+
+    beside = Ledger.beside(store, data.identity)
+    if path is not None:
+        return Ledger(path, data.identity)
+    return beside if beside.path.exists() else None
+
+
+def _public_facts(public: "Data") -> dict[str, str]:
+    return {"name": public.identity, "revision": str(public.card.get("source_commit", "not stated"))} | {
+        "hash": public.content_hash
+    }
+
+
+def _encoder_facts(data: "Data") -> dict[str, str] | None:
+    encoder = data.card.get("encoder")
+    if not isinstance(encoder, dict):
+        return None
+    facts = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
+    return {ours: str(encoder.get(theirs, "not stated")) for ours, theirs in facts.items()}

@@ -1,0 +1,73 @@
+"""`tacit import`: arrays and tables to a store."""
+
+from pathlib import Path
+
+from tacit.cli.common import read_classes, shown_progress
+from tacit.errors import InputError
+
+
+def import_(
+    *files: Path,
+    out: Path,
+    x: str | None = None,
+    y: str | None = None,
+    split: str | None = None,
+    card: Path | None = None,
+    classes: str | None = None,
+    identity: str | None = None,
+    dtype: str = "float16",
+    force: bool = False,
+) -> None:
+    """Make a store from files. A folder with several splits becomes a folder of stores, one per split.
+
+    Parameters
+    ----------
+    files
+        A pair X.npy Y.npy, or one .npz, .parquet, .safetensors, or a folder saved by Hugging Face datasets or
+        holding SPLIT_x.npy and SPLIT_y.npy. A card.json beside .npy files is read if it lists them.
+    out
+        Folder of the store.
+    x, y
+        Names of features and labels inside the file, where they are not the usual ones.
+    split
+        Which split of a folder that has several.
+    card
+        A card.json with the class list and public facts of the files.
+    classes
+        The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+    identity
+        Declared name of the private data, under which a ledger knows it; by default the store's name.
+    dtype
+        float16, float32 or float64.
+    force
+        Overwrite the output.
+    """
+    from tacit.compute.atomic import atomic_folder
+    from tacit.data.imports import splits
+
+    if not files:
+        raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
+    declared = read_classes(classes)
+
+    def write(folder: Path, name: str | None, known_as: str | None, overwrite: bool) -> None:
+        from tacit.data.embeddings import EmbeddingStore
+        from tacit.data.imports import read_arrays
+
+        data = read_arrays(files, x=x, y=y, split=name, card=card)
+        own = data.classes if data.classes_declared else None
+        store = EmbeddingStore.write(
+            folder, data.x, data.labels, classes=own if declared is None else declared, card=data.card,
+            identity=known_as, dtype=dtype, force=overwrite,
+        )  # fmt: skip
+        listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "classes not declared"
+        print(f"{out if folder.parent != out else folder}: {store.rows} rows of width {store.dim}, {listed}")
+
+    names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
+    with shown_progress():
+        if split is not None or len(names) < 2:
+            write(out, split, identity or out.name, force)
+            return
+        with atomic_folder(out, force=force) as temporary:
+            for name in names:
+                write(temporary / name, name, f"{identity or out.name}-{name}", False)
+    print(f"{out}: one store for each of {', '.join(names)}")

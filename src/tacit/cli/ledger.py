@@ -1,0 +1,44 @@
+"""`tacit ledger`: what may be spent on a data set, and what was."""
+
+from pathlib import Path
+
+from tacit.errors import InputError
+
+
+def ledger(
+    store: Path,
+    /,
+    *,
+    allow: str | None = None,
+    unit: str = "add-remove",
+    file: Path | None = None,
+    identity: str | None = None,
+) -> None:
+    """Show the ledger of a data set, or state its allowance.
+
+    Parameters
+    ----------
+    store
+        The private data: a store's folder, or any file that `tacit import` reads.
+    allow
+        The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. It must cover what was spent.
+    unit
+        add-remove, replace or change-label: the unit of the allowance.
+    file
+        The ledger's file; by default STORE.ledger.jsonl beside the data.
+    identity
+        Declared name of the private data; by default the store's.
+    """
+    from tacit.data.imports import read_arrays
+    from tacit.privacy.ledger import Ledger, balance
+
+    name = identity or read_arrays(store).identity
+    book = Ledger(file, name) if file is not None else Ledger.beside(store, name)
+    if allow is not None:
+        book.allow(allow, unit)
+    elif not book.path.exists():
+        raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (or epsilon=1)")
+    account = book.account()
+    print(f"{book.path}, identity {name!r}: {balance(account)}")
+    for charge in account.charges:
+        print(f"  {charge.time}  {charge.what}: {charge.guarantee.event.describe()}")

@@ -1,0 +1,59 @@
+"""Entry point: the verbs, and how errors leave.
+
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours. Verbs
+are named by path and import what they need when they run, so that help stays quick.
+"""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from keyword import iskeyword
+
+from cyclopts import App, CycloptsError, Parameter
+
+from tacit import __version__
+from tacit.errors import TacitError
+
+VERBS = ("demo", "import", "promise", "fit", "inspect", "evaluate", "predict", "ledger")
+
+app = App(
+    name="tacit",
+    help="Differentially private classifiers, with a true statement of their price.",
+    version=__version__,
+    default_parameter=Parameter(negative=()),
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+for verb in VERBS:
+    module = f"{verb}_" if iskeyword(verb) else verb
+    app.command(f"tacit.cli.{module}:{module}", name=verb, sort_key=VERBS.index(verb))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the console script exits with what this returns."""
+    warnings.showwarning = _show_warning
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except (TacitError, CycloptsError) as error:
+        return _fail(str(error), 2)
+    except KeyboardInterrupt:
+        return _fail("interrupted; no output was written", 130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away, as with `| head`
+        return 0
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}; check the path and its permissions", 2)
+    return 0
+
+
+def _fail(message: str, status: int) -> int:
+    print("tacit: " + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"tacit: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

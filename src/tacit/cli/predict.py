@@ -1,0 +1,54 @@
+"""`tacit predict`: labels for new rows, from a release alone."""
+
+from pathlib import Path
+
+from tacit.cli.common import open_data, shown_progress
+from tacit.errors import InputError
+
+
+def predict(
+    release: Path,
+    store: Path,
+    /,
+    *,
+    out: Path,
+    x: str | None = None,
+    split: str | None = None,
+    force: bool = False,
+) -> None:
+    """Predict the class of every row and write them as a table.
+
+    Parameters
+    ----------
+    release
+        Folder of a release.
+    store
+        Rows: a store's folder, or any file that `tacit import` reads.
+    out
+        A .parquet or .csv file with the columns row and label.
+    x
+        Name of the features inside the file, where it is not a usual one.
+    split
+        Which split of a folder that has several.
+    force
+        Overwrite the output.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.releases.release import Release
+
+    writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
+    if out.suffix not in writers:
+        raise InputError(f"{out} must end in {' or '.join(writers)}; give a file name such as {out.stem}.parquet")
+    check_writable(out, force=force)
+    with shown_progress():
+        loaded = Release.load(release).verify()
+        data = open_data(store, x=x, split=split)
+        labels = loaded.predict(data.x)
+        with atomic_file(out, force=force) as temporary:
+            writers[out.suffix](pa.table({"row": np.arange(len(labels)), "label": labels}), temporary)
+    print(f"{out}: {len(labels)} rows")

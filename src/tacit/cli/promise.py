@@ -1,0 +1,34 @@
+"""`tacit promise`: the price, before any data."""
+
+from tacit.cli.common import Method, make_learner, read_classes
+
+
+def promise(
+    method: Method,
+    /,
+    *,
+    budget: str,
+    unit: str = "add-remove",
+    classes: str | None = None,
+    delta: float = 1e-6,
+    **parameters: str,
+) -> None:
+    """State what a fit will cost, from public facts alone.
+
+    Parameters
+    ----------
+    budget
+        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6.
+    unit
+        add-remove, replace or change-label: the unit in which the budget is read.
+    classes
+        A number N for 0..N-1, or a file with one class a line.
+    delta
+        Where epsilon is stated.
+    parameters
+        Further parameters of the method, such as --k 5.
+    """
+    # what the class list holds costs nothing; that it is declared is what the statement depends on
+    declared = read_classes(classes) if classes is not None else 1
+    learner = make_learner(method, parameters, budget=budget, unit=unit, classes=declared)
+    print(learner.promise().statement(delta))

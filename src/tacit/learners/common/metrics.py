@@ -1,0 +1,78 @@
+"""How well a classifier does, with small classes in view."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+MINORITY = 0.25
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Accuracy on a test set.
+
+    Parameters
+    ----------
+    accuracy : float
+        Share of all rows.
+    balanced : float
+        Mean over the classes that the test set holds.
+    interval : tuple of float
+        95 % interval of the balanced accuracy, from its standard error over test rows within classes.
+    per_class : dict
+        Share of each class's rows, nan where the test set holds none.
+    minority : float or None
+        Balanced accuracy over the smallest classes, all classes being candidates.
+    """
+
+    accuracy: float
+    balanced: float
+    interval: tuple[float, float]
+    per_class: dict[Any, float]
+    minority: float | None
+
+
+def evaluate(
+    truth: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], sizes: NDArray[np.int64] | None = None
+) -> Scores:
+    """Score predictions.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of shape (n,)
+        Labels, each in `classes`.
+    classes : ndarray of shape (C,)
+    sizes : ndarray of shape (C,), optional
+        Training records per class, which are private unless declared; the smallest 25 % of classes, rounded up,
+        are the minority.
+    """
+    unknown = ~np.isin(truth, classes)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise InputError(
+            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release; drop such rows"
+        )
+    hits = truth == predicted
+    counts = np.array([(truth == c).sum() for c in classes])
+    with np.errstate(invalid="ignore"):
+        shares = np.array([hits[truth == c].sum() for c in classes]) / counts
+    present = counts > 0
+    balanced = float(shares[present].mean())
+    deviation = math.sqrt((shares[present] * (1 - shares[present]) / counts[present]).sum()) / present.sum()
+    return Scores(
+        accuracy=float(hits.mean()),
+        balanced=balanced,
+        interval=(max(0.0, balanced - 1.96 * deviation), min(1.0, balanced + 1.96 * deviation)),
+        per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
+        minority=None if sizes is None else float(np.nanmean(shares[minority(sizes)])),
+    )
+
+
+def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of the 25 % smallest classes, rounded up; ties by position."""
+    return np.argsort(sizes, kind="stable")[: math.ceil(MINORITY * len(sizes))]

@@ -1,0 +1,194 @@
+"""From a fitted learner to a document: only what its guarantee covers, and public facts."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+import tacit
+from tacit.errors import ReleaseError
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, balance
+from tacit.releases.reading import read_only
+from tacit.releases.schema import (
+    NOT_STATED,
+    Array,
+    Audit,
+    Contents,
+    DataDependentBounds,
+    Decision,
+    Document,
+    Implementation,
+    Mechanisms,
+    Pattern,
+    PostProcessing,
+    Product,
+    PublicData,
+    PublicInputs,
+    Recorded,
+    Source,
+    Trust,
+    refusal,
+)
+from tacit.releases.statement import accounting_item, privacy_items, stamp
+
+if TYPE_CHECKING:
+    from tacit.learners.base import PrivateClassifier, Released
+
+_SEED = {"secure": "there is none", "research": "secret: it is no part of the release"}
+_RANDOMNESS = {
+    "secure": "OpenDP samplers on operating-system randomness",
+    "research": "seeded numpy: research only",
+}
+_FLOAT_DEFENCES = {
+    "secure": "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers",
+    "research": "sums and scores are whole numbers; noise is drawn in floating point",
+}
+
+
+def check_fitted(clf: Any) -> None:
+    """Refuse what is no fitted learner with a guarantee that may be published."""
+    kind = type(clf).__name__
+    if not hasattr(clf, "promise") or not hasattr(clf, "_release"):
+        raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
+    guarantee = getattr(clf, "guarantee_", None)
+    if guarantee is None:
+        raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
+    if type(guarantee) is not Guarantee:
+        raise ReleaseError(
+            f"guarantee_ of {kind} is a {type(guarantee).__name__}, which may depend on private data; "
+            "release under a Guarantee"
+        )
+    if guarantee != clf.promise():
+        raise ReleaseError(f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit again")
+
+
+def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
+    """The arrays as they are stored: indices whole, all else floating point."""
+    return {name: read_only(_storable(np.asarray(array))) for name, array in released.arrays.items()}
+
+
+def class_labels(classes: NDArray[Any]) -> tuple[Any, ...]:
+    """The class list as plain ints, floats, strings or bools."""
+    labels = tuple(np.asarray(classes).tolist())
+    for label in labels:
+        if not isinstance(label, int | float | str):
+            raise ReleaseError(f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools")
+    return labels
+
+
+def of_learner(
+    clf: PrivateClassifier,
+    released: Released,
+    arrays: Mapping[str, NDArray[Any]],
+    sha256: str,
+    *,
+    facts: Mapping[str, str | None],
+    public: Mapping[str, str] | None,
+    encoder: Mapping[str, str] | None,
+    ledger: Ledger | None,
+    day: date | str | None,
+) -> Document:
+    """Fill in all 17 items; `facts` are name, curator, description and intended use."""
+    guarantee: Guarantee = clf.guarantee_
+    items = privacy_items(guarantee)
+    mechanism = dict(released.mechanism)
+    try:
+        return Document(
+            stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
+            guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+            product=_product(type(clf).__name__, facts, day),
+            trust=Trust(
+                setting="central",
+                who_sees_what="the curator sees the records and draws the noise; all others see only this release",
+            ),
+            contents=_contents(clf, released, arrays, sha256, str(mechanism.pop("released", NOT_STATED))),
+            accounting=accounting_item(guarantee, items["parameters"], clf.noise_),  # type: ignore[arg-type]
+            mechanisms=Mechanisms(
+                noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
+                seed=_SEED[clf.noise_],
+                facts={name: _plain(value) for name, value in mechanism.items()},
+            ),
+            data_dependent_bounds=DataDependentBounds(bounds="none: every stated bound follows from public facts"),
+            pattern=Pattern(
+                pattern="published once; it does not know of other releases from the same data",
+                ledger="no ledger: this run only" if ledger is None else balance(ledger.account()),
+            ),
+            post_processing=PostProcessing(
+                post_processing="predictions and any other use of the arrays cost nothing more"
+            ),
+            implementation=_implementation(clf.noise_),
+            utility="not stated",
+            public_inputs=PublicInputs(
+                public_data=PublicData(**dict(public or {})), encoder=Source(**dict(encoder or {}))
+            ),
+            audit=Audit(),
+            **items,  # type: ignore[arg-type]  # pydantic checks
+        )
+    except ValidationError as error:
+        raise refusal("release", error, "give one line of text, or a value that the card can state") from error
+
+
+def _product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
+    stated = {name: NOT_STATED if value is None else value for name, value in facts.items()}
+    if facts["name"] is None:
+        stated["name"] = f"{kind} release"
+    return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
+
+
+def _contents(
+    clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str, what: str
+) -> Contents:
+    decision = Decision(
+        rule="nearest prototype",
+        metric=released.decision.metric,  # type: ignore[arg-type]  # pydantic checks
+        pooling=int(released.decision.pooling),
+    )
+    return Contents(
+        what=what,
+        classes=class_labels(clf.classes_),
+        width=int(clf.n_features_in_),
+        decision=decision,
+        arrays=tuple(
+            Array(name=name, dtype=array.dtype.name, shape=array.shape)  # type: ignore[arg-type]  # pydantic checks
+            for name, array in sorted(arrays.items())
+        ),
+        sha256=sha256,
+    )
+
+
+def _implementation(noise: str) -> Implementation:
+    versions = {"tacit": tacit.__version__, "python": platform.python_version()}
+    versions |= {package: _version(package) for package in ("numpy", "opendp", "dp-accounting")}
+    return Implementation(
+        versions=versions, commit=NOT_STATED, float_defences=_FLOAT_DEFENCES[noise], randomness=_RANDOMNESS[noise]
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return NOT_STATED
+
+
+def _storable(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.name in ("float16", "float32", "float64", "int64"):
+        return array
+    return array.astype(np.float64)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_plain(part) for part in value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return "inf" if value == float("inf") else value

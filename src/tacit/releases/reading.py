@@ -1,0 +1,144 @@
+"""Files of a release, read as if an attacker had written them.
+
+Only the three known names are opened, never a name or path that a file mentions; sizes are checked before anything is
+parsed; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from tacit.errors import ReleaseError
+from tacit.releases.schema import FORMAT, VERSION, Document, refusal
+
+DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
+LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
+HEADER_LIMIT = 2**20
+AGAIN = "get the release again from its owner"
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """The bytes of the three files.
+
+    Raises
+    ------
+    ReleaseError
+        If one is missing, too large or no plain file, or if anything else is in the folder.
+    """
+    if not folder.is_dir():
+        raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
+    check_names(folder)
+    return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
+
+
+def check_names(folder: Path) -> None:
+    """Refuse anything in the folder that is not one of the three files."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            where = f"{folder}: {entry.name!r}"
+            if entry.name not in LIMITS:
+                raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
+            if not entry.is_file(follow_symlinks=False):
+                raise ReleaseError(f"{where} is a link or no plain file; a release holds its own files, {AGAIN}")
+
+
+def parse_document(where: str, data: bytes) -> Document:
+    """The document in `release.json`.
+
+    Raises
+    ------
+    ReleaseError
+        If it is not strict JSON, of another format version, or does not fit the schema.
+    """
+    try:
+        stated = json.loads(data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
+    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
+        raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
+    if stated.get("version") != VERSION:
+        version = f"format version {stated.get('version')!r:.40}"
+        raise ReleaseError(f"{where} has {version}, this tacit reads {VERSION}; use the tacit that wrote it")
+    try:
+        return Document.model_validate_json(data)
+    except ValidationError as error:
+        raise refusal(where, error, AGAIN) from error
+
+
+def parse_arrays(where: str, data: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays in `arrays.safetensors`, read-only."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(data)
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ReleaseError(f"{where} is not a valid safetensors file ({_one_line(error)}); {AGAIN}") from error
+    return {name: read_only(array) for name, array in arrays.items()}
+
+
+def parse_card(where: str, data: bytes) -> str:
+    """The text of `CARD.md`."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"{where} is not UTF-8 text ({_one_line(error)}); {AGAIN}") from error
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous copy in native byte order that cannot be written to."""
+    copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        with open(path, "rb", opener=_open) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ReleaseError(f"{path} is no plain file; {AGAIN}")
+            if status.st_size > limit:
+                raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
+            if path.name == ARRAYS:
+                _check_header(path, file, status.st_size)
+            return file.read(limit)
+    except OSError as error:
+        raise ReleaseError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def _check_header(path: Path, file: IO[bytes], size: int) -> None:
+    length = int.from_bytes(file.read(8), "little")
+    file.seek(0)
+    if length > HEADER_LIMIT or 8 + length > size:
+        raise ReleaseError(
+            f"{path} states a header of {length} bytes, at most {min(HEADER_LIMIT, max(size - 8, 0))} can be; {AGAIN}"
+        )
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text:.40} is beyond the range of numbers")
+    return value
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,375 @@
+"""Release: a classifier that may be published, with what it costs in privacy.
+
+A folder of three files: `release.json` (the document), `arrays.safetensors` and `CARD.md` (the document for people).
+Reading one, checking it and predicting from it need neither the learners nor the mechanisms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.compute.atomic import atomic_folder, check_writable
+from tacit.errors import InputError, ReleaseError
+from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.rows import BLOCK_ROWS
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
+from tacit.releases import fitted, reading
+from tacit.releases.card import render_card
+from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS
+from tacit.releases.schema import CLASS_SIZES, Document, Recorded, Utility
+from tacit.releases.statement import first_untrue, privacy_items, stamp
+
+if TYPE_CHECKING:
+    from tacit.learners.base import PrivateClassifier
+
+__all__ = ["Release", "Utility"]
+
+MOST_EVENTS, MOST_USES = 200, 10**6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A classifier that may be published, made by `Release.of` or read by `Release.load`.
+
+    Parameters
+    ----------
+    document : Document
+        What `release.json` says.
+    arrays : dict of str to ndarray
+        `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are public rows.
+    sha256 : str
+        Hash of the arrays' file.
+    card_text : str
+        What `CARD.md` says.
+    source : str
+        Where it was read from, for messages.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, tacit
+    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 50, axis=0)
+    >>> y = np.repeat(["cat", "dog"], 50)
+    >>> model = tacit.NoisySumPrototypes("rho=0.5", classes=["cat", "dog"]).fit(X, y)
+    >>> folder = tacit.Release.of(model, name="pets").save(tempfile.mkdtemp() + "/pets")
+    >>> release = tacit.Release.load(folder).verify()
+    >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
+    (array(['cat'], dtype='<U3'), 0.5)
+    """
+
+    document: Document
+    arrays: dict[str, NDArray[Any]]
+    sha256: str
+    card_text: str
+    source: str = "release"
+
+    @classmethod
+    def of(
+        cls,
+        clf: PrivateClassifier,
+        *,
+        name: str | None = None,
+        curator: str | None = None,
+        description: str | None = None,
+        intended_use: str | None = None,
+        public: Mapping[str, str] | None = None,
+        encoder: Mapping[str, str] | None = None,
+        ledger: Ledger | None = None,
+        date: date | str | None = None,
+    ) -> Release:
+        """Make a release from a fitted learner.
+
+        Parameters
+        ----------
+        clf : PrivateClassifier
+            The fitted learner.
+        name, curator, description, intended_use : str, optional
+            One line each for the card.
+        public, encoder : dict, optional
+            `name`, `revision` and `hash` of the public rows and of the encoder; for public rows also `overlap`
+            with the private ones, as far as known.
+        ledger : Ledger, optional
+            Whose balance the card states; by default the learner's own.
+        date : date or str, optional
+            Day of publication as YYYY-MM-DD; by default today.
+
+        Raises
+        ------
+        ReleaseError
+            If the learner is not fitted or was changed since, or a fact cannot stand in the card.
+        """
+        fitted.check_fitted(clf)
+        released = clf.released_
+        arrays = fitted.release_arrays(released)
+        sha256 = hashlib.sha256(_arrays_file(arrays)).hexdigest()
+        document = fitted.of_learner(
+            clf,
+            released,
+            arrays,
+            sha256,
+            facts={"name": name, "curator": curator, "description": description, "intended_use": intended_use},
+            public=public,
+            encoder=encoder,
+            ledger=clf.ledger if ledger is None else ledger,
+            day=date,
+        )
+        release = cls(document, arrays, sha256, render_card(document))
+        release._check_readable()
+        return release
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Release:
+        """Read a release; safe on files from anybody. Call `verify` to check what it says.
+
+        Raises
+        ------
+        ReleaseError
+            If a file is missing, unknown, too large or malformed, or the arrays do not fit the document.
+        """
+        folder = Path(folder)
+        files = reading.read_files(folder)
+        document = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
+        arrays = reading.parse_arrays(str(folder / ARRAYS), files[ARRAYS])
+        card_text = reading.parse_card(str(folder / CARD), files[CARD])
+        sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
+        release = cls(document, arrays, sha256, card_text, source=str(folder))
+        release._check_readable()
+        return release
+
+    def save(self, folder: Path | str, *, force: bool = False, allow_research: bool = False) -> Path:
+        """Write the release to a new folder, whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+        force : bool, default=False
+            Replace an older release of that name; no other folder is ever replaced.
+        allow_research : bool, default=False
+            Write a release that is stamped "NOT FOR RELEASE".
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        ReleaseError
+            If it is stamped, or too large to be read again.
+        InputError
+            If the folder exists or cannot be written.
+        """
+        folder = Path(folder)
+        self._check_stamp(allow_research)
+        check_target(folder, force=force)
+        files = {
+            DOCUMENT: _document_file(self.document),
+            ARRAYS: _arrays_file(self.arrays),
+            CARD: render_card(self.document).encode("utf-8"),
+        }
+        for name, data in files.items():
+            if len(data) > LIMITS[name]:
+                raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
+        with atomic_folder(folder, force=force) as part:
+            for name, data in files.items():
+                (part / name).write_bytes(data)
+        return folder
+
+    def verify(self) -> Release:
+        """Check that files, arrays and every stated number agree with each other.
+
+        Every number about privacy is computed again from the recorded events.
+
+        Returns
+        -------
+        Release
+            This one.
+
+        Raises
+        ------
+        ReleaseError
+            At the first thing that does not agree.
+        """
+        if self.sha256 != self.document.contents.sha256:
+            raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
+        self._check_arrays()
+        for name, array in self.arrays.items():
+            if not np.isfinite(array).all():
+                raise self._error(f"array {name!r} holds values that are not finite")
+        self._check_statements()
+        if self.card_text != render_card(self.document):
+            raise self._error(f"{CARD} does not say what {DOCUMENT} says")
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Embeddings of the encoder that the private rows were encoded with; finite.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        InputError
+            If X does not have that form.
+        """
+        nearest = np.argmax(self.similarities(X), axis=1)
+        return np.asarray(self.classes[nearest])
+
+    def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
+        """How near each row is to each class, of shape (n, C); larger is nearer."""
+        decision = self.document.contents.decision
+        rule = NearestPrototype(decision.metric, decision.pooling)
+        return rule.similarities(self.arrays["prototypes"], _rows(X, self.width))
+
+    def with_utility(self, utility: Utility) -> Release:
+        """Add what was measured on a test set (item 15).
+
+        A minority accuracy needs the training class sizes, which the new release lists as unprotected.
+        """
+        guarantee = self.document.guarantee
+        if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
+            unprotected = (*guarantee.unprotected, CLASS_SIZES)
+            guarantee = guarantee.model_copy(update={"unprotected": unprotected})
+        items = privacy_items(_read_guarantee(guarantee, self.source))
+        document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
+        return Release(document, self.arrays, self.sha256, render_card(document), self.source)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release costs in privacy, read from the recorded events."""
+        return _read_guarantee(self.document.guarantee, self.source)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The class list, of shape (C,)."""
+        return np.array(self.document.contents.classes)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the rows to predict."""
+        return self.document.contents.width
+
+    def card(self) -> str:
+        """The card as Markdown."""
+        return render_card(self.document)
+
+    def __repr__(self) -> str:
+        return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
+
+    def _error(self, fault: str) -> ReleaseError:
+        return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
+
+    def _check_stamp(self, allow_research: bool) -> None:
+        if self.document.stamp and not allow_research:
+            why = "its noise is seeded" if self.document.mechanisms.noise == "research" else "no privacy bound holds"
+            raise ReleaseError(
+                f"{self.document.product.name!r} is {self.document.stamp} ({why}); fit with noise='secure' and a "
+                "finite budget, or pass allow_research=True to keep it for research"
+            )
+
+    def _check_readable(self) -> None:
+        self._check_arrays()
+        _read_guarantee(self.document.guarantee, self.source)
+
+    def _check_arrays(self) -> None:
+        contents = self.document.contents
+        found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
+        if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
+            raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
+        prototypes = self.arrays.get("prototypes")
+        columns = contents.width // contents.decision.pooling
+        if prototypes is None or prototypes.dtype.kind != "f" or prototypes.ndim not in (2, 3):
+            raise self._error("there is no floating-point array 'prototypes' of shape (C, d) or (C, k, d)")
+        if (len(prototypes), prototypes.shape[-1]) != (len(contents.classes), columns):
+            fit = f"{len(contents.classes)} classes and {columns} columns"
+            raise self._error(f"prototypes of shape {prototypes.shape} do not fit {fit}")
+        indices = self.arrays.get("indices")
+        if indices is not None and (indices.dtype.kind, indices.shape) != ("i", prototypes.shape[:-1]):
+            raise self._error(f"indices of shape {indices.shape} do not fit prototypes of shape {prototypes.shape}")
+
+    def _check_statements(self) -> None:
+        guarantee, document = self.guarantee, self.document
+        if stamp(guarantee, document.mechanisms.noise) != document.stamp:
+            raise self._error(f"stamp {document.stamp!r} does not agree with {document.mechanisms.noise} noise")
+        minority = isinstance(document.utility, Utility) and document.utility.minority_accuracy is not None
+        if minority and CLASS_SIZES not in guarantee.unprotected:
+            raise self._error(f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected")
+        try:
+            fault = first_untrue(document, guarantee)
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            raise self._error(f"the recorded events cannot be accounted ({' '.join(str(error).split())})") from error
+        if fault:
+            raise self._error(fault)
+
+
+def _read_guarantee(recorded: Recorded, source: str) -> Guarantee:
+    try:
+        guarantee = Guarantee.from_json(recorded.model_dump())
+        guarantee.rho, guarantee.mu, guarantee.event.describe()
+        _check_countable(guarantee)
+    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        fault = " ".join(str(error).split())[:200]
+        raise ReleaseError(f"{source}: the recorded guarantee cannot be read ({fault}); {AGAIN}") from error
+    return guarantee
+
+
+def _check_countable(guarantee: Guarantee) -> None:
+    events = [guarantee.event, *(event for _, event in guarantee.groups)]
+    counts = [n for event in events for _, n in event.base().counted()]
+    if len(counts) > MOST_EVENTS or sum(counts) > MOST_USES:
+        raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
+
+
+def _rows(X: ArrayLike, width: int) -> NDArray[Any]:
+    try:
+        rows = np.asarray(X)
+    except ValueError as error:
+        raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise InputError(f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows were")
+    for start in range(0, len(rows), BLOCK_ROWS):
+        finite = np.isfinite(rows[start : start + BLOCK_ROWS]).all(axis=1)
+        if not finite.all():
+            raise InputError(f"row {start + int(np.argmin(finite))} of X is not finite; drop or mend it")
+    return rows
+
+
+def check_target(folder: Path, *, force: bool = False) -> None:
+    """Check, before anything is spent, that a release can be saved there; only a release is ever replaced."""
+    check_writable(folder, force=force)
+    if not folder.exists():
+        return
+    if not folder.is_dir() or folder.is_symlink():
+        raise ReleaseError(f"{folder} is not the folder of a release, so it is not replaced; choose another name")
+    try:
+        reading.check_names(folder)
+    except ReleaseError as error:
+        raise ReleaseError(f"{folder} holds more than a release, so it is not replaced; choose another name") from error
+
+
+def _document_file(document: Document) -> bytes:
+    values = document.model_dump(mode="json")
+    return (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+def _arrays_file(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    from safetensors.numpy import save
+
+    return bytes(save(dict(arrays)))

@@ -1,0 +1,330 @@
+"""The document of a release: one strict model per item of what a release must say.
+
+A number without a bound is the string "inf", as in recorded events; a fact that nobody gave is "not stated".
+Text is one line without control characters, so that no value can pass for another item of the card. Whoever changes
+a field or a wording raises VERSION, since `Release.verify` writes the card and the statements again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+
+from tacit.errors import ReleaseError
+
+FORMAT = "tacit-release"
+VERSION = 1
+NOT_STATED = "not stated"
+NOT_FOR_RELEASE = "NOT FOR RELEASE"
+CLASS_SIZES = "training class sizes (through minority accuracy)"
+
+# no control characters, line separators or switches of the writing direction
+_ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
+
+Text = Annotated[str, Field(max_length=4000, pattern=_ONE_LINE)]
+Number = Annotated[float, Field(ge=0)] | Literal["inf"]
+Share = Annotated[float, Field(ge=0, le=1)]
+Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | Literal["not stated"]
+Positive = Annotated[int, Field(ge=1, lt=2**31)]
+Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
+Fact = bool | int | float | Text
+UnitName = Literal["add-remove", "replace", "change-label"]
+Noise = Literal["secure", "research"]
+
+
+class Model(BaseModel):
+    """Base of all: strict types, no further fields, no NaN, never changed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Recorded(Model):
+    """The guarantee as `tacit.privacy.guarantee.Guarantee.to_json` writes it."""
+
+    unit: UnitName
+    event: JsonValue
+    unprotected: tuple[Text, ...]
+    groups: dict[Text, JsonValue]
+    scope: Text
+
+
+class Product(Model):
+    """Item 1."""
+
+    name: Text
+    curator: Text
+    description: Text
+    intended_use: Text
+    date: Date
+
+
+class Variant(Model):
+    """Item 2."""
+
+    variant: Literal["pure", "zCDP", "none"]
+    data_domain: Text
+    unprotected_quantities: tuple[Text, ...]
+    public_arguments: tuple[Text, ...]
+
+
+class Trust(Model):
+    """Item 3."""
+
+    setting: Literal["central", "local"]
+    who_sees_what: Text
+
+
+class PrivacyUnit(Model):
+    """Item 4."""
+
+    adjacency: UnitName
+    hides: Text
+    contribution_bound: Text
+
+
+class EpsilonAtDelta(Model):
+    """One point of the privacy curve."""
+
+    epsilon: Number
+    delta: Share
+
+
+class Numbers(Model):
+    """What one unit or group pays."""
+
+    pure_epsilon: Number
+    epsilons: tuple[EpsilonAtDelta, ...]
+
+
+class Converted(Numbers):
+    """The same release under another unit."""
+
+    unit: UnitName
+    rho: Number
+
+
+class Group(Numbers):
+    """One group of personal budgets."""
+
+    name: Text
+
+
+class Parameters(Numbers):
+    """Item 5."""
+
+    rho: Number
+    conversions: tuple[Converted, ...]
+    groups: tuple[Group, ...]
+    group_budgets: Text
+
+
+class AttackRate(Model):
+    """The most that any membership attack reaches."""
+
+    false_positive_rate: Share
+    true_positive_rate: Share
+
+
+class Profile(Model):
+    """Item 6."""
+
+    mu: Number
+    attack_rates: tuple[AttackRate, ...]
+
+
+class Accesses(Model):
+    """Item 7."""
+
+    covered: Text
+    outside: Text
+
+
+class Decision(Model):
+    """How the arrays decide."""
+
+    rule: Literal["nearest prototype"]
+    metric: Literal["cosine", "euclidean"]
+    pooling: Positive
+
+
+class Array(Model):
+    """One array of the file."""
+
+    name: Literal["prototypes", "indices"]
+    dtype: Literal["float16", "float32", "float64", "int64"]
+    shape: tuple[Positive, ...]
+
+
+class Contents(Model):
+    """Item 8."""
+
+    what: Text
+    classes: Annotated[tuple[Label, ...], Field(min_length=1)]
+    width: Positive
+    decision: Decision
+    arrays: tuple[Array, ...]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+    @field_validator("classes")
+    @classmethod
+    def _of_one_type(cls, classes: tuple[Label, ...]) -> tuple[Label, ...]:
+        if len({type(label) for label in classes}) > 1:
+            raise ValueError("labels must be all ints, all floats, all strings or all bools")
+        if len(set(classes)) < len(classes):
+            raise ValueError("a label is named twice")
+        return classes
+
+
+class Accounting(Model):
+    """Item 9."""
+
+    method: Text
+    composition: Text
+    assumptions: tuple[Text, ...]
+    statement: Text
+
+
+class Mechanisms(Model):
+    """Item 10."""
+
+    noise: Noise
+    seed: Text
+    facts: dict[Text, Fact | tuple[Fact, ...]]
+
+
+class DataDependentBounds(Model):
+    """Item 11."""
+
+    bounds: Text
+
+
+class Pattern(Model):
+    """Item 12."""
+
+    pattern: Text
+    ledger: Text
+
+
+class PostProcessing(Model):
+    """Item 13."""
+
+    post_processing: Text
+
+
+class Implementation(Model):
+    """Item 14."""
+
+    versions: dict[Text, Text]
+    commit: Text
+    float_defences: Text
+    randomness: Text
+
+
+class Utility(Model):
+    """Item 15: what was measured on a named test set.
+
+    Parameters
+    ----------
+    test_set : str
+        Name of the test set.
+    rows : int
+        Its number of rows.
+    accuracy, balanced_accuracy : float
+        Shares of rows, and mean over classes, classified correctly.
+    per_class : dict of str to float
+        Accuracy on each class that occurs in the test set.
+    interval : tuple of float
+        Lower and upper end of a 95 % interval.
+    interval_of : {"balanced accuracy", "accuracy"}
+        What the interval is about.
+    minority_accuracy : float, optional
+        Accuracy on the rarest training classes, which are never named; it needs the training class sizes and lists
+        them as unprotected.
+    protection : str
+        Whether the test set is public, or its records are not protected.
+    seeds : str
+        What the interval varies over.
+    """
+
+    test_set: Text
+    rows: Positive
+    accuracy: Share
+    balanced_accuracy: Share
+    per_class: dict[Text, Share]
+    interval: tuple[Share, Share]
+    interval_of: Literal["balanced accuracy", "accuracy"]
+    minority_accuracy: Share | None = None
+    protection: Text = NOT_STATED
+    seeds: Text = "this one release; the interval is over test rows"
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Utility:
+        if self.interval[0] > self.interval[1]:
+            raise ValueError("the interval's lower end is above its upper end")
+        return self
+
+
+class Source(Model):
+    """A public input by name, revision and hash."""
+
+    name: Text = NOT_STATED
+    revision: Text = NOT_STATED
+    hash: Text = NOT_STATED
+
+
+class PublicData(Source):
+    """The public rows, and what is known of their overlap with the private ones."""
+
+    overlap: Text = NOT_STATED
+
+
+class PublicInputs(Model):
+    """Item 16."""
+
+    public_data: PublicData
+    encoder: Source
+
+
+class Audit(Model):
+    """Item 17."""
+
+    result: Text = NOT_STATED
+    meaning: Text = "a lower bound on the privacy loss, where one is stated"
+
+
+class Document(Model):
+    """All of `release.json`; each item's title is its heading in the card."""
+
+    format: Literal["tacit-release"] = "tacit-release"
+    version: Literal[1] = 1
+    stamp: Literal["NOT FOR RELEASE"] | None
+    guarantee: Recorded
+    product: Product = Field(title="Product")
+    variant: Variant = Field(title="Variant")
+    trust: Trust = Field(title="Trust setting")
+    privacy_unit: PrivacyUnit = Field(title="Privacy unit")
+    parameters: Parameters = Field(title="Privacy parameters")
+    profile: Profile = Field(title="Privacy profile")
+    accesses: Accesses = Field(title="Data accesses covered")
+    contents: Contents = Field(title="What is released")
+    accounting: Accounting = Field(title="Accounting")
+    mechanisms: Mechanisms = Field(title="Mechanisms")
+    data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
+    pattern: Pattern = Field(title="Release pattern")
+    post_processing: PostProcessing = Field(title="Post-processing")
+    implementation: Implementation = Field(title="Implementation")
+    utility: Utility | Literal["not stated"] = Field(title="Utility")
+    public_inputs: PublicInputs = Field(title="Public data and encoder")
+    audit: Audit = Field(title="Empirical audit")
+
+
+ITEMS: dict[str, str] = {name: field.title for name, field in Document.model_fields.items() if field.title}
+
+
+def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
+    """One line about the first thing that a model refused."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"]) or "document"
+    fault = " ".join(f"{place} = {first['input']!r:.60}: {first['msg']}".split())
+    return ReleaseError(f"{where}: {fault}; {remedy}")

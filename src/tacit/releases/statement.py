@@ -1,0 +1,171 @@
+"""What a document says about privacy, as functions of the recorded guarantee alone.
+
+`Release.of` writes these items and `Release.verify` computes them again, so no stated number stands on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tacit.privacy.events import Gaussian
+from tacit.privacy.guarantee import Guarantee, rounded_up
+from tacit.privacy.unit import Unit
+from tacit.releases.schema import (
+    NOT_FOR_RELEASE,
+    Accesses,
+    Accounting,
+    AttackRate,
+    Converted,
+    Document,
+    EpsilonAtDelta,
+    Group,
+    Model,
+    Number,
+    Numbers,
+    Parameters,
+    PrivacyUnit,
+    Profile,
+    Variant,
+)
+
+DELTAS = (1e-6, 1e-9)
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+TOLERANCE = 1e-6
+
+_IMPLIED = {
+    Unit.ADD_REMOVE: (Unit.REPLACE, Unit.CHANGE_LABEL),
+    Unit.REPLACE: (Unit.CHANGE_LABEL,),
+    Unit.CHANGE_LABEL: (),
+}
+_PUBLIC_UNDER = {
+    Unit.ADD_REMOVE: (),
+    Unit.REPLACE: ("number of records",),
+    Unit.CHANGE_LABEL: ("number of records", "features of the records"),
+}
+
+
+def stamp(guarantee: Guarantee, noise: str) -> str | None:
+    """The stamp of what may not be published: seeded noise, or no bound at all."""
+    return NOT_FOR_RELEASE if noise == "research" or guarantee.rho is None else None
+
+
+def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
+    """Items 2 and 4 to 7."""
+    return {
+        "variant": _variant(guarantee),
+        "privacy_unit": PrivacyUnit(
+            adjacency=guarantee.unit.value,
+            hides=f"whether {guarantee.unit.sentence}",
+            contribution_bound="one record; who has several records is protected for one of them at a time",
+        ),
+        "parameters": _parameters(guarantee),
+        "profile": _profile(guarantee),
+        "accesses": Accesses(
+            covered=guarantee.scope,
+            outside="anything fitted or tuned on private rows before it, and any figure computed from them after it",
+        ),
+    }
+
+
+def accounting_item(guarantee: Guarantee, parameters: Parameters, noise: str) -> Accounting:
+    """Item 9; its sentence repeats the numbers of item 5."""
+    return Accounting(
+        method="the smallest of the valid bounds: sum of pure epsilons, exact Gaussian curve, Renyi divergence, "
+        "privacy loss distribution",
+        composition=guarantee.event.describe(),
+        assumptions=_assumptions(guarantee, noise),
+        statement=formal_statement(guarantee.unit, parameters, noise),
+    )
+
+
+def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
+    """The guarantee in one formal sentence, its numbers rounded up."""
+    if parameters.rho == "inf":
+        return "No bound holds on what the release shows about a record: it is not private."
+    pairs = [(parameters.pure_epsilon, 0.0)] + [(point.epsilon, point.delta) for point in parameters.epsilons]
+    stated = ", ".join(f"({rounded_up(epsilon)}, {delta:g})" for epsilon, delta in pairs if epsilon != "inf")
+    premise = "Were its seeded noise secret and exact: for" if noise == "research" else "For"
+    return (
+        f"{premise} any two data sets D and D' that differ in whether {unit.sentence}, and any set S of releases, "
+        f"P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta for each (epsilon, delta) of {stated}, "
+        f"and M is {rounded_up(parameters.rho)}-zCDP."
+    )
+
+
+def first_difference(stated: Any, computed: Any, place: str) -> str | None:
+    """Where two plain values differ, numbers by more than the tolerance; None if nowhere."""
+    if isinstance(stated, float) and isinstance(computed, float):
+        agree = math.isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=1e-12)
+        return None if agree else f"{place} is stated as {stated:.10g} and the events give {computed:.10g}"
+    if isinstance(stated, dict) and isinstance(computed, dict) and stated.keys() == computed.keys():
+        pairs = [(stated[key], computed[key], f"{place}.{key}") for key in stated]
+    elif isinstance(stated, tuple) and isinstance(computed, tuple) and len(stated) == len(computed):
+        pairs = [(one, other, f"{place}[{i}]") for i, (one, other) in enumerate(zip(stated, computed, strict=True))]
+    else:
+        fault = f"{place} is stated as {stated!r:.80} and the events give {computed!r:.80}"
+        return None if stated == computed else fault
+    return next((found for pair in pairs if (found := first_difference(*pair))), None)
+
+
+def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
+    """The first statement about privacy that the recorded events do not bear out; None if there is none."""
+    computed = privacy_items(guarantee)
+    computed["accounting"] = accounting_item(guarantee, document.parameters, document.mechanisms.noise)
+    for name, item in computed.items():
+        found = first_difference(getattr(document, name).model_dump(), item.model_dump(), name)
+        if found:
+            return found
+    return None
+
+
+def _variant(guarantee: Guarantee) -> Variant:
+    leaked = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
+    declared = () if leaked else ("class list",)
+    return Variant(
+        variant="none" if guarantee.rho is None else "pure" if math.isfinite(guarantee.epsilon()) else "zCDP",
+        data_domain="any number of labelled rows of finite numbers, with labels from the class list",
+        unprotected_quantities=guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit],
+        public_arguments=(*declared, "number of columns", "parameters of the learner"),
+    )
+
+
+def _parameters(guarantee: Guarantee) -> Parameters:
+    groups = tuple(Group(name=name, **vars(_numbers(guarantee, name))) for name, _ in guarantee.groups)
+    return Parameters(
+        **vars(_numbers(guarantee)),
+        rho=_number(guarantee.rho),
+        conversions=tuple(_converted(guarantee.to(unit)) for unit in _IMPLIED[guarantee.unit]),
+        groups=groups,
+        group_budgets="not stated whether they are public" if groups else "one budget for all records",
+    )
+
+
+def _converted(guarantee: Guarantee) -> Converted:
+    return Converted(**vars(_numbers(guarantee)), unit=guarantee.unit.value, rho=_number(guarantee.rho))
+
+
+def _numbers(guarantee: Guarantee, group: str | None = None) -> Numbers:
+    points = [EpsilonAtDelta(epsilon=_number(guarantee.epsilon(delta, group)), delta=delta) for delta in DELTAS]
+    return Numbers(pure_epsilon=_number(guarantee.epsilon(0.0, group)), epsilons=tuple(points))
+
+
+def _profile(guarantee: Guarantee) -> Profile:
+    rates = [
+        AttackRate(false_positive_rate=rate, true_positive_rate=guarantee.attack_rate(rate))
+        for rate in FALSE_POSITIVE_RATES
+    ]
+    return Profile(mu=_number(guarantee.mu), attack_rates=tuple(rates))
+
+
+def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
+    if noise == "research":
+        return ("noise is secret and exact: does not hold, it is drawn in floating point from a seed",)
+    held = "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's randomness"
+    if any(isinstance(part, Gaussian) for part, _ in guarantee.event.base().counted()):
+        return (held, "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8")
+    return (held,)
+
+
+def _number(value: float | None) -> Number:
+    return "inf" if value is None or math.isinf(value) else float(value)

@@ -1,0 +1,81 @@
+"""Figures in the form of the papers."""
+
+import io
+import math
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, Protocol
+
+ROUGH_TICKS = (0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
+RHO_LABEL = "rho (zCDP, add/remove one record)"
+
+
+class Result(Protocol):
+    """What a figure needs of a result."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def rho(self) -> float: ...
+    @property
+    def balanced(self) -> float: ...
+    @property
+    def minority(self) -> float: ...
+
+
+def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
+    """Balanced and minority accuracy against rho, as a PNG: medians and ranges over seeds.
+
+    The axis above shows the papers' rough epsilon e, rho = e^2/2; it is an axis, not a guarantee. Dashed lines
+    are the same methods without privacy (rho = inf).
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+    for panel, measure in zip(panels, ("balanced", "minority"), strict=True):
+        for number, method in enumerate(dict.fromkeys(result.method for result in results)):
+            _line(panel, [result for result in results if result.method == method], measure, f"C{number}", method)
+        panel.set(xscale="log", xlabel=RHO_LABEL, ylabel=f"{measure} accuracy", ylim=(0, 1))
+        above = panel.secondary_xaxis("top", functions=(_rough_epsilon, _rho))
+        above.set_xticks(ROUGH_TICKS, [f"{tick:g}" for tick in ROUGH_TICKS])
+        above.set_xticks([], minor=True)
+        above.set_xlabel("rough epsilon e, rho = e²/2")
+        panel.grid(alpha=0.3)
+    panels[1].set_title("25 % smallest classes", fontsize=9)
+    panels[0].set_title(title, fontsize=9)
+    panels[0].legend(fontsize=8, loc="lower right")
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=150)
+        pyplot.close(figure)
+        return file.getvalue()
+
+
+def by_rho(results: Sequence[Result], measure: str) -> dict[float, list[float]]:
+    """Values of one measure for each rho, in order of rho."""
+    values: dict[float, list[float]] = {}
+    for result in sorted(results, key=lambda result: result.rho):
+        values.setdefault(result.rho, []).append(getattr(result, measure))
+    return values
+
+
+def _line(panel: Any, results: Sequence[Result], measure: str, colour: str, label: str) -> None:
+    values = by_rho(results, measure)
+    reference = values.pop(math.inf, None)
+    rhos = list(values)
+    panel.plot(rhos, [median(values[rho]) for rho in rhos], marker="o", markersize=3, color=colour, label=label)
+    panel.fill_between(
+        rhos, [min(values[rho]) for rho in rhos], [max(values[rho]) for rho in rhos], color=colour, alpha=0.15
+    )
+    if reference is not None:
+        panel.axhline(median(reference), color=colour, linestyle="--", linewidth=1)
+
+
+def _rough_epsilon(rho: Any) -> Any:
+    return (2 * rho) ** 0.5
+
+
+def _rho(rough: Any) -> Any:
+    return rough**2 / 2

@@ -1,0 +1,36 @@
+"""How the contract tests make each learner small, on data drawn here."""
+
+from importlib import import_module
+
+import numpy as np
+
+from tacit.learners.methods import METHODS
+
+RNG = np.random.default_rng(0)
+WIDTH = 6
+CENTRES = RNG.normal(size=(3, WIDTH)) * 3
+X = np.concatenate([centre + RNG.normal(size=(40, WIDTH)) for centre in CENTRES])
+Y = np.repeat([0, 1, 2], 40)
+PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
+
+BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
+VARIANTS = {
+    "public": [{"k": 1}, {"k": 5}, {"k": 1, "d_min": 0.5, "d_max": 1.5}, {"k": 1, "selection": "permute-and-flip"}],
+    "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],
+}
+CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(method, [{}])]
+
+
+def learner_class(method):
+    module, _, name = METHODS[method].partition(":")
+    return getattr(import_module(module), name)
+
+
+def make(method, variant=None, **parameters):
+    """A learner of this method with small public data, the class list declared."""
+    public = {"public": PUBLIC} if method == "public" else {}
+    return learner_class(method)(**({"classes": range(3)} | public | (variant or {}) | parameters))
+
+
+def spends_pure(method):
+    return method == "public"

@@ -1,0 +1,222 @@
+"""What every learner must keep, whatever its method."""
+
+import math
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import tacit
+from contracts.learners import BUDGETS, CASES, PUBLIC, WIDTH, X, Y, learner_class, make, spends_pure
+from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
+from tacit.privacy.budget import Budget
+from tacit.privacy.ledger import Ledger
+
+ALL = pytest.mark.parametrize(("method", "variant"), CASES)
+UNITS = pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
+
+
+def payable(method, variant, budget):
+    kind = Budget.parse(budget).kind
+    return (kind != "pure" or spends_pure(method)) and (variant.get("selection") is None or kind == "pure")
+
+
+@ALL
+@UNITS
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_promise_is_kept_and_within_the_budget(method, variant, budget, unit):
+    if not payable(method, variant, budget):
+        with pytest.raises(BudgetError):
+            make(method, variant, budget=budget).promise()
+        return
+    learner = make(method, variant, budget=budget, unit=unit)
+    promise = learner.promise()
+    learner.fit(X, Y)
+    assert learner.guarantee_ == promise == learner.promise() == learner.spent_
+    assert promise.unit == unit
+    assert Budget.parse(budget).permits(promise.event)
+
+
+@ALL
+def test_the_promise_needs_no_data_and_does_not_depend_on_it(method, variant):
+    budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
+    learner = make(method, variant, budget=budget)
+    promise = learner.promise()
+    learner.fit(X[:1], Y[:1])
+    assert learner.guarantee_ == promise
+
+
+@ALL
+@pytest.mark.parametrize("rows", [[0], [0, 50], list(range(40))])
+def test_classes_without_records_simply_work(method, variant, rows):
+    budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
+    for spend in (budget, "epsilon=inf"):
+        learner = make(method, variant, budget=spend).fit(X[rows], Y[rows])
+        assert learner.classes_.tolist() == [0, 1, 2]
+        assert np.isfinite(learner.prototypes_).all()
+        assert set(learner.predict(X)) <= {0, 1, 2}
+
+
+@ALL
+def test_one_column_works(method, variant):
+    if variant.get("pooling"):
+        pytest.skip("pooling over two columns needs two")
+    budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
+    one = make(method, variant | ({"public": PUBLIC[:, :1]} if method == "public" else {}), budget=budget)
+    assert one.fit(X[:, :1], Y).predict(X[:, :1]).shape == (120,)
+
+
+@ALL
+def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
+    def private(**parameters):
+        low = "epsilon=0.05" if variant.get("selection") else "rho=0.001"
+        return make(method, variant, budget=low, **parameters).fit(X, Y).prototypes_
+
+    assert not all(np.array_equal(private(), private()) for _ in range(3))
+    assert np.array_equal(private(noise="research", random_state=1), private(noise="research", random_state=1))
+    draws = [private(noise="research", random_state=seed) for seed in range(4)]
+    assert not all(np.array_equal(draws[0], other) for other in draws[1:])
+
+
+@ALL
+def test_a_seed_never_reaches_secure_noise(method, variant):
+    low = "epsilon=0.05" if variant.get("selection") else "rho=0.001"
+    with pytest.warns(UserWarning, match="random_state is ignored"):
+        draws = [make(method, variant, budget=low, random_state=0).fit(X, Y).prototypes_ for _ in range(4)]
+    assert not all(np.array_equal(draws[0], other) for other in draws[1:])
+
+
+@ALL
+def test_an_infinite_budget_has_no_bound_and_no_randomness(method, variant):
+    fits = [make(method, variant, budget="epsilon=inf").fit(X, Y) for _ in range(2)]
+    assert fits[0].guarantee_.epsilon(1e-6) == math.inf
+    assert fits[0].guarantee_.rho is None
+    assert np.array_equal(fits[0].prototypes_, fits[1].prototypes_)
+
+
+@ALL
+def test_zero_rows_contribute_nothing_to_the_non_private_form(method, variant):
+    if method == "coinpress":
+        pytest.skip("a zero row is an ordinary point of a Euclidean mean")
+    zeros = np.concatenate([X, np.zeros((5, WIDTH))])
+    with_zeros = make(method, variant, budget="epsilon=inf").fit(zeros, np.concatenate([Y, [0] * 5]))
+    assert np.array_equal(with_zeros.prototypes_, make(method, variant, budget="epsilon=inf").fit(X, Y).prototypes_)
+
+
+@ALL
+def test_string_classes_in_any_order(method, variant):
+    names = np.array(["wolf", "ant", "mole"])
+    budget = "epsilon=inf"
+    by_name = make(method, variant, budget=budget, classes=names).fit(X, names[Y])
+    by_index = make(method, variant, budget=budget).fit(X, Y)
+    assert np.array_equal(by_name.predict(X), names[by_index.predict(X)])
+
+
+@ALL
+def test_bad_input_is_one_line_and_costs_nothing(method, variant, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5", ledger=ledger)
+    with pytest.raises(InputError, match="row 120 has label 7, which is not among the 3 declared classes"):
+        learner.fit(np.concatenate([X, X[:1]]), np.append(Y, 7))
+    broken = X.copy()
+    for value in (np.nan, np.inf):
+        broken[3, 2] = value
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            learner.fit(broken, Y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        learner.fit(X, Y[:-1])
+    assert not ledger.path.exists()
+
+
+@ALL
+def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, variant, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("epsilon=1" if variant.get("selection") else "rho=0.5")
+    learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5", ledger=ledger)
+    learner.fit(X, Y)
+    assert ledger.account().charges[0].guarantee == learner.promise()
+    assert "ledger of 'data'" in learner.guarantee_.statement()
+    again = clone(learner)
+    with pytest.raises(LedgerError, match="would overdraw"):
+        again.fit(X, Y)
+    assert not hasattr(again, "prototypes_")
+
+
+@ALL
+def test_omitted_classes_warn_and_are_listed(method, variant):
+    learner = make(method, variant, budget="epsilon=inf", classes=None)
+    with pytest.warns(PrivacyLeakWarning, match="pass classes=") as caught:
+        learner.fit(X, Y)
+    assert caught[0].filename == __file__
+    assert any("class list" in quantity for quantity in learner.guarantee_.unprotected)
+    assert learner.guarantee_ == learner.promise()
+    assert not any(
+        "class list" in quantity for quantity in make(method, variant, budget="epsilon=inf").promise().unprotected
+    )
+
+
+@pytest.mark.parametrize("method", ["noisy-sum", "coinpress", "public"])
+def test_pipelines_keep_the_guarantee(method):
+    pipeline = make_pipeline(FunctionTransformer(), make(method, budget="rho=0.5")).fit(X, Y)
+    assert pipeline[-1].guarantee_.rho == pytest.approx(0.5)
+    assert pipeline.score(X, Y) > 0.5
+
+
+@ALL
+def test_a_small_fit_is_quick(method, variant):
+    """Not a benchmark: guards against accounting, which takes hundreds of milliseconds, inside fit."""
+    learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5")
+    learner.fit(X[:10], Y[:10])
+    started = time.process_time()
+    for _ in range(5):
+        learner.fit(X[:10], Y[:10])
+    assert time.process_time() - started < 5 * 0.1
+
+
+class DrawsPublicRows(tacit.PublicPrototypes):
+    """PublicPrototypes for scikit-learn's checks, which know of no public rows: it draws some of X's width."""
+
+    def fit(self, X, y):
+        shape = np.asarray(X).shape
+        width = shape[1] if len(shape) == 2 else 1
+        self.public = np.random.default_rng(0).normal(size=(50, width))
+        try:
+            return super().fit(X, y)
+        finally:
+            self.public = None
+
+
+CHECKED = [
+    learner_class("noisy-sum")(noise="research"),
+    learner_class("noisy-sum")(budget="rho=inf"),
+    learner_class("noisy-sum")(),
+    learner_class("coinpress")(noise="research"),
+    learner_class("coinpress")(budget="rho=inf"),
+    learner_class("coinpress")(),
+    DrawsPublicRows(noise="research"),
+    DrawsPublicRows(noise="research", k=3),
+    DrawsPublicRows(budget="epsilon=inf"),
+    DrawsPublicRows(),
+]
+FRESH = "secure noise is fresh in every fit, so two fits on the same data differ"
+EXPECTED_FAILURES = {
+    "check_fit_idempotent": FRESH,
+    "check_supervised_y_2d": FRESH,
+    "check_classifier_data_not_an_array": FRESH,
+}
+
+
+@pytest.mark.parametrize("learner", CHECKED, ids=repr)
+def test_scikit_learn_checks(learner):
+    random = learner.noise == "secure" and not Budget.parse(learner.budget).infinite
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(learner, expected_failed_checks=EXPECTED_FAILURES if random else {}, on_fail=None)
+    failed = {result["check_name"]: repr(result["exception"]) for result in results if result["status"] == "failed"}
+    assert failed == {}
+    assert sum(result["status"] == "passed" for result in results) > 40

@@ -1,0 +1,168 @@
+import math
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import BudgetError, InputError
+from tacit.privacy.events import Gaussian, Parallel
+
+
+def direct(x, y, counts, rho, rng, radius=None):
+    """Section 2 of the specification in plain numpy, with declared counts; returns centres and steps."""
+    d = x.shape[1]
+    gamma = math.sqrt(d + 2 * math.sqrt(d * math.log(100)) + 2 * math.log(100))
+    centres, trace = [], []
+    for c, n in enumerate(counts):
+        rows, centre, r = x[y == c], np.zeros(d), radius or math.sqrt(d)
+        for share in (5 / 64, 7 / 64, 52 / 64):
+            clip = min(math.sqrt(r**2 + 6 * r + gamma**2), r + gamma)
+            norms = np.linalg.norm(rows - centre, axis=1, keepdims=True)
+            clipped = (rows - centre) * np.minimum(1, clip / np.maximum(norms, 1e-300))
+            sd = clip / n / math.sqrt(2 * share * rho)
+            trace.append((r, clip, sd))
+            centre = centre + clipped.sum(axis=0) / n + rng.normal(size=d) * sd
+            r = math.sqrt(1 / n + sd**2) * gamma
+        centres.append(centre)
+    return np.array(centres), trace
+
+
+@pytest.fixture
+def blobs():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [200, 100, 50])
+    return rng.normal(size=(3, 8))[y] * 2 + rng.normal(size=(350, 8)), y
+
+
+def fit(x, y, budget="rho=8", **parameters):
+    return tacit.CoinPressPrototypes(budget, classes=3, noise="research", random_state=0, **parameters).fit(x, y)
+
+
+def test_the_steps_are_those_of_the_specification(blobs):
+    x, y = blobs
+    counts = [200, 100, 50]
+    model = fit(x, y, counts=counts)
+    _, trace = direct(x, y, counts, 8.0, np.random.default_rng(0))
+    for i, step in enumerate(model.steps_):
+        for c in range(3):
+            radius, clip, sd = trace[3 * c + i]
+            assert step.radius[c] == pytest.approx(radius)
+            assert step.clip[c] == pytest.approx(clip)
+            assert step.noise[c] == pytest.approx(sd)
+    assert np.array_equal(model.steps_[-1].norm, np.linalg.norm(model.prototypes_, axis=1))
+
+
+def test_the_centres_are_those_of_the_specification_where_noise_is_small(blobs):
+    x, y = blobs
+    model = fit(x, y, "rho=1e9", counts=[200, 100, 50])
+    expected, _ = direct(x, y, [200, 100, 50], 1e9, np.random.default_rng(0))
+    assert np.allclose(model.prototypes_, expected, atol=1e-4)
+
+
+def test_noise_of_a_declared_count_does_not_look_at_the_real_one(blobs):
+    x, y = blobs
+    few = fit(x[:10], y[:10], counts=100)
+    many = fit(x, y, counts=100)
+    assert np.array_equal(few.steps_[0].noise, many.steps_[0].noise)
+    assert many.guarantee_.unprotected == ("class counts (declared)",)
+
+
+def test_noisy_counts_are_paid_for_and_near_the_truth(blobs):
+    x, y = blobs
+    model = fit(x, y, "rho=8")
+    assert model.guarantee_.rho == pytest.approx(8)
+    assert len(model.guarantee_.events) == 4
+    assert model.guarantee_.unprotected == ()
+    multipliers = [step.noise / step.clip for step in model.steps_]
+    z = Gaussian(1 / math.sqrt(2 * 8 * 0.95 * 5 / 64)).noise_multiplier
+    assert z / multipliers[0] == pytest.approx([200, 100, 50], rel=0.1)
+
+
+def test_bought_counts_are_noisy_at_low_budgets(blobs):
+    fits = [
+        tacit.CoinPressPrototypes("rho=0.01", classes=3, noise="research", random_state=seed).fit(*blobs)
+        for seed in range(30)
+    ]
+    counts = np.array([fit.steps_[0].clip / fit.steps_[0].noise for fit in fits])  # proportional to the counts
+    deviation = counts.std(axis=0) / counts.mean(axis=0) * [200, 100, 50]
+    assert deviation == pytest.approx(np.full(3, math.sqrt(1 / (2 * 0.01 * 0.05))), rel=0.5)
+
+
+def test_declared_steps_are_the_events():
+    model = tacit.CoinPressPrototypes("rho=2", classes=3, counts=5, steps=(0.25, 0.75))
+    z = 1 / math.sqrt(4)
+    assert [event.event.noise_multiplier for event in model.promise().events] == pytest.approx(
+        [z / math.sqrt(0.25), z / math.sqrt(0.75)]
+    )
+    assert all(isinstance(event, Parallel) for event in model.promise().events)
+    assert model.promise().rho == pytest.approx(2)
+
+
+def test_infinite_budget_is_the_class_mean_bit_for_bit(blobs):
+    x, y = blobs
+    for budget in ("epsilon=inf", "rho=inf"):
+        model = fit(x, y, budget)
+        assert np.array_equal(model.prototypes_, np.stack([x[y == c].mean(axis=0) for c in range(3)]))
+        assert model.steps_ == ()
+
+
+def test_pooling_averages_consecutive_columns_and_drops_the_rest(blobs):
+    x, y = blobs
+    model = fit(x, y, "rho=inf", pooling=3)
+    pooled = np.stack([x[:, :3].mean(axis=1), x[:, 3:6].mean(axis=1)], axis=1)
+    assert np.allclose(model.prototypes_, [pooled[y == c].mean(axis=0) for c in range(3)])
+    assert model.predict(x).shape == (350,)
+
+
+def test_public_rows_set_the_scale(blobs):
+    x, y = blobs
+    wide = fit(x * 1000, y, counts=[200, 100, 50], public=x * 1000)
+    narrow = fit(x / 1000, y, counts=[200, 100, 50], public=x / 1000)
+    assert np.allclose(wide.prototypes_ / 1000, narrow.prototypes_ * 1000)
+    lost = fit(x * 1000, y, counts=[200, 100, 50])
+    assert wide.score(x * 1000, y) > lost.score(x * 1000, y) - 0.02
+
+
+def test_euclidean_predictions(blobs):
+    x, y = blobs
+    model = fit(x, y, "rho=inf", metric="euclidean")
+    distances = ((x[:, None] - model.prototypes_) ** 2).sum(axis=2)
+    assert np.array_equal(model.predict(x), distances.argmin(axis=1))
+
+
+@pytest.mark.slow
+def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings):
+    folder = embeddings / "mobilenetv2-in1k-160" / "cifar100"
+    x, y, test_x, test_y = (np.load(folder / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y"))
+    model = tacit.CoinPressPrototypes("rho=8", classes=100).fit(x, y)
+    centres, _ = direct(x.astype(float), y, np.bincount(y), 8.0, np.random.default_rng(0))
+    unit = centres / np.linalg.norm(centres, axis=1, keepdims=True)
+    expected = (np.argmax(test_x.astype(float) @ unit.T, axis=1) == test_y).mean()
+    assert model.score(test_x, test_y) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"counts": 0}, "counts=0 must be"),
+        ({"counts": [1, 2]}, "one for each of 3 classes"),
+        ({"counts": float("nan")}, "counts=nan must be"),
+        ({"pooling": 0}, "pooling=0 must be"),
+        ({"pooling": 9}, "from 1 to 8 columns"),
+        ({"radius": -1.0}, "radius=-1.0 must be positive"),
+        ({"steps": (0.5, 0.6)}, "sum to 1"),
+        ({"steps": ()}, "sum to 1"),
+        ({"metric": "manhattan"}, "metric='manhattan'"),
+        ({"public": np.ones((3, 5))}, "encode both alike"),
+        ({"public": np.zeros((3, 8))}, "median norm of 0"),
+        ({"public": np.full((3, 8), np.nan)}, "median norm of nan"),
+    ],
+)
+def test_bad_parameters(blobs, parameters, message):
+    with pytest.raises(InputError, match=message):
+        fit(*blobs, **parameters)
+
+
+def test_a_pure_budget_is_refused():
+    with pytest.raises(BudgetError, match="no pure epsilon"):
+        tacit.CoinPressPrototypes("epsilon=1", classes=3).promise()

@@ -1,0 +1,160 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import BudgetError, InputError
+from tacit.privacy.events import Exponential, Parallel, PureDP
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(3, 6)) * 2
+    y = np.repeat([0, 1, 2], [60, 30, 10])
+    public = np.concatenate([centres + rng.normal(size=(3, 6)) * 0.3, rng.normal(size=(20, 6))])
+    return centres[y] + rng.normal(size=(100, 6)), y, public
+
+
+def fit(data, budget="epsilon=1", **parameters):
+    x, y, public = data
+    return tacit.PublicPrototypes(budget, classes=3, **({"public": public} | parameters)).fit(x, y)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 2.0), (1.2, 1.8)])
+@pytest.mark.parametrize("k", [1, 4])
+def test_infinite_budget_takes_the_best_with_the_lowest_index_on_ties(data, bounds, k):
+    x, y, public = data
+    public = np.concatenate([public, public])  # every score twice
+    model = fit((x, y, public), "epsilon=inf", k=k, d_min=bounds[0], d_max=bounds[1])
+    p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, x))
+    clipped = np.clip(1 + q @ p.T, *bounds) - bounds[0]
+    for c in range(3):
+        utility = np.round(clipped[y == c].sum(axis=0), 3)
+        best = np.sort(np.argsort(-utility, kind="stable")[:k])
+        assert np.atleast_1d(model.indices_[c]).tolist() == best.tolist()
+    assert np.array_equal(model.prototypes_, public[model.indices_])
+    assert model.prototypes_.shape == ((3, 6) if k == 1 else (3, k, 6))
+
+
+def test_prototypes_are_public_rows_as_passed(data):
+    x, y, public = data
+    half = public.astype(np.float16)
+    model = fit((x, y, half), k=3)
+    assert model.prototypes_.dtype == np.float16
+    assert np.array_equal(model.prototypes_, half[model.indices_])
+    assert all(row.tolist() == sorted(set(row.tolist())) for row in model.indices_)
+
+
+def test_predictions_are_by_the_mean_cosine_distance_over_the_prototypes(data):
+    x = data[0]
+    model = fit(data, k=4)
+    p = model.prototypes_ / np.linalg.norm(model.prototypes_, axis=2, keepdims=True)
+    q = x / np.linalg.norm(x, axis=1, keepdims=True)
+    distance = np.stack([(1 - q @ p[c].T).mean(axis=1) for c in range(3)], axis=1)
+    assert np.array_equal(model.predict(x), distance.argmin(axis=1))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("bounds", [(0.0, 2.0), (1.3, 1.6)])
+def test_the_learner_draws_the_mechanism_it_states(k, bounds):
+    """Frequencies of the whole learner against exp(epsilon u) over all sets, u computed in float64."""
+    rng = np.random.default_rng(1)
+    x, public = np.abs(rng.normal(size=(6, 4))), np.abs(rng.normal(size=(5, 4)))
+    p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, x))
+    utility = ((np.clip(1 + q @ p.T, *bounds) - bounds[0]) / (bounds[1] - bounds[0])).sum(axis=0)
+    sets = list(itertools.combinations(range(5), k))
+    weights = np.exp([2.0 * min(utility[i] for i in s) for s in sets])
+    times = 1500
+    found = [
+        tuple(np.atleast_1d(model.indices_[0]).tolist())
+        for seed in range(times)
+        for model in [
+            tacit.PublicPrototypes(
+                "epsilon=2", public=public, classes=1, k=k, d_min=bounds[0], d_max=bounds[1],
+                noise="research", random_state=seed,
+            ).fit(x, np.zeros(6, dtype=int))
+        ]
+    ]  # fmt: skip
+    observed = np.array([found.count(s) for s in sets])
+    from scipy.stats import chisquare
+
+    assert chisquare(observed, times * weights / weights.sum()).pvalue > 1e-4
+
+
+def test_events():
+    assert tacit.PublicPrototypes("epsilon=1.5").promise().event == Parallel(Exponential(1.5), "classes")
+    assert tacit.PublicPrototypes("epsilon=1.5", k=7).promise().event == Parallel(Exponential(1.5), "classes")
+    assert tacit.PublicPrototypes("rho=0.5").promise().epsilon(0) == pytest.approx(2.0)
+    flip = tacit.PublicPrototypes("epsilon=1", selection="permute-and-flip")
+    assert flip.promise().event == Parallel(PureDP(1.0), "classes")
+
+
+def test_utilities_stay_private_under_secure_noise(data):
+    model = fit(data, noise="research")
+    assert model.utilities_.shape == (3, 23)
+    assert 0 <= model.utilities_.min() <= model.utilities_[0].max() <= 60
+    model.set_params(noise="secure")
+    assert not hasattr(model.fit(*data[:2]), "utilities_")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 5])
+def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings, k):
+    folder = embeddings / "mobilenetv2-in1k-160"
+    x, y, test_x, test_y = (
+        np.load(folder / "cifar100" / f"{n}.npy") for n in ("train_x", "train_y", "test_x", "test_y")
+    )
+    public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:20000]
+    models = [
+        tacit.PublicPrototypes("epsilon=2", public=public, classes=100, k=k, noise="research", random_state=seed)
+        for seed in range(3)
+    ]
+    found = np.mean([model.fit(x, y).score(test_x, test_y) for model in models])
+
+    unit = [
+        rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a.astype(float) for a in (public, x, test_x))
+    ]
+    rng = np.random.default_rng(0)
+    expected = []
+    for _ in range(3):
+        prototypes = []
+        for c in range(100):
+            utility = ((1 + unit[1][y == c] @ unit[0].T) / 2).sum(axis=0)
+            if k == 1:
+                chosen = [np.argmax(2 * utility - np.log(rng.exponential(size=len(utility))))]
+            else:
+                ranked = np.argsort(-utility)
+                rank = np.arange(k, len(utility) + 1)
+                log_sets = sum(np.log(rank - i) for i in range(1, k))
+                y_drawn = rank[
+                    np.argmax(2 * utility[ranked[k - 1 :]] + log_sets - np.log(rng.exponential(size=len(rank))))
+                ]
+                chosen = ranked[np.append(rng.choice(y_drawn - 1, k - 1, replace=False), y_drawn - 1)]
+            prototypes.append(unit[0][chosen].mean(axis=0))
+        expected.append((np.argmax(unit[2] @ np.array(prototypes).T, axis=1) == test_y).mean())
+    assert found == pytest.approx(np.mean(expected), abs=0.02)
+    assert found > 0.25
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"public": None}, InputError, "public=None must be"),
+        ({"public": np.ones((4, 5))}, InputError, "encode both alike"),
+        ({"public": np.ones(6)}, InputError, "encode both alike"),
+        ({"k": 24}, InputError, "from 1 to the 23 public rows"),
+        ({"k": 0}, InputError, "k=0 must be"),
+        ({"k": 1.5}, InputError, "k=1.5 must be"),
+        ({"public": np.zeros((4, 6))}, InputError, "public row 0 is not finite or is all zeros"),
+        ({"public": np.full((4, 6), np.inf)}, InputError, "public row 0 is not finite"),
+        ({"d_min": 1.0, "d_max": 0.5}, InputError, "must satisfy"),
+        ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
+        ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),
+        ({"selection": "permute-and-flip", "budget": "rho=1"}, BudgetError, "needs k=1 and a pure budget"),
+    ],
+)
+def test_bad_parameters(data, parameters, error, message):
+    with pytest.raises(error, match=message):
+        fit(data, **parameters)

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+import tacit
+from tacit.releases.card import render_card
+from tacit.releases.release import Release
+from tacit.releases.schema import ITEMS, Document
+from tacit.releases.statement import rounded_up
+
+HEADINGS = [
+    "1. Product",
+    "2. Variant",
+    "3. Trust setting",
+    "4. Privacy unit",
+    "5. Privacy parameters",
+    "6. Privacy profile",
+    "7. Data accesses covered",
+    "8. What is released",
+    "9. Accounting",
+    "10. Mechanisms",
+    "11. Data-dependent bounds",
+    "12. Release pattern",
+    "13. Post-processing",
+    "14. Implementation",
+    "15. Utility",
+    "16. Public data and encoder",
+    "17. Empirical audit",
+]
+
+
+def a_release(classes=3, **facts):
+    labels = np.arange(60) % 2
+    names = np.asarray(list(range(classes)) if isinstance(classes, int) else classes)
+    return Release.of(tacit.NoisySumPrototypes(classes=classes).fit(np.ones((60, 4)), names[labels]), **facts)
+
+
+def section(card, number):
+    return card.split(f"\n## {number}. ")[1].split("\n## ")[0]
+
+
+def test_all_17_items_are_there_in_order():
+    headings = [line[3:] for line in a_release().card().splitlines() if line.startswith("## ")]
+    assert headings == HEADINGS
+    assert len(ITEMS) == 17
+
+
+def test_unknown_facts_say_so():
+    card = a_release().card()
+    for number in (1, 14, 15, 16, 17):
+        assert "not stated" in section(card, number)
+
+
+def test_numbers_and_conversions_are_there():
+    card = a_release().card()
+    assert "- rho: 0.5" in section(card, 5)
+    assert "- pure epsilon: none (no bound holds)" in section(card, 5)
+    assert "unit = replace, rho = 2" in section(card, 5)
+    assert "unit = change-label, rho = 1" in section(card, 5)
+    assert "false positive rate = 0.01, true positive rate = 0.0923" in section(card, 6)
+    assert "noise standard deviation: 1" in section(card, 10)
+    assert "P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta" in section(card, 9)
+    assert "OpenDP samplers on operating-system randomness" in section(card, 14)
+    assert "shape = 3 x 4" in section(card, 8)
+
+
+def test_stated_bounds_are_never_rounded_down():
+    release = a_release()
+    epsilon = release.guarantee.epsilon(1e-6)
+    stated = section(release.card(), 5).split("epsilon = ")[1].split(",")[0]
+    assert float(stated) >= epsilon
+    assert f"({stated}, 1e-06)" in section(release.card(), 9)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "0.5"), (2.0, "2"), (4.886554117, "4.88656"), (0.1 + 0.2, "0.3"), (0.0, "0"), (1.0000011e-5, "1.00001e-05")],
+)
+def test_rounding_up_keeps_what_is_exact(value, text):
+    assert rounded_up(value) == text
+
+
+def test_the_card_follows_from_the_document_alone():
+    release = a_release(name="a")
+    again = Document.model_validate_json(release.document.model_dump_json())
+    assert render_card(again) == release.card()
+
+
+def test_markup_in_facts_stays_text():
+    card = a_release(name="*n* <script>", description="[x](http://a) `code` <!-- hidden", curator="a < b").card()
+    assert card.startswith("# \\*n\\* \\<script>\n")
+    assert "[x\\](http://a) \\`code\\` \\<!-- hidden" in card
+    assert "- curator: a < b" in card
+
+
+def test_long_class_lists_are_cut_and_names_are_quoted():
+    assert "- classes: 50, namely 0, 1, " in a_release(classes=50).card()
+    assert "19, ...\n" in a_release(classes=50).card()
+    assert '- classes: 2, namely "a", "é"\n' in a_release(classes=["a", "é"]).card()
