@@ -49,7 +49,7 @@ def import_(
         raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
     declared = read_classes(classes)
 
-    def write(folder: Path, name: str | None, known_as: str | None, overwrite: bool) -> None:
+    def write(folder: Path, name: str | None, known_as: str, overwrite: bool) -> str:
         from tacit.data.embeddings import EmbeddingStore
         from tacit.data.imports import read_arrays
 
@@ -59,15 +59,16 @@ def import_(
             folder, data.x, data.labels, classes=own if declared is None else declared, card=data.card,
             identity=known_as, dtype=dtype, force=overwrite,
         )  # fmt: skip
-        listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "classes not declared"
-        print(f"{out if folder.parent != out else folder}: {store.rows} rows of width {store.dim}, {listed}")
+        listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
+        return f"{store.rows} rows of width {store.dim}, {listed}"
 
     names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
+    known_as = identity or out.name
     with shown_progress():
         if split is not None or len(names) < 2:
-            write(out, split, identity or out.name, force)
+            print(f"{out}: {write(out, split, known_as, force)}")
             return
         with atomic_folder(out, force=force) as temporary:
-            for name in names:
-                write(temporary / name, name, f"{identity or out.name}-{name}", False)
-    print(f"{out}: one store for each of {', '.join(names)}")
+            made = {name: write(temporary / name, name, f"{known_as}-{name}", False) for name in names}
+    for name, text in made.items():
+        print(f"{out / name}: {text}")

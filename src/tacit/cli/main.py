@@ -31,9 +31,10 @@ for verb in VERBS:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
-    warnings.showwarning = _show_warning
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            app(arguments, exit_on_error=False, print_error=False)
     except (TacitError, CycloptsError) as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:

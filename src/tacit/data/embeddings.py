@@ -280,8 +280,13 @@ class EmbeddingStore:
         except (OSError, pa.ArrowException) as error:
             raise self._altered(path) from error
 
-    def verify(self) -> None:
+    def verify(self) -> "EmbeddingStore":
         """Hash every file again.
+
+        Returns
+        -------
+        EmbeddingStore
+            This one.
 
         Raises
         ------
@@ -294,6 +299,7 @@ class EmbeddingStore:
             path = self.folder / stored.file
             if not path.is_file() or file_hash(path) != stored.sha256:
                 raise self._altered(path)
+        return self
 
     def __len__(self) -> int:
         return self.rows

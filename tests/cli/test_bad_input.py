@@ -1,0 +1,152 @@
+"""Every bad input: one line that names value, rule and remedy, status 2, nothing left behind."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.conftest import CLASSES, rows
+from tacit.data.embeddings import EmbeddingStore
+
+FIT = "fit noisy-sum private --budget rho=0.5 --out release"
+
+
+def refused(run, line, *words):
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    status, out, err = run(line)
+    assert status == 2, err
+    assert out == ""
+    assert err.startswith("tacit: ")
+    assert err.count("\n") == 1, "more than one line"
+    for word in words:
+        assert word in err
+    after = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert after == before, "something was written"
+    return err
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("rho=-0.5", "rho=-0.5 must be positive"),
+        ("rho=0", "must be positive"),
+        ("rho=nan", "cannot be read at 'rho=nan'"),
+        ("epsilon=1,delta=-1", "delta=-1.0 must be between 0 and 1"),
+        ("epsilon=1", "pass rho=... or epsilon=1,delta=1e-6"),
+        ("five", "write epsilon=1 (pure)"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["fit noisy-sum private --out release", "promise noisy-sum"])
+def test_budgets(stores, run, verb, budget, words):
+    refused(run, f"{verb} --budget {budget}", words)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_rows_that_are_not_finite_or_all_zeros(stores, run, value):
+    x, y = rows(np.random.default_rng(0), 9)
+    x[4] = value
+    np.savez("bad.npz", x=x, y=y)
+    np.save("bad_x.npy", x)
+    np.save("bad_y.npy", y)
+    fault = "row 4 is all zeros" if value == 0 else "row 4 is not finite"
+    refused(run, "fit noisy-sum bad.npz --classes 3 --budget rho=1 --out release", fault)
+    refused(run, "import bad.npz --out store", fault)
+    refused(run, "import bad_x.npy bad_y.npy --out store", fault)
+    refused(run, "fit public private --public bad_x.npy --budget rho=1 --out release", fault)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_rows_spoiled_inside_a_store(stores, run, value):
+    shard = np.load("private/shards/00000.npy")
+    shard[7] = value
+    np.save("private/shards/00000.npy", shard)
+    refused(run, FIT, "row 7 is")
+
+
+def test_labels_outside_the_class_list(stores, run):
+    Path("classes.txt").write_text("ant\nbee\n")
+    refused(run, FIT + " --classes classes.txt", "row 2 has label 'cow'", "2 declared classes", "add it to classes")
+    x, y = rows(np.random.default_rng(0), 9)
+    np.savez("data.npz", x=x, y=y)
+    refused(run, "import data.npz --classes 2 --out store", "row 2 has label 2", "2 classes")
+    refused(run, FIT + " --classes none.txt", "neither a number nor a readable text file")
+    Path("classes.txt").write_text("")
+    refused(run, FIT + " --classes classes.txt", "declare at least one class")
+
+
+def test_public_data_that_do_not_fit(stores, run):
+    fit = "fit public private --budget epsilon=1 --out release"
+    refused(run, fit, "public=None", "--public STORE")
+    refused(run, fit + " --public public --k 41", "k=41", "40 public rows")
+    refused(run, fit + " --public public --k -1", "k=-1")
+    np.save("narrow.npy", np.ones((9, 4)))
+    refused(run, fit + " --public narrow.npy", "(9, 4)", "5 columns")
+    refused(run, FIT + " --public public", "--public does not apply to noisy-sum")
+
+
+def test_missing_and_damaged_stores(stores, run):
+    refused(run, FIT.replace("private", "nowhere"), "nowhere does not exist")
+    shard = Path("private/shards/00000.npy")
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-10])
+    refused(run, FIT, "shards/00000.npy has", "restore it from a copy")
+    shard.unlink()
+    refused(run, FIT, "is missing from the store")
+    shard.write_bytes(whole)
+    manifest = Path("private/manifest.json")
+    manifest.write_text(manifest.read_text()[:100])
+    refused(run, FIT, "manifest.json is truncated")
+    shutil.rmtree("private/shards")
+    refused(run, FIT, "manifest.json")
+    refused(run, "ledger nowhere --allow rho=1", "nowhere does not exist")
+    Path("cut.npz").write_bytes(b"PK\x03\x04 cut")
+    refused(run, "import cut.npz --out store", "cut.npz is truncated")
+
+
+def test_unlabelled_data(stores, run):
+    refused(run, FIT.replace("private", "public"), "public holds no labels")
+
+
+def test_outputs_that_cannot_be_written(stores, run):
+    Path("release").mkdir()
+    Path("release/thesis.txt").write_text("years of work")
+    Path("file").write_text("x")
+    refused(run, FIT, "release exists", "--force")
+    refused(run, FIT + " --force", "is not replaced")
+    refused(run, FIT.replace("--out release", "--out none/release"), "none is not a folder")
+    refused(run, FIT.replace("--out release", "--out /proc/release"), "/proc cannot be written")
+    refused(run, FIT.replace("--out release", "--out file/release"), "is not a folder")
+    refused(run, "import private --out test", "test exists")
+    refused(run, "demo --out test", "test exists")
+
+
+def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
+    assert run(FIT)[0] == 0
+    np.save("narrow.npy", np.ones((3, 4)))
+    refused(run, "predict release narrow.npy --out labels.parquet", "(3, 4)", "(n, 5)")
+    refused(run, "predict release test --out labels.txt", "must end in .parquet or .csv")
+    refused(run, "predict release test --out none/labels.csv", "none is not a folder")
+    refused(run, "evaluate release public", "public holds no labels")
+    refused(run, "evaluate nowhere test", "nowhere")
+    x, _ = rows(np.random.default_rng(0), 9)
+    EmbeddingStore.write("others", x, np.array(["yak"] * 9), classes=["yak"])
+    refused(run, "evaluate release others", "row 0 has label 'yak'", "not a class of the release")
+    card = Path("release/CARD.md")
+    card.write_text(card.read_text().replace("rho", "tho"))
+    for verb in ("inspect release", "evaluate release test", "predict release test --out labels.csv"):
+        refused(run, verb, "CARD.md does not say")
+
+
+def test_words_that_are_not_known(stores, run):
+    refused(run, "fit magic private --budget rho=1 --out r", "'magic'", "noisy-sum, coinpress, public")
+    refused(run, "promise magic --budget rho=1", "'magic'")
+    refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
+    refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")
+    refused(run, FIT + " --noise fast", "fast")
+    refused(run, FIT + " --unit person", "unit='person'", "add-remove")
+    refused(run, FIT + " --seed x", "--seed")
+    refused(run, "conjure", "conjure")
+    refused(run, "fit noisy-sum private", "--budget")
+    refused(run, "import --out store", "no files")
+    refused(run, f"import private --out store --classes {len(CLASSES) - 1}", "not one of the 2 classes")

@@ -1,0 +1,235 @@
+"""The main job by commands, as the README has it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import tacit
+from cli.conftest import CLASSES, rows
+from tacit.privacy.ledger import Ledger
+
+FITS = [
+    "noisy-sum --budget rho=0.5",
+    "noisy-sum --budget epsilon=1,delta=1e-6",
+    "coinpress --budget rho=8",
+    "coinpress --budget rho=8 --counts 30 --public public --metric euclidean",
+    "public --budget epsilon=2 --public public",
+    "public --budget epsilon=2 --public public --k 5",
+    "public --budget epsilon=1 --public public --d-min 1.2 --d-max 1.9 --selection permute-and-flip",
+]
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_inspect_evaluate_predict(stores, run, fit):
+    method, *options = fit.split()
+    status, out, err = run(f"fit {method} private --out release {' '.join(options)}")
+    assert (status, err) == (0, "")
+    promised = run(f"promise {method} {' '.join(o for o in options if o not in ('--public', 'public'))}")[1]
+    assert promised.strip() in out
+
+    status, out, err = run("inspect release --registry entry.yaml")
+    assert (status, err) == (0, "")
+    assert "verified" in out
+    assert "17." in out
+    assert Path("entry.yaml").read_text().startswith("#")
+
+    status, out, err = run("evaluate release test --json")
+    scores = json.loads(out)
+    assert status == 0
+    assert scores["balanced"] > 0.5
+
+    status, out, err = run("predict release test --out labels.parquet")
+    assert (status, err) == (0, "")
+    table = pyarrow.parquet.read_table("labels.parquet")
+    test = tacit.EmbeddingStore.open("test")
+    assert np.mean(table["label"].to_numpy(zero_copy_only=False) == test.labels) == pytest.approx(scores["accuracy"])
+
+
+def test_promise_is_printed_without_any_data(run):
+    status, out, _ = run("promise public --budget epsilon=1 --k 5 --unit replace")
+    assert status == 0
+    assert "itself or any other record" in out
+    assert "epsilon = 1 (pure)" in out
+    assert "Not protected: nothing was named" in out
+
+
+@pytest.mark.filterwarnings("default::tacit.errors.PrivacyLeakWarning")
+def test_a_file_instead_of_a_store(stores, run):
+    x, y = rows(np.random.default_rng(1), 60)
+    np.savez("data.npz", x=x, y=y)
+    status, out, err = run("fit noisy-sum data.npz --budget rho=1 --classes 4 --out release")
+    assert (status, err) == (0, "")
+    assert "4 classes" in out
+    assert tacit.Release.load("release").classes.tolist() == [0, 1, 2, 3]
+    status, out, err = run("fit noisy-sum data.npz --budget rho=1 --out leaky")
+    assert status == 0
+    assert err.startswith("tacit: warning: the class list is read off the private labels")
+    assert "class list" in out
+
+
+def test_a_class_file_with_a_class_that_has_no_records(stores, run):
+    Path("classes.txt").write_text("\n".join([*CLASSES, "dog"]) + "\n")
+    assert run("fit noisy-sum private --budget rho=1 --classes classes.txt --out release")[0] == 0
+    assert tacit.Release.load("release").classes.tolist() == [*CLASSES, "dog"]
+    assert run("evaluate release test")[0] == 0
+
+
+def test_research_noise_is_stamped_and_needs_a_flag(stores, run):
+    line = "fit noisy-sum private --budget rho=1 --noise research --seed 3 --out release"
+    status, _, err = run(line)
+    assert status == 2
+    assert "not for release" in err
+    assert not Path("release").exists()
+    assert run(line + " --allow-research")[0] == 0
+    assert "NOT FOR RELEASE" in Path("release/CARD.md").read_text()
+    assert "NOT FOR RELEASE" in run("inspect release")[1]
+    assert run("fit noisy-sum private --budget rho=inf --out open")[0] == 2
+    assert run("fit noisy-sum private --budget rho=inf --out open --allow-research")[0] == 0
+
+
+def test_the_ledger_is_charged_and_refuses(stores, run):
+    assert run("ledger private")[0] == 2
+    assert "rho=0 of rho=1 spent in 0 charges" in run("ledger private --allow rho=1")[1]
+    assert "ledger of 'private'" in run("fit noisy-sum private --budget rho=0.6 --out first")[1]
+    status, _, err = run("fit noisy-sum private --budget rho=0.6 --out second")
+    assert status == 2
+    assert "would overdraw" in err
+    assert not Path("second").exists()
+    assert run("fit noisy-sum private --budget rho=0.4 --out third")[0] == 0
+    out = run("ledger private")[1]
+    assert "rho=1 of rho=1 spent in 2 charges" in out
+    assert "rho=1 of rho=1 spent in 2 charges" in tacit.Release.load("third").card()
+
+
+def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
+    run("ledger private --allow rho=1")
+    Path("taken").mkdir()
+    Path("taken/thesis.txt").write_text("years of work")
+    for options in ("--out taken", "--out taken --force", "--out none/such", "--out /proc/release", "--out r --k 3",
+                    "--out r --noise research", "--out r --public private"):  # fmt: skip
+        status, _, err = run(f"fit noisy-sum private --budget rho=0.5 {options}")
+        assert status == 2, options
+        assert err.count("\n") == 1
+    assert Path("taken/thesis.txt").read_text() == "years of work"
+    assert Ledger.beside("private", "private").account().charges == ()
+
+
+def test_two_fits_at_once_never_overdraw(stores, run):
+    run("ledger private --allow rho=1")
+    command = [sys.executable, "-m", "tacit.cli.main", "fit", "noisy-sum", "private", "--budget", "rho=0.7", "--out"]
+    workers = [subprocess.Popen([*command, f"r{i}"], stderr=subprocess.PIPE, text=True) for i in range(2)]
+    errors = [worker.communicate(timeout=120)[1] for worker in workers]
+    assert sorted(worker.returncode for worker in workers) == [0, 2]
+    assert sum("would overdraw" in error for error in errors) == 1
+    assert Ledger.beside("private", "private").account().spent.rho == pytest.approx(0.7)
+
+
+def test_minority_accuracy_needs_the_class_sizes_and_is_listed(stores, run):
+    run("fit noisy-sum private --budget rho=2 --out release")
+    assert "minority" not in run("evaluate release test")[1]
+    assert "minority accuracy" in run("evaluate release test --class-sizes private --record --public-test")[1]
+    release = tacit.Release.load("release").verify()
+    assert any("class sizes" in quantity for quantity in release.guarantee.unprotected)
+    assert "public test set" in release.card()
+
+
+def test_import_writes_one_store_per_split(stores, run):
+    x, y = rows(np.random.default_rng(1), 30)
+    Path("raw").mkdir()
+    for split in ("train", "test"):
+        np.save(f"raw/{split}_x.npy", x)
+        np.save(f"raw/{split}_y.npy", y)
+    Path("raw/card.json").write_text(json.dumps({"classes": CLASSES, "files": {"train_x.npy": {}, "test_x.npy": {}}}))
+    status, out, _ = run("import raw --out both")
+    assert status == 0
+    assert "both/train: 30 rows of width 5, 3 classes" in out
+    assert run("import raw --split test --out one --identity survey")[0] == 0
+    assert tacit.EmbeddingStore.open("one").identity == "survey"
+    assert run("import raw/train_x.npy raw/train_y.npy --out pair")[0] == 0
+    assert tacit.EmbeddingStore.open("pair").classes == CLASSES
+
+
+@pytest.mark.slow
+def test_one_command_imports_each_set_of_the_shared_embeddings(embeddings, tmp_path, run):
+    for folder in sorted(path.parent for path in embeddings.glob("*/*/card.json")):
+        status, _, err = run(f"import {folder} --out {tmp_path / folder.name}")
+        assert (status, err) == (0, "")
+        card = json.loads((folder / "card.json").read_text())
+        for split in {name.partition("_")[0] for name in card["files"]}:
+            store = tacit.EmbeddingStore.open(tmp_path / folder.name / split).verify()
+            assert np.array_equal(store.x, np.load(folder / f"{split}_x.npy"))
+            assert np.array_equal(store.y, np.load(folder / f"{split}_y.npy"))
+            assert store.classes == card["classes"]
+
+
+def test_demo_makes_a_release_and_a_page(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("demo --out show --seeds 1")
+    assert status == 0
+    assert "noisy-sum" in out
+    assert {path.name for path in Path("show").iterdir()} == {
+        "accuracy.png", "page.html", "release", "results.csv", "stores",
+    }  # fmt: skip
+    page = Path("show/page.html").read_text()
+    assert "data:image/png" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert run("inspect show/release")[0] == 0
+    assert run("evaluate show/release show/stores/test")[0] == 0
+    assert run("demo --out show --seeds 1")[0] == 2
+    assert run("demo --out show --seeds 0 --force")[0] == 2
+
+
+def interrupt_when(process, condition):
+    for _ in range(600):
+        if condition():
+            process.send_signal(signal.SIGINT)
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing to interrupt")
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
+    command = [sys.executable, "-m", "tacit.cli.main", "demo", "--out", "show", "--seeds", "2000"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    interrupt_when(process, lambda: any(tmp_path.iterdir()))
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert error.splitlines()[-1] == "tacit: interrupted; no output was written"
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
+    """A charge is never refunded: who interrupts cannot know what was already drawn."""
+    run("ledger private --allow rho=1")
+    rng = np.random.default_rng(0)
+    tacit.EmbeddingStore.write("pool", np.abs(rng.normal(size=(200_000, 5))))
+    command = [sys.executable, "-m", "tacit.cli.main", "fit", "public", "private", "--public", "pool", "--k", "2",
+               "--d-min", "1", "--budget", "rho=0.5", "--out", "release"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    ledger = Ledger.beside("private", "private")
+    interrupt_when(process, lambda: len(ledger.account().charges) == 1)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not Path("release").exists()
+    assert not [name for name in os.listdir() if name.endswith(".part")]
+
+
+def test_help_is_light_and_complete():
+    code = (
+        "import sys; from tacit.cli.main import main; main(['--help']);"
+        "heavy = {'numpy', 'sklearn', 'scipy', 'opendp', 'dp_accounting', 'pyarrow', 'pydantic', 'matplotlib'};"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in run.stdout
+    for verb in ("demo", "promise", "fit", "predict", "evaluate", "inspect", "import", "ledger"):
+        assert verb in run.stdout
