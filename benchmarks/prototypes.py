@@ -1,0 +1,182 @@
+"""Speed of the main job as ratios: against a named peer, or against what this machine does at best, in the same run.
+
+Prints Markdown. Every time is the median of several runs after a warm-up; ceilings are measured here, on the
+same arrays, between the operations they are held against. `--quick` uses small arrays, for the tests.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.neighbors import NearestCentroid
+
+import tacit
+from tacit.learners.common.rows import unit_rows
+from tacit.learners.prototypes import scores as scoring
+from tacit.mechanisms import exponential, gaussian, top_k
+from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+
+
+def seconds(work: Callable[[], object], runs: int = 5) -> float:
+    """Median time of a call, after one that is not counted."""
+    times = []
+    for _ in range(runs + 1):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times[1:])
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a Markdown table."""
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def clustered(rng: np.random.Generator, n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows about class centres, in float16 as a store holds them."""
+    y = rng.integers(0, n_classes, n)
+    return (rng.normal(size=(n_classes, d))[y] + rng.normal(size=(n, d))).astype(np.float16), y
+
+
+def against_peers(n: int, d: int, n_classes: int) -> None:
+    """Whole fits and predictions beside scikit-learn's NearestCentroid on the same rows."""
+    x, y = clustered(np.random.default_rng(0), n, d, n_classes)
+    wide = x.astype(np.float64)
+    peer = NearestCentroid()
+    fit, predict = seconds(lambda: peer.fit(wide, y), 3), seconds(lambda: peer.predict(wide), 3)
+    rows = []
+    for name, learner in (
+        ("NoisySumPrototypes, secure", tacit.NoisySumPrototypes("rho=0.5", classes=n_classes)),
+        ("NoisySumPrototypes, research", tacit.NoisySumPrototypes("rho=0.5", classes=n_classes, noise="research")),
+        ("CoinPressPrototypes, research", tacit.CoinPressPrototypes("rho=0.5", classes=n_classes, noise="research")),
+    ):
+        own_fit = seconds(lambda learner=learner: learner.fit(x, y), 3)
+        own_predict = seconds(lambda learner=learner: learner.predict(x), 3)
+        rows.append([name, f"{own_fit / fit:.2f}", f"{own_predict / predict:.2f}", f"{own_fit:.3f} s"])
+    table(
+        f"Time over that of scikit-learn's NearestCentroid ({n} x {d}, {n_classes} classes; theirs {fit:.3f} s fit)",
+        ["learner", "fit, ratio", "predict, ratio", "fit"], rows,
+    )  # fmt: skip
+
+
+def against_ceilings(n: int, m: int, d: int, n_classes: int) -> None:
+    """Share of the machine's own best rate: float64 matrix product for scores, memory read for sums."""
+    rng = np.random.default_rng(0)
+    x, y = clustered(rng, n, d, n_classes)
+    public = rng.normal(size=(m, d)).astype(np.float16)
+    left, right = rng.normal(size=(1024, d)), rng.normal(size=(1024, d))
+    flops = 2 * 1024 * 1024 * d / seconds(lambda: left @ right.T, 30)
+    beyond_caches = np.zeros(2**28, dtype=np.uint8)
+    memory = beyond_caches.nbytes / seconds(beyond_caches.max, 5)
+    clipped = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, 0.9, 1.3), 1)
+    wide = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, 0.0, 2.0), 1)
+    blocks = [(unit_rows(x), y)]
+    sums = x.nbytes / seconds(lambda: gaussian.class_sums(blocks, n_classes=n_classes, width=d), 3)
+    prototypes = rng.normal(size=(n_classes, d))
+    rule = tacit.learners.common.decision.NearestPrototype()
+    predict = 2 * n * n_classes * d / seconds(lambda: rule.similarities(prototypes, x), 3)
+    table(
+        f"Share of this machine's ceiling ({n} private x {m} public x {d}; "
+        f"float64 product {flops / 1e9:.0f} GFLOP/s, memory read {memory / 1e9:.1f} GB/s)",
+        ["operation", "ceiling", "share"],
+        [
+            ["clipped scores", "float64 product", f"{clipped / flops:.0%}"],
+            ["unclipped scores (as if each pair were computed)", "float64 product", f"{wide / flops:.0%}"],
+            ["prediction", "float64 product", f"{predict / flops:.0%}"],
+            ["class sums of unit rows, exact", "memory read (float16)", f"{sums / memory:.1%}"],
+        ],
+    )
+
+
+def noise(n: int) -> None:
+    """Exact secure noise beside float64 research noise of the same shape."""
+    values = np.zeros(n, dtype=np.int64)
+    rng = np.random.default_rng(0)
+    utilities = np.round(rng.normal(100, 20, n) * 2**20).astype(np.int64)
+    secure, research = SecureNoise(), ResearchNoise(0)
+    rows = []
+    for name, draw in (
+        ("Gaussian", lambda source: gaussian_draw(source, values)),
+        ("exponential mechanism", lambda source: exponential.select(
+            utilities, sensitivity=2**20, epsilon=1.0, noise=source, selection="exponential")),
+        ("top-5", lambda source: top_k.select_set(utilities, 5, sensitivity=2**20, epsilon=1.0, noise=source)),
+    ):  # fmt: skip
+        slow = seconds(lambda draw=draw: draw(secure), 5) / n
+        fast = seconds(lambda draw=draw: draw(research), 5) / n
+        rows.append([name, f"{slow / fast:.0f}", f"{slow * 1e6:.2f}", f"{fast * 1e6:.3f}"])
+    table(f"Secure over research noise ({n} values)", ["draw", "ratio", "secure, us a value", "research, us"], rows)
+
+
+def gaussian_draw(source: SecureNoise | ResearchNoise, values: np.ndarray) -> np.ndarray:
+    """Noise at the resolution of the learners."""
+    return source.gaussian(values, gaussian.UNIT)
+
+
+def growth(n: int, m: int, d: int, n_classes: int) -> None:
+    """Time at four times one size over time at that size: 4 is proportional, 1 is free."""
+    sizes = {"n": n, "m": m, "d": d, "C": n_classes}
+    works = {"noisy-sum": noisy_sum_fit, "public, unclipped": public_fit, "public, clipped": clipped_fit}
+    rows = []
+    for name, work in works.items():
+        base = seconds(work(**sizes), 3)
+        rows.append([name, *(f"{seconds(work(**(sizes | {key: 4 * sizes[key]})), 3) / base:.1f}" for key in sizes)])
+    title = f"Growth: time ratio at four times the size, from n={n}, m={m}, d={d}, C={n_classes} (research noise)"
+    table(title, ["fit", *(f"4 {key}" for key in sizes)], rows)
+
+
+def noisy_sum_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
+    """A fit that does not look at public rows."""
+    x, y = clustered(np.random.default_rng(0), n, d, C)
+    learner = tacit.NoisySumPrototypes("rho=0.5", classes=C, noise="research", random_state=0)
+    return lambda: learner.fit(x, y)
+
+
+def public_fit(n: int, m: int, d: int, C: int, **window: float) -> Callable[[], object]:
+    """A fit that scores every public row."""
+    x, y = clustered(np.random.default_rng(0), n, d, C)
+    public = np.random.default_rng(1).normal(size=(m, d)).astype(np.float16)
+    learner = tacit.PublicPrototypes("rho=0.5", classes=C, public=public, noise="research", random_state=0, **window)
+    return lambda: learner.fit(x, y)
+
+
+def clipped_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
+    """The same with a clip window."""
+    return public_fit(n, m, d, C, d_min=0.9, d_max=1.3)
+
+
+def start_up() -> None:
+    """The command line's help beside an empty Python."""
+    empty = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 5)
+    shown = [sys.executable, "-m", "tacit.cli.main", "--help"]
+    helping = seconds(lambda: subprocess.run(shown, check=True, stdout=subprocess.DEVNULL), 5)
+    importing = seconds(lambda: subprocess.run([sys.executable, "-c", "import tacit"], check=True), 5)
+    table(
+        "Start-up over that of an empty Python",
+        ["command", "ratio", "time"],
+        [
+            ["import tacit", f"{importing / empty:.1f}", f"{importing:.2f} s"],
+            ["tacit --help", f"{helping / empty:.1f}", f"{helping:.2f} s"],
+        ],
+    )
+
+
+def main() -> None:
+    """Run all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small arrays")
+    small = parser.parse_args().quick
+    against_peers(*((500, 16, 5) if small else (50_000, 256, 100)))
+    against_ceilings(*((500, 400, 16, 5) if small else (5_000, 20_000, 256, 100)))
+    noise(500 if small else 100_000)
+    growth(*((200, 200, 8, 4) if small else (4_000, 4_000, 128, 20)))
+    start_up()
+
+
+if __name__ == "__main__":
+    main()

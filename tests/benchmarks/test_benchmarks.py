@@ -1,0 +1,17 @@
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.mark.parametrize("script", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_run(script, monkeypatch, capsys):
+    """They run and print ratios; what the ratios are is for `make bench`."""
+    monkeypatch.setattr(sys, "argv", [str(script), "--quick"])
+    runpy.run_path(str(script), run_name="__main__")
+    out = capsys.readouterr().out
+    assert out.count("###") >= 3
+    assert "nan" not in out
