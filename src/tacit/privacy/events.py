@@ -116,27 +116,15 @@ class Gaussian(Event):
         return f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity"
 
 
-def _gdp_of_pure(epsilon: float) -> float:
+def _mu_of_pure(epsilon: float) -> float:
     """mu of epsilon-DP: the Gaussian trade-off curve through the corner of epsilon-DP's [DRS 2019]."""
     if epsilon > 700:
         return math.inf
     return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(epsilon)))
 
 
-class _Pure(Event):
-    """Facts shared by every event that is epsilon-DP; rho is that of the worst epsilon-DP mechanism."""
-
-    @property
-    def rho(self) -> float:
-        return self.pure * math.tanh(self.pure / 2)
-
-    @property
-    def mu(self) -> float:
-        return _gdp_of_pure(self.pure)
-
-
 @dataclass(frozen=True)
-class PureDP(_Pure):
+class PureDP(Event):
     """Any epsilon-DP mechanism about which nothing more is known.
 
     Parameters
@@ -159,7 +147,15 @@ class PureDP(_Pure):
     def pure(self) -> float:
         return self.epsilon
 
-    def twice(self) -> PureDP:
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+    @property
+    def mu(self) -> float:
+        return _mu_of_pure(self.epsilon)
+
+    def twice(self) -> Event:
         return PureDP(2 * self.epsilon)
 
     def describe(self) -> str:
@@ -167,7 +163,7 @@ class PureDP(_Pure):
 
 
 @dataclass(frozen=True)
-class Exponential(_Pure):
+class Exponential(PureDP):
     """An exponential mechanism: privacy losses lie in an interval of width epsilon (bounded range).
 
     Parameters
@@ -181,20 +177,11 @@ class Exponential(_Pure):
     over two unit changes, so `twice` has 2 epsilon.
     """
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        _check("epsilon", self.epsilon)
-
-    @property
-    def pure(self) -> float:
-        return self.epsilon
-
     @property
     def rho(self) -> float:
         return self.epsilon**2 / 8
 
-    def twice(self) -> Exponential:
+    def twice(self) -> Event:
         return Exponential(2 * self.epsilon)
 
     def describe(self) -> str:
@@ -202,7 +189,7 @@ class Exponential(_Pure):
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(_Pure):
+class RandomizedResponse(PureDP):
     """A label replaced by a uniform other one with a probability that makes it epsilon-DP.
 
     Parameters
@@ -213,17 +200,12 @@ class RandomizedResponse(_Pure):
         Number of labels.
     """
 
-    epsilon: float
     n_classes: int
 
     def __post_init__(self) -> None:
-        _check("epsilon", self.epsilon)
+        super().__post_init__()
         if self.n_classes < 2:
             raise InputError(f"n_classes={self.n_classes} must be at least 2; pass the size of the class list")
-
-    @property
-    def pure(self) -> float:
-        return self.epsilon
 
     def twice(self) -> Event:
         return self  # a changed label stays one changed label, however often it changes
@@ -233,7 +215,7 @@ class RandomizedResponse(_Pure):
 
 
 @dataclass(frozen=True)
-class Laplace(_Pure):
+class Laplace(Event):
     """Laplace noise on a sum of L1-bounded contributions.
 
     Parameters
@@ -259,7 +241,11 @@ class Laplace(_Pure):
     def rho(self) -> float:
         return self.pure + math.expm1(-self.pure)
 
-    def twice(self) -> Laplace:
+    @property
+    def mu(self) -> float:
+        return _mu_of_pure(self.pure)
+
+    def twice(self) -> Event:
         return Laplace(self.noise_multiplier / 2)
 
     def describe(self) -> str:
