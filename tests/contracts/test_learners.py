@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -145,6 +146,16 @@ def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, va
     with pytest.raises(LedgerError, match="would overdraw"):
         again.fit(X, Y)
     assert not hasattr(again, "prototypes_")
+
+
+@ALL
+def test_a_failed_refit_leaves_an_unfitted_learner(method, variant):
+    learner = make(method, variant, budget="epsilon=inf").fit(X, Y)
+    with pytest.raises(InputError):
+        learner.fit(X, Y + 1)
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    assert not hasattr(learner, "guarantee_")
 
 
 @ALL

@@ -103,6 +103,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
+        self._forget()
         promise = self.promise()
         X, y = validate_data(self, X, y, dtype="numeric")
         check_classification_targets(y)
@@ -143,6 +144,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         released = self.released_
         return released.decision.similarities(released.arrays["prototypes"], X)
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit learned, so that a fit that fails leaves nothing of it behind."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
             return np.asarray(class_list(self.classes))
@@ -152,6 +158,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             stacklevel=3,
         )
         return np.unique(y)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "guarantee_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

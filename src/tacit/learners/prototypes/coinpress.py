@@ -66,7 +66,7 @@ class CoinPressPrototypes(PrivateClassifier):
     metric : {"cosine", "euclidean"}, default="cosine"
         How predictions measure nearness.
     noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
+        As in `NoisySumPrototypes`. With unit="replace" the noise is the paper's, (2 clip/N)/sqrt(2 rho_i), N declared.
 
     Attributes
     ----------

@@ -144,7 +144,6 @@ class PublicPrototypes(PrivateClassifier):
         rows = progress(totals, "selection", len(totals))
         self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
         self.prototypes_ = np.asarray(self.public)[self.indices_]
-        self.__dict__.pop("utilities_", None)
         if self.noise == "research" or math.isinf(epsilon):
             self.utilities_ = totals / (high - low)
 

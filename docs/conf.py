@@ -1,0 +1,41 @@
+"""Sphinx configuration: MyST pages, docstrings by autodoc and napoleon."""
+
+import re
+
+import tacit
+
+project = "tacit"
+author = "The tacit developers"
+copyright = "The tacit developers"
+release = version = tacit.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+nb_execution_mode = "off"  # tests/docs runs what the pages show
+myst_heading_anchors = 3
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"tacit {release}"
+html_theme_options = {"show_prev_next": True, "navigation_with_keys": False}
+html_show_sourcelink = False
+
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # parameters say their types in words
+
+_CODE = re.compile(r"(`+[^`]*`+)")
+
+
+def _plain_text(app, what, name, obj, options, lines):
+    """Docstrings are written to be read in the source: those of modules appear as they stand, and bars are bars."""
+    if what == "module" and lines:
+        first, *rest = lines
+        lines[:] = [first, *(["", "::", "", *(f"    {line}" for line in rest)] if any(rest) else []), ""]
+    else:
+        lines[:] = ["".join(part if part.startswith("`") else part.replace("|", r"\|") for part in _CODE.split(line))
+                    for line in lines]  # fmt: skip
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _plain_text, priority=100)

@@ -1,0 +1,86 @@
+"""What the README and the quickstart show is run as shown, and so is every example in a docstring."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tacit
+from tacit.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [path for path in (ROOT / "README.md", ROOT / "docs" / "quickstart.md") if path.exists()]
+BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# what sets up a working copy, which the tests already have
+SKIPPED = ("make", "git ", "pip ", "python -m venv", "python3 -m venv", "source ", ". ", "cd ", "#")
+MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit."))
+
+
+def run_bash(block):
+    """Each line, with its status: 2 where it ends in the comment `# refused`, else 0."""
+    for line in block.replace("\\\n", " ").splitlines():
+        if not line.strip() or line.startswith(SKIPPED):
+            continue
+        refused = line.rstrip().endswith("# refused")
+        words = shlex.split(line, comments=True)
+        if Path(words[0]).name == "tacit" and not {"|", ">", "&&", ";"} & set(words):
+            status = main(words[1:])
+        else:
+            status = in_shell(line)
+        assert status == (2 if refused else 0), line
+
+
+def in_shell(line):
+    """Anything else, with `tacit` and `python` those of the tests."""
+    here = f'tacit() {{ {shlex.quote(sys.executable)} -m tacit.cli.main "$@"; }}\n'
+    here += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    return subprocess.run(["bash", "-c", here + line], check=False, timeout=120).returncode
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_a_page_runs_as_shown(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    os.symlink(ROOT / "examples", tmp_path / "examples")
+    namespace = {"__name__": "__main__"}
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert blocks
+    for language, block in blocks:
+        if language == "bash":
+            run_bash(block)
+        else:
+            exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_every_page_is_in_the_table_of_contents():
+    listed = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or re.search(rf"^{page.stem}$", listed, re.MULTILINE), page
+
+
+def test_tests_named_in_the_docs_exist():
+    """`tests/.../test_x.py::test_y` in a page names a test that is there."""
+    for page in (ROOT / "docs").glob("*.md"):
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
+            assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name}: {file}::{name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def test_public_learners_have_an_example():
+    from tacit.learners.methods import METHODS
+
+    for path in METHODS.values():
+        module, _, name = path.partition(":")
+        assert ">>> " in getattr(importlib.import_module(module), name).__doc__

@@ -1,0 +1,69 @@
+"""Each example runs, and its result is that of two plain lines of numpy."""
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.data.digits import load_digits_split
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def example(name):
+    return runpy.run_path(str(EXAMPLES / name))
+
+
+def sums_of_unit_rows(x, y, n_classes):
+    """The non-private form of a noisy sum."""
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    return np.stack([unit[y == c].sum(axis=0) for c in range(n_classes)])
+
+
+def accuracy(prototypes, x, y):
+    return np.mean(np.argmax(x @ (prototypes / np.linalg.norm(prototypes, axis=1, keepdims=True)).T, axis=1) == y)
+
+
+def test_first_release(tmp_path, capsys):
+    example("first_release.py")["main"](tmp_path / "release")
+    assert "rho = 0.5 (zCDP)" in capsys.readouterr().out
+    digits = load_digits_split()
+    centre = digits.public_x.mean(axis=0)
+    release = tacit.Release.load(tmp_path / "release").verify()
+    exact = sums_of_unit_rows(digits.private_x - centre, digits.private_y, 10)
+    assert np.std(release.arrays["prototypes"] - exact) == pytest.approx(1, abs=0.2)  # 640 draws of N(0, 1)
+    found = np.mean(release.predict(digits.test_x - centre) == digits.test_y)
+    assert found == pytest.approx(accuracy(exact, digits.test_x - centre, digits.test_y), abs=0.05)
+
+
+def test_shared_ledger(tmp_path, capsys):
+    example("shared_ledger.py")["main"](tmp_path / "out")
+    printed = capsys.readouterr().out
+    assert "rho=0.5 of rho=1 spent in 1 charges" in printed
+    assert "rho=1 of rho=1 spent in 2 charges" in printed
+    assert "third: NoisySumPrototypes fit would overdraw" in printed
+    lines = (tmp_path / "out/digits.ledger.jsonl").read_text().splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["allow", "charge", "charge"]
+    digits = load_digits_split()
+    exact = sums_of_unit_rows(digits.private_x, digits.private_y, 10)
+    release = tacit.Release.load(tmp_path / "out/noisy_sum").verify()
+    assert np.std(release.arrays["prototypes"] - exact) == pytest.approx(1, abs=0.2)
+    chosen = tacit.Release.load(tmp_path / "out/public").verify().arrays
+    assert np.array_equal(chosen["prototypes"], digits.public_x[chosen["indices"]])
+
+
+@pytest.mark.slow
+def test_cifar100(embeddings, tmp_path, capsys):
+    folder = embeddings / "mobilenetv2-in1k-160"
+    example("cifar100.py")["main"]([str(folder), "--out", str(tmp_path)])
+    table = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    found = {row[0].strip("`"): row[1:] for row in table}
+    assert [row[1] for row in found.values()] == ["4.89", "2", "2", "26.4", "26.4"]
+    names = ("train_x", "train_y", "test_x", "test_y")
+    x, y, test_x, test_y = (np.load(folder / "cifar100" / f"{name}.npy") for name in names)
+    exact = sums_of_unit_rows(x.astype(float), y, 100)
+    assert float(found["noisy-sum"][2]) == pytest.approx(accuracy(exact, test_x.astype(float), test_y), abs=0.01)
+    assert float(found["public --public PUBLIC --k 5"][2]) > float(found["public --public PUBLIC"][2]) > 0.3
