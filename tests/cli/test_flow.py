@@ -187,6 +187,12 @@ def test_demo_makes_a_release_and_a_page(tmp_path, run, monkeypatch):
     assert run("demo --out show --seeds 0 --force")[0] == 2
 
 
+def start(command, **options):
+    """Start a process that hears Ctrl-C even where the tests run in the background, which ignores it."""
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **heard, **options)
+
+
 def interrupt_when(process, condition):
     for _ in range(600):
         if condition():
@@ -198,7 +204,7 @@ def interrupt_when(process, condition):
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     command = [sys.executable, "-m", "tacit.cli.main", "demo", "--out", "show", "--seeds", "2000"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = start(command, cwd=tmp_path)
     interrupt_when(process, lambda: any(tmp_path.iterdir()))
     error = process.communicate(timeout=60)[1]
     assert process.returncode == 130
@@ -214,7 +220,7 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     tacit.EmbeddingStore.write("pool", np.abs(rng.normal(size=(200_000, 5))))
     command = [sys.executable, "-m", "tacit.cli.main", "fit", "public", "private", "--public", "pool", "--k", "2",
                "--d-min", "1", "--budget", "rho=0.5", "--out", "release"]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = start(command)
     ledger = Ledger.beside("private", "private")
     interrupt_when(process, lambda: len(ledger.account().charges) == 1)
     process.communicate(timeout=60)

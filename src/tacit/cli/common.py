@@ -110,7 +110,7 @@ class _Lines:
         self.last = time.monotonic()
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        if time.monotonic() - self.last >= self.EVERY:
+        if done < total and time.monotonic() - self.last >= self.EVERY:
             self.last = time.monotonic()
             print(f"tacit: {label}: {done} of {total}", file=sys.stderr)
 
