@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.neighbors import NearestCentroid
 
 import tacit
+from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.rows import unit_rows
 from tacit.learners.prototypes import scores as scoring
 from tacit.mechanisms import exponential, gaussian, top_k
@@ -74,12 +75,12 @@ def against_ceilings(n: int, m: int, d: int, n_classes: int) -> None:
     flops = 2 * 1024 * 1024 * d / seconds(lambda: left @ right.T, 30)
     beyond_caches = np.zeros(2**28, dtype=np.uint8)
     memory = beyond_caches.nbytes / seconds(beyond_caches.max, 5)
-    clipped = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, 0.9, 1.3), 1)
-    wide = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, 0.0, 2.0), 1)
+    clipped = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, *scoring.window(0.9, 1.3)), 1)
+    wide = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, *scoring.window(0, 2)), 1)
     blocks = [(unit_rows(x), y)]
     sums = x.nbytes / seconds(lambda: gaussian.class_sums(blocks, n_classes=n_classes, width=d), 3)
-    prototypes = rng.normal(size=(n_classes, d))
-    rule = tacit.learners.common.decision.NearestPrototype()
+    prototypes = {"prototypes": rng.normal(size=(n_classes, d))}
+    rule = NearestPrototype()
     predict = 2 * n * n_classes * d / seconds(lambda: rule.similarities(prototypes, x), 3)
     table(
         f"Share of this machine's ceiling ({n} private x {m} public x {d}; "

@@ -21,6 +21,8 @@ html_show_sourcelink = False
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_param = False  # one entry may describe several parameters
+napoleon_custom_sections = [("Attributes", "params_style")]  # properties have entries of their own
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # parameters say their types in words
 

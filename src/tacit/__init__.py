@@ -4,10 +4,9 @@ Names are imported on first use, so that `import tacit` costs next to nothing. `
 table for type checkers and editors; `python tools/stub.py` writes it.
 """
 
-from importlib import import_module
 from typing import Any
 
-from tacit.learners.methods import METHODS
+from tacit.learners.methods import METHODS, load
 
 __version__ = "0.1.0"
 
@@ -28,8 +27,7 @@ __all__ = sorted(LAZY)
 def __getattr__(name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}; it has {', '.join(__all__)}")
-    module, _, attribute = LAZY[name].partition(":")
-    value = globals()[name] = getattr(import_module(module), attribute)
+    value = globals()[name] = load(LAZY[name])
     return value
 
 

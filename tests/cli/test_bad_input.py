@@ -113,7 +113,7 @@ def test_outputs_that_cannot_be_written(stores, run):
     Path("release/thesis.txt").write_text("years of work")
     Path("file").write_text("x")
     refused(run, FIT, "release exists", "--force")
-    refused(run, FIT + " --force", "is not replaced")
+    refused(run, FIT + " --force", "not replaced")
     refused(run, FIT.replace("--out release", "--out none/release"), "none is not a folder")
     refused(run, FIT.replace("--out release", "--out /proc/release"), "/proc cannot be written")
     refused(run, FIT.replace("--out release", "--out file/release"), "is not a folder")

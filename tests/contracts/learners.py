@@ -1,10 +1,8 @@
 """How the contract tests make each learner small, on data drawn here."""
 
-from importlib import import_module
-
 import numpy as np
 
-from tacit.learners.methods import METHODS
+from tacit.learners.methods import METHODS, load
 
 RNG = np.random.default_rng(0)
 WIDTH = 6
@@ -13,6 +11,9 @@ X = np.concatenate([centre + RNG.normal(size=(40, WIDTH)) for centre in CENTRES]
 Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
+NEEDS = {"public": {"public": PUBLIC}}  # what a method cannot do without
+PURE = {"public"}  # methods that a pure budget buys
+EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
 VARIANTS = {
     "public": [{"k": 1}, {"k": 5}, {"k": 1, "d_min": 0.5, "d_max": 1.5}, {"k": 1, "selection": "permute-and-flip"}],
@@ -22,15 +23,9 @@ CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(met
 
 
 def learner_class(method):
-    module, _, name = METHODS[method].partition(":")
-    return getattr(import_module(module), name)
+    return load(METHODS[method])
 
 
 def make(method, variant=None, **parameters):
     """A learner of this method with small public data, the class list declared."""
-    public = {"public": PUBLIC} if method == "public" else {}
-    return learner_class(method)(**({"classes": range(3)} | public | (variant or {}) | parameters))
-
-
-def spends_pure(method):
-    return method == "public"
+    return learner_class(method)(**({"classes": range(3)} | NEEDS.get(method, {}) | (variant or {}) | parameters))

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import tacit
-from contracts.learners import BUDGETS, CASES, PUBLIC, WIDTH, X, Y, learner_class, make, spends_pure
+from contracts.learners import BUDGETS, CASES, EUCLIDEAN, NEEDS, PURE, WIDTH, X, Y, learner_class, make
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
@@ -24,7 +24,7 @@ UNITS = pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"
 
 def payable(method, variant, budget):
     kind = Budget.parse(budget).kind
-    return (kind != "pure" or spends_pure(method)) and (variant.get("selection") is None or kind == "pure")
+    return (kind != "pure" or method in PURE) and (variant.get("selection") is None or kind == "pure")
 
 
 @ALL
@@ -68,7 +68,7 @@ def test_one_column_works(method, variant):
     if variant.get("pooling"):
         pytest.skip("pooling over two columns needs two")
     budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
-    one = make(method, variant | ({"public": PUBLIC[:, :1]} if method == "public" else {}), budget=budget)
+    one = make(method, variant | {name: rows[:, :1] for name, rows in NEEDS.get(method, {}).items()}, budget=budget)
     assert one.fit(X[:, :1], Y).predict(X[:, :1]).shape == (120,)
 
 
@@ -102,7 +102,7 @@ def test_an_infinite_budget_has_no_bound_and_no_randomness(method, variant):
 
 @ALL
 def test_zero_rows_contribute_nothing_to_the_non_private_form(method, variant):
-    if method == "coinpress":
+    if method in EUCLIDEAN:
         pytest.skip("a zero row is an ordinary point of a Euclidean mean")
     zeros = np.concatenate([X, np.zeros((5, WIDTH))])
     with_zeros = make(method, variant, budget="epsilon=inf").fit(zeros, np.concatenate([Y, [0] * 5]))

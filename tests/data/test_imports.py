@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import read_arrays, read_data, splits
+from tacit.data.imports import read_data, read_unchecked, splits
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(6, 4)).astype(np.float32)
@@ -68,8 +68,8 @@ def test_npz_arrays_are_found_by_their_usual_names_or_by_the_names_given(tmp_pat
     data = read_data(path, x="train_x", y="train_y")
     check(data, [NAMES[i] for i in Y], NAMES)
     assert data.identity == "pets"
-    refused("no array with a usual name for features; choose x= from: classes, train_x, train_y", path)
-    refused("has nothing named 'z'; choose y= from", path, x="train_x", y="z")
+    refused("no array with a usual name for features; choose x from: classes, train_x, train_y", path)
+    refused("has nothing named 'z'; choose y from", path, x="train_x", y="z")
     np.savez(path, x=X, y=Y, classes=["ant"])
     refused("row 1 has label 1, not one of the 1 classes", path)
 
@@ -78,7 +78,7 @@ def test_safetensors_are_read_like_npz(tmp_path):
     path = tmp_path / "pets.safetensors"
     save_file({"embeddings": X, "labels": Y}, path)
     check(read_data(path))
-    refused("has nothing named 'q'; choose x= from: embeddings, labels", path, x="q")
+    refused("has nothing named 'q'; choose x from: embeddings, labels", path, x="q")
     path.write_bytes(path.read_bytes()[:-4])
     refused("pets.safetensors is truncated or not a safetensors file", path)
 
@@ -105,12 +105,12 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]}, "several columns of lists; choose x= from: a, b"),
+        ({"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]}, "several columns of lists; choose x from: a, b"),
         ({"a": [[1.0], [1.0, 2.0]]}, "row 1 has 2 values in 'a', row 0 has 1"),
         ({"a": [[1.0], None]}, "row 1 has no value in column 'a'"),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
         ({"a": [["p"], ["q"]]}, "features must be real numbers"),
-        ({"a": ["p", "q"]}, "no array with a usual name for features; choose x= from: a"),
+        ({"a": ["p", "q"]}, "no array with a usual name for features; choose x from: a"),
         ({"a": [[1.0], [1.0]], "label": [1, None]}, "row 1 has no finite label"),
         ({"a": [[1.0], [1.0]], "label": ["p", None]}, "row 1 has no label"),
         ({"a": pa.array([], pa.list_(pa.float32()))}, "has no rows"),
@@ -140,8 +140,8 @@ def test_a_saved_hugging_face_dataset(tmp_path):
     check(train, *declared)
     assert train.identity == "both-train"
     assert read_data(both, split="test").labels.tolist() == ["cat", "bee"]
-    refused("both has several splits; choose split= from: train, test", both)
-    refused("both has no split 'dev'; choose split= from", both, split="dev")
+    refused("both has several splits; choose split from: train, test", both)
+    refused("both has no split 'dev'; choose split from", both, split="dev")
     refused("split=train does not apply to .*pets", tmp_path / "pets", split="train")
 
     arrow = next((tmp_path / "pets").glob("*.arrow"))
@@ -179,7 +179,7 @@ def test_a_folder_of_splits_with_its_card(tmp_path):
     assert (train.identity, train.card) == ("pets-train", {"dataset": "pets"})
     check(read_data([folder / "train_x.npy", folder / "train_y.npy"]), [NAMES[i] for i in Y], NAMES)
     check(read_data(folder, split="test"))  # the card does not list its files
-    refused("has several splits; choose split= from: test, train", folder)
+    refused("has several splits; choose split from: test, train", folder)
     (folder / "test_x.npy").unlink()
     check(read_data(folder), [NAMES[i] for i in Y], NAMES)
 
@@ -261,7 +261,7 @@ def test_rows_of_files_keep_the_rules_of_a_store(tmp_path):
     x[4] = 0
     path = saved(tmp_path / "x.npy", x)
     refused("x.npy row 4 is all zeros", path)
-    read_arrays(path)  # left to EmbeddingStore.write, which checks as it copies
+    read_unchecked(path)  # left to EmbeddingStore.write, which checks as it copies
     refused("x.npy has 3 dimension", saved(path, X[None]))
     refused(r"labels have shape \(5,\) beside 6 rows", [saved(path, X), saved(tmp_path / "y.npy", Y[:5])])
     refused("x=a does not apply to .*x.npy", path, x="a")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-MECHANISMS, PROTOTYPES, PRIVACY = "mechanisms", "learners/prototypes", "privacy"
+MECHANISMS, PROTOTYPES, COMMON, PRIVACY = "mechanisms", "learners/prototypes", "learners/common", "privacy"
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,13 @@ MUTANTS = [
     _of(PRIVACY, "events", "a composition forgets repetitions", "counts[part] = counts.get(part, 0) + n", "counts[part] = n"),
     _of(PRIVACY, "budget", "replace is read as add/remove", "Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)",
         "Unit.REPLACE: 1.0, Unit.CHANGE_LABEL: math.sqrt(2)"),
+    _of(PRIVACY, "accounting", "bounded range taken too narrow", "epsilon_ = event.epsilon", "epsilon_ = event.epsilon / 2", "privacy/test_events.py"),
+    _of(PRIVACY, "accounting", "a composed loss distribution forgets its count", "(pmf).self_compose(count)", "(pmf)", "privacy/test_events.py"),
+    _of(PRIVACY, "guarantee", "the statement rounds down", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', "releases"),
+    _of(COMMON, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
+    _of(COMMON, "metrics", "the interval is too narrow", "balanced - 1.96 * deviation", "balanced - 0.1 * deviation"),
+    _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases"),
+    _of("compute", "atomic", "a ledger is lost with its folder", "path.rglob(KEPT)", "()"),
     _of(PRIVACY, "ledger", "the ledger is not locked", "fcntl.flock(file, fcntl.LOCK_EX)", "pass"),
     _of(PRIVACY, "ledger", "charges are not converted", "charge.guarantee.to(self.unit).event", "charge.guarantee.event"),
 ]  # fmt: skip

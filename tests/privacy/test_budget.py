@@ -71,7 +71,8 @@ def test_budgets_hold_in_the_unit_they_are_read_in(unit, text):
     budget = Budget.parse(text)
     for event in (Gaussian(budget.gaussian(unit)), Exponential(budget.exponential(unit))):
         assert budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(event, "classes")).to(unit).event)
-        looser = Gaussian(event.noise_multiplier / 2) if isinstance(event, Gaussian) else Exponential(event.epsilon * 3)
+        looser = Gaussian(event.noise_multiplier / 1.01) if isinstance(event, Gaussian) else None
+        looser = looser or Exponential(event.epsilon * (1.01 if text.startswith("rho") else 1.2))
         assert not budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(looser, "classes")).to(unit).event)
 
 

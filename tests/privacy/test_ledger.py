@@ -104,6 +104,17 @@ def test_identities_do_not_share_an_allowance(ledger):
     assert other.account().spent.rho == ledger.account().spent.rho == 0.5
 
 
+def test_an_identity_without_an_allowance_may_not_use_a_ledger_that_allows_others(ledger):
+    ledger.allow("rho=0.5")
+    with pytest.raises(LedgerError, match="allows data and nothing for 'copy'"):
+        Ledger(ledger.path, "copy").charge(HALF, "fit")
+
+
+def test_personal_budgets_are_not_dropped_silently(ledger):
+    with pytest.raises(LedgerError, match="personal budgets"):
+        ledger.charge(Guarantee(Unit.REPLACE, Gaussian(9.0), groups=(("a", Gaussian(0.1)),)), "votes")
+
+
 def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):
     ledger.allow("rho=1")
     for _ in range(10):
@@ -112,7 +123,15 @@ def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(Budget.zcdp(1e-6).gaussian())), "a bit more")
 
 
-@pytest.mark.parametrize("damage", [lambda s: s[:-10], lambda s: s + "garbage\n", lambda s: s + "{}\n"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: s[:-10],
+        lambda s: s + "garbage\n",
+        lambda s: s + "{}\n",
+        lambda s: s + '{"kind": "charge", "identity": "data"}\n',
+    ],
+)
 def test_a_damaged_ledger_is_refused(ledger, damage):
     ledger.allow("rho=1")
     ledger.path.write_text(damage(ledger.path.read_text()))

@@ -70,7 +70,9 @@ def test_a_reloaded_release_verifies_and_predicts_like_the_learner(make, tmp_pat
     assert np.array_equal(release.predict(TEST_ROWS), expected)
     assert release.predict(TEST_ROWS).dtype == expected.dtype
     assert np.array_equal(release.predict(TEST_ROWS.astype(np.float16)), model.predict(TEST_ROWS.astype(np.float16)))
-    assert np.array_equal(release.similarities(TEST_ROWS), model._similarities(TEST_ROWS))
+    assert np.array_equal(
+        release.similarities(TEST_ROWS), model.released_.decision.similarities(model.released_.arrays, TEST_ROWS)
+    )
     assert release.guarantee == model.guarantee_
     assert release.width == 12
     for name, array in model._release().arrays.items():
@@ -307,10 +309,10 @@ def test_an_existing_folder_is_replaced_only_by_force_and_only_if_a_release(tmp_
     newer.save(folder, force=True)
     assert Release.load(folder).sha256 == newer.sha256
     (folder / "thesis.tex").write_text("x")
-    with pytest.raises(ReleaseError, match="holds more than a release, so it is not replaced"):
+    with pytest.raises(InputError, match="holds something else, so it is not replaced"):
         release.save(folder, force=True)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ReleaseError, match="is not the folder of a release"):
+    with pytest.raises(InputError, match="holds something else, so it is not replaced"):
         release.save(tmp_path / "file", force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out"]
 

@@ -6,14 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from tacit.errors import InputError
-from tacit.learners.methods import METHODS
+from tacit.learners.methods import METHODS, load
 
 if TYPE_CHECKING:
     from tacit.data.arrays import Data
@@ -27,8 +26,7 @@ def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "Privat
     """The learner called `method`, its further parameters read from text as Python literals."""
     if method not in METHODS:
         raise InputError(f"method {method!r} is not known; choose from: {', '.join(METHODS)}")
-    module, _, name = METHODS[method].partition(":")
-    make = getattr(import_module(module), name)
+    make = load(METHODS[method])
     accepted = inspect.signature(make).parameters
     free = [name for name in accepted if name not in OWN]
     values = {}
@@ -56,18 +54,6 @@ def read_classes(text: str | None) -> Any:
         raise InputError(f"--classes {text} is neither a number nor a readable text file; give one of them") from error
     names = [line.strip() for line in lines if line.strip()]
     return [int(name) for name in names] if all(name.lstrip("-").isdigit() for name in names) else names
-
-
-def open_data(path: Path | str, *, x: str | None = None, y: str | None = None, split: str | None = None) -> "Data":
-    """A store, or any file that can be imported, with every row checked."""
-    from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import read_data
-    from tacit.data.rows import check_rows
-
-    data = read_data(path, x=x, y=y, split=split)
-    if isinstance(data, EmbeddingStore):
-        check_rows(data.x, name=str(path))
-    return data
 
 
 def labels_of(data: "Data", path: Path | str) -> Any:

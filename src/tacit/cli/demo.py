@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 from tacit.cli.common import shown_progress
 
 if TYPE_CHECKING:
-    from tacit.report.demo import Cell, Problem
+    from tacit.report.demo import Problem
 
 BUDGET = "rho=0.5"
-MEASURES = ("balanced", "minority")
 
 
 def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> None:
@@ -27,23 +26,23 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
     from tacit.compute.atomic import atomic_folder
     from tacit.data.digits import load_digits_split
     from tacit.errors import InputError
-    from tacit.report.demo import IMBALANCE, compare, problem
+    from tacit.report.demo import IMBALANCE, compare, csv, medians, problem
     from tacit.report.figures import accuracy_against_rho
     from tacit.report.page import page, picture, table, text
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be at least 1; leave it out for 5")
-    with atomic_folder(out, force=force) as folder:
+    with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = problem(load_digits_split())
         print(f"Digits: {len(data.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
               f"{len(data.public_x)} public rows without labels, {len(data.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
-            cells = compare(data, seeds)
-        header, rows = _table(cells)
+            results = compare(data, seeds)
+        header, rows = medians(results)
         print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
         print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
-        (folder / "results.csv").write_text(_csv(cells), encoding="utf-8")
-        png = accuracy_against_rho(cells, f"digits, imbalance ratio {IMBALANCE:g}")
+        (folder / "results.csv").write_text(csv(results), encoding="utf-8")
+        png = accuracy_against_rho(results, f"digits, imbalance ratio {IMBALANCE:g}")
         (folder / "accuracy.png").write_bytes(png)
         card = _release(data, folder)
         sections = [
@@ -56,28 +55,8 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
           f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 
 
-def _table(cells: "list[Cell]") -> tuple[list[str], list[list[str]]]:
-    from statistics import median
-
-    from tacit.report.figures import by_rho
-
-    methods = list(dict.fromkeys(cell.method for cell in cells))
-    own = {method: [cell for cell in cells if cell.method == method] for method in methods}
-    columns = {method: [by_rho(own[method], measure) for measure in MEASURES] for method in methods}
-    rhos = list(by_rho(cells, "balanced"))
-    rows = [
-        [
-            f"rho={rho:g}",
-            *(" / ".join(f"{median(values[rho]):.3f}" for values in columns[method]) for method in methods),
-        ]
-        for rho in rhos
-    ]
-    return ["", *methods], rows
-
-
-def _csv(cells: "list[Cell]") -> str:
-    lines = [f"{c.method},{c.rho:g},{c.seed},{c.balanced:.6f},{c.minority:.6f}" for c in cells]
-    return "\n".join(["method,rho,seed,balanced,minority", *lines, ""])
+def _is_demo(folder: Path) -> bool:
+    return {path.name for path in folder.iterdir()} == {"accuracy.png", "page.html", "release", "results.csv", "stores"}
 
 
 def _release(data: "Problem", folder: Path) -> str:

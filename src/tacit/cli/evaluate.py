@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import labels_of, open_data, shown_progress
+from tacit.cli.common import labels_of, shown_progress
 
 if TYPE_CHECKING:
     from tacit.learners.common.metrics import Scores
@@ -53,16 +53,17 @@ def evaluate(
 
     import numpy as np
 
+    from tacit.data.imports import read_data
     from tacit.learners.common import metrics
     from tacit.releases.release import Release
 
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = open_data(store, x=x, y=y, split=split)
+        data = read_data(store, x=x, y=y, split=split)
         labels = labels_of(data, store)
         sizes = None
         if class_sizes is not None:
-            trained = labels_of(open_data(class_sizes), class_sizes)
+            trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes)
     if record:

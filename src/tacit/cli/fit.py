@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import Method, labels_of, make_learner, open_data, read_classes, shown_progress
+from tacit.cli.common import Method, labels_of, make_learner, read_classes, shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,20 +71,22 @@ def fit(
     parameters
         Further parameters of the method, such as --k 5.
     """
-    from tacit.releases.release import Release, check_target
+    from tacit.compute.atomic import check_writable
+    from tacit.data.imports import read_data
+    from tacit.releases.release import Release, is_release
 
-    check_target(out, force=force)
-    learner = make_learner(method, parameters, budget=budget, noise=noise, random_state=seed, unit=unit)
+    check_writable(out, force=force, ours=is_release)
+    learner = make_learner(method, parameters, budget=budget, noise=noise, random_state=seed, unit=unit, public=public)
     _check_releasable(learner, allow_research)
+    declared = read_classes(classes)
     with shown_progress():
-        data = open_data(store, x=x, y=y, split=split)
+        data = read_data(store, x=x, y=y, split=split)
         labels = labels_of(data, store)
-        declared = read_classes(classes)
         learner.set_params(classes=declared if declared is not None else _declared(data))
         learner.set_params(ledger=_ledger(ledger, store, data))
-        public_data = None if public is None else open_data(public, split=public_split)
+        public_data = None if public is None else read_data(public, split=public_split)
         if public_data is not None:
-            learner = _with_public(method, learner, public_data)
+            learner.set_params(public=public_data.x)
         learner.fit(data.x, labels)
     release = Release.of(
         learner,
@@ -110,12 +112,6 @@ def _check_releasable(learner: Any, allow_research: bool) -> None:
 
 def _declared(data: "Data") -> Any:
     return data.classes if data.classes_declared else None
-
-
-def _with_public(method: str, learner: Any, public: "Data") -> Any:
-    if "public" not in learner.get_params():
-        return make_learner(method, {}, public=public.x)  # refuses, in one line
-    return learner.set_params(public=public.x)
 
 
 def _ledger(path: Path | None, store: Path, data: "Data") -> "Ledger | None":

@@ -51,9 +51,9 @@ def import_(
 
     def write(folder: Path, name: str | None, known_as: str, overwrite: bool) -> str:
         from tacit.data.embeddings import EmbeddingStore
-        from tacit.data.imports import read_arrays
+        from tacit.data.imports import read_unchecked
 
-        data = read_arrays(files, x=x, y=y, split=name, card=card)
+        data = read_unchecked(files, x=x, y=y, split=name, card=card)
         own = data.classes if data.classes_declared else None
         store = EmbeddingStore.write(
             folder, data.x, data.labels, classes=own if declared is None else declared, card=data.card,
@@ -68,7 +68,14 @@ def import_(
         if split is not None or len(names) < 2:
             print(f"{out}: {write(out, split, known_as, force)}")
             return
-        with atomic_folder(out, force=force) as temporary:
+        with atomic_folder(out, force=force, ours=_holds_stores) as temporary:
             made = {name: write(temporary / name, name, f"{known_as}-{name}", False) for name in names}
     for name, text in made.items():
         print(f"{out / name}: {text}")
+
+
+def _holds_stores(folder: Path) -> bool:
+    from tacit.compute.atomic import KEPT
+    from tacit.data.manifest import is_store
+
+    return all(path.match(KEPT) or (path.is_dir() and is_store(path)) for path in folder.iterdir())

@@ -12,7 +12,7 @@ def ledger(
     allow: str | None = None,
     unit: str = "add-remove",
     file: Path | None = None,
-    identity: str | None = None,
+    split: str | None = None,
 ) -> None:
     """Show the ledger of a data set, or state its allowance.
 
@@ -26,13 +26,13 @@ def ledger(
         add-remove, replace or change-label: the unit of the allowance.
     file
         The ledger's file; by default STORE.ledger.jsonl beside the data.
-    identity
-        Declared name of the private data; by default the store's.
+    split
+        Which split of a folder that has several.
     """
-    from tacit.data.imports import read_arrays
+    from tacit.data.imports import identity_of
     from tacit.privacy.ledger import Ledger, balance
 
-    name = identity or read_arrays(store).identity
+    name = identity_of(store, split)
     book = Ledger(file, name) if file is not None else Ledger.beside(store, name)
     if allow is not None:
         book.allow(allow, unit)

@@ -38,12 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TacitError, CycloptsError) as error:
         return _fail(str(error), 2)
     except KeyboardInterrupt:
-        return _fail("interrupted; no output was written", 130)
+        return _fail("interrupted; no output was written, and a charge already made to a ledger stays", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
         return 0
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}; check the path and its permissions", 2)
+        return _fail(
+            f"{error.filename or 'output'}: {error.strerror or error}; check the path, permissions and space", 2
+        )
     return 0
 
 

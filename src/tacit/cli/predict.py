@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import open_data, shown_progress
+from tacit.cli.common import shown_progress
 from tacit.errors import InputError
 
 
@@ -39,6 +39,7 @@ def predict(
     import pyarrow.parquet
 
     from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.data.imports import read_data
     from tacit.releases.release import Release
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
@@ -47,7 +48,7 @@ def predict(
     check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = open_data(store, x=x, split=split)
+        data = read_data(store, x=x, split=split)
         labels = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
             writers[out.suffix](pa.table({"row": np.arange(len(labels)), "label": labels}), temporary)

@@ -1,30 +1,44 @@
 """Outputs that appear whole or not at all.
 
 Work goes to a hidden name beside the target, on the same file system, and is renamed at the end.
-A failure or an interrupt removes it, so nothing half-written ever carries the final name.
+A failure or an interrupt removes it, so nothing half-written ever carries the final name. A folder is only
+ever replaced by its own kind, and files that match KEPT inside it (ledgers) live on in the new one.
 """
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.errors import InputError
 
+KEPT = "*.ledger.jsonl"
 
-def check_writable(path: Path | str, *, force: bool = False) -> Path:
+
+def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Path], bool] | None = None) -> Path:
     """Check before any work that `path` can be created; return it as a Path.
+
+    Parameters
+    ----------
+    path : path
+        What is to be made.
+    force : bool
+        Whether it may exist.
+    ours : callable, optional
+        Tells of an existing folder that is not empty whether it is of the kind that may be replaced.
 
     Raises
     ------
     InputError
-        If it exists and `force` is false, or its folder does not exist or cannot be written.
+        If it exists and may not be replaced, or its folder does not exist or cannot be written.
     """
     path = Path(path)
-    if path.exists() and not force:
+    if (path.exists() or path.is_symlink()) and not force:
         raise InputError(f"{path} exists; choose another name, or overwrite it with --force (force=True)")
+    if ours is not None and path.exists() and not _replaceable(path, ours):
+        raise InputError(f"{path} holds something else, so it is not replaced; choose another name")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
@@ -40,10 +54,14 @@ def _temporary(path: Path) -> Path:
     return path.absolute().parent / f".{path.name}.{os.getpid()}.part"
 
 
+def _replaceable(path: Path, ours: Callable[[Path], bool]) -> bool:
+    return path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
+
+
 @contextmanager
-def atomic_folder(path: Path | str, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `path` when the block ends well."""
-    path = check_writable(path, force=force)
+def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `path` when the block ends well; see `check_writable`."""
+    path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
     temporary.mkdir()
     try:
@@ -73,6 +91,10 @@ def _replace(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
+    for kept in path.rglob(KEPT):  # linked, not copied: who has it open goes on writing to the same file
+        new = temporary / kept.relative_to(path)
+        new.parent.mkdir(parents=True, exist_ok=True)
+        new.hardlink_to(kept)
     old = temporary.with_suffix(".old")  # a folder cannot be renamed over a full one
     path.rename(old)
     try:

@@ -51,6 +51,10 @@ class Data(Protocol):
     def content_hash(self) -> str: ...
 
 
+FEATURES = ("x", "X", "features", "embeddings")
+LABELS = ("y", "labels", "targets")
+
+
 @dataclass(frozen=True, eq=False)
 class Arrays:
     """Arrays read from files; the attributes are those of `Data`, `files` is where they came from."""
@@ -73,7 +77,7 @@ class Arrays:
         return combined_hash(file_hash(path) for path in self.files)
 
 
-def arrays(
+def make_arrays(
     x: Any, y: Any, *, classes: Iterable[Any] | None, files: tuple[Path, ...], identity: str, card: dict[str, Any]
 ) -> Arrays:
     """Arrays of features and raw labels; labels that index named classes become the class values."""
@@ -85,18 +89,34 @@ def arrays(
     return Arrays(x, labels, listed, identity, files, card)
 
 
+def from_named(path: Path, names: list[str], get: Any, x: str | None, y: str | None) -> Arrays:
+    """Arrays from a file of named arrays, of which `get(name)` reads one."""
+    features = choose(names, x, FEATURES, "x", path)
+    if features is None:
+        raise features_missing(names, path)
+    labels = choose(names, y, LABELS, "y", path)
+    return make_arrays(
+        get(features),
+        None if labels is None else get(labels),
+        classes=get("classes").tolist() if "classes" in names else None,
+        files=(path,),
+        identity=path.stem,
+        card={},
+    )
+
+
 def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
     """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
     if given is not None:
         if given not in names:
-            raise InputError(f"{path} has nothing named {given!r}; choose {option}= from: {', '.join(sorted(names))}")
+            raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {', '.join(sorted(names))}")
         return given
     return next((guess for guess in guesses if guess in names), None)
 
 
 def features_missing(names: list[str], path: Path) -> InputError:
     """The error for a file in which no features could be recognised."""
-    return InputError(f"{path} has no array with a usual name for features; choose x= from: {', '.join(sorted(names))}")
+    return InputError(f"{path} has no array with a usual name for features; choose x from: {', '.join(sorted(names))}")
 
 
 def file_hash(path: Path) -> str:

@@ -21,8 +21,6 @@ class DigitsSplit:
         Unlabelled rows that play the public data.
     test_x, test_y : arrays of shape (400, 64) and (400,)
         Labelled rows for measuring utility.
-    classes : range
-        The class list, 0 to 9.
     """
 
     private_x: NDArray[np.float64]
@@ -30,7 +28,6 @@ class DigitsSplit:
     public_x: NDArray[np.float64]
     test_x: NDArray[np.float64]
     test_y: NDArray[np.int64]
-    classes: range = range(10)
 
 
 def load_digits_split() -> DigitsSplit:

@@ -9,8 +9,6 @@ A store is whole or absent: `write` builds it under a hidden name, `append` adds
 refers to until the manifest does. Opening reads the manifest and the sizes of the files, no arrays.
 """
 
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,13 +23,21 @@ from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.npy import map_npy
-from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels, encode_labels
-from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile
-from tacit.data.rows import as_rows, checked_blocks, one_line
+from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
+from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, is_store
+from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
+from tacit.data.writing import (
+    LABEL,
+    joined_tables,
+    json_card,
+    label_indexes,
+    metadata_table,
+    remove_unnamed,
+    write_metadata,
+    write_shards,
+)
 from tacit.errors import InputError, StoreError
-
-LABEL = "label"
 
 
 class EmbeddingStore:
@@ -148,16 +154,16 @@ class EmbeddingStore:
         labels = None if y is None else clean_labels(y, len(X))
         if listed is None and labels is not None and labels.dtype.kind == "U":
             listed = np.unique(labels).tolist()
-        table = _table(len(X), _indexes(labels, listed), metadata)
-        facts = _json_card(card)
-        with atomic_folder(folder, force=force) as temporary:
+        table = metadata_table(len(X), label_indexes(labels, listed), metadata)
+        facts = json_card(card)
+        with atomic_folder(folder, force=force, ours=is_store) as temporary:
             (temporary / "shards").mkdir()
             Manifest(
                 rows=len(X),
                 dim=X.shape[1],
                 dtype=dtype,
-                shards=_write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
-                metadata=_write_metadata(temporary, "metadata.parquet", table, len(X)),
+                shards=write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
+                metadata=write_metadata(temporary, "metadata.parquet", table, len(X)),
                 has_labels=labels is not None,
                 classes=listed,
                 classes_declared=classes is not None,
@@ -198,7 +204,7 @@ class EmbeddingStore:
             try:
                 self._append_to(old, X, y, metadata, shard_rows).save(self.folder)
             finally:
-                _remove_unnamed(self.folder)
+                remove_unnamed(self.folder)
             self._refresh()
         return self
 
@@ -261,12 +267,6 @@ class EmbeddingStore:
     def content_hash(self) -> str:
         """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
         return combined_hash(stored.sha256 for stored in self._manifest.files)
-
-    def blocks(self, rows: int = 8192) -> Iterator[tuple[NDArray[Any], NDArray[np.int64] | None]]:
-        """Yield `(x, y)` in order, at most `rows` rows at a time; `y` is None if unlabelled."""
-        for start in range(0, self.rows, rows):
-            here = slice(start, start + rows)
-            yield self.x[here], None if self.y is None else self.y[here]
 
     def metadata(self) -> Any:
         """The labels and further columns as a `pyarrow.Table`."""
@@ -341,12 +341,12 @@ class EmbeddingStore:
             raise InputError(
                 f"row 0 has label {labels[0].item()!r} where the store has whole numbers; append the same kind"
             )
-        new = _table(len(X), _indexes(labels, old.classes), metadata)
+        new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
         first = len(old.shards)
-        shards = _write_shards(self.folder, X, np.dtype(old.dtype), shard_rows, first)
+        shards = write_shards(self.folder, X, np.dtype(old.dtype), shard_rows, first)
         rows = old.rows + len(X)
-        table = _joined(EmbeddingStore(self.folder, old).metadata(), new)
-        metadata_file = _write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows)
+        table = joined_tables(EmbeddingStore(self.folder, old).metadata(), new)
+        metadata_file = write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows)
         return replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file)
 
     def _refresh(self) -> None:
@@ -368,115 +368,3 @@ class EmbeddingStore:
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-
-
-def _indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    if labels is None:
-        return None
-    if classes is not None:
-        return encode_labels(labels, classes)
-    limits = np.iinfo(np.int32)
-    wide = (labels < limits.min) | (labels > limits.max)
-    if wide.any():
-        row = int(wide.argmax())
-        raise InputError(
-            f"row {row} has label {labels[row]}, which exceeds 32 bits; declare the class values in classes="
-        )
-    return labels
-
-
-def _json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
-    try:
-        facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"card is not plain JSON ({one_line(error)}); use strings, finite numbers, lists and dicts"
-        ) from error
-    return facts
-
-
-def _table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mapping[str, Sequence[Any]] | None) -> Any:
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {} if indexes is None else {LABEL: pa.array(indexes, pa.int32())}
-    for name, values in (metadata or {}).items():
-        if name == LABEL:
-            raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
-        if len(values) != rows:
-            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one a row")
-        try:
-            columns[name] = pa.array(values)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(
-                f"metadata column {name!r} mixes types ({one_line(error)}); give values of one type"
-            ) from error
-    return pa.table(columns)
-
-
-def _joined(old: Any, new: Any) -> Any:
-    import pyarrow as pa
-
-    if sorted(old.column_names) != sorted(new.column_names):
-        raise InputError(
-            f"metadata columns {new.column_names} differ from the store's {old.column_names}; give the same columns"
-        )
-    try:
-        return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(
-            f"metadata is of another type than the store's ({one_line(error)}); convert it first"
-        ) from error
-
-
-def _write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
-    if shard_rows < 1:
-        raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
-    rows, dim = X.shape
-    blocks = checked_blocks(X, dtype=dtype, cut=shard_rows)
-    starts = range(0, rows, shard_rows)
-    shards = []
-    for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
-        name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
-        _write_npy(folder / name, blocks, (count, dim), dtype)
-        shards.append(_stored(folder, name, count))
-    return tuple(shards)
-
-
-def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        written = 0
-        while written < shape[0]:
-            block = next(blocks)
-            file.write(np.ascontiguousarray(block).data)
-            written += len(block)
-        _sync(file)
-
-
-def _write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile:
-    import pyarrow.parquet as pq
-
-    with (folder / name).open("wb") as file:
-        pq.write_table(table, file)
-        _sync(file)
-    return _stored(folder, name, rows)
-
-
-def _sync(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _stored(folder: Path, name: str, rows: int) -> StoredFile:
-    path = folder / name
-    return StoredFile(name, rows, path.stat().st_size, file_hash(path))
-
-
-def _remove_unnamed(folder: Path) -> None:
-    """Remove what the manifest does not name: replaced metadata, and files of an append that failed."""
-    named = {folder / stored.file for stored in Manifest.load(folder).files}
-    ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
-    for path in (path for pattern in ours for path in folder.glob(pattern)):
-        if path not in named:
-            path.unlink()

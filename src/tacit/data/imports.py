@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tacit.data.arrays import Arrays, Data, arrays
+from tacit.data.arrays import Arrays, Data, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
@@ -33,7 +33,7 @@ def read_data(
     split: str | None = None,
     card: str | Path | None = None,
 ) -> Data:
-    """Open a store, or read files and check every row.
+    """Open a store or read files, and check every row.
 
     Parameters
     ----------
@@ -58,21 +58,20 @@ def read_data(
     StoreError
         If the store is damaged.
     """
-    data = read_arrays(paths, x=x, y=y, split=split, card=card)
-    if isinstance(data, Arrays):
-        check_rows(data.x, name=str(data.files[0]))
+    data = read_unchecked(paths, x=x, y=y, split=split, card=card)
+    check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
     return data
 
 
-def read_arrays(
+def read_unchecked(
     paths: Paths,
     *,
     x: str | None = None,
     y: str | None = None,
     split: str | None = None,
     card: str | Path | None = None,
-) -> Data:
-    """As `read_data`, without reading the rows: `EmbeddingStore.write` checks them as it copies."""
+) -> Arrays | EmbeddingStore:
+    """As `read_data`, without checking the rows: `EmbeddingStore.write` does that as it copies."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     for path in files:
         if not path.exists():
@@ -85,13 +84,25 @@ def read_arrays(
     return _with_card(data, cards.read(Path(card)))
 
 
+def identity_of(path: str | Path, split: str | None = None) -> str:
+    """The name under which a ledger knows the private data at `path`, without reading them."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not path.is_dir():
+        return path.stem
+    if (path / MANIFEST).exists():
+        return EmbeddingStore.open(path).identity
+    return f"{path.absolute().name}-{_chosen_split(path, split)}" if splits(path) else path.absolute().name
+
+
 def splits(folder: str | Path) -> list[str]:
     """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has none."""
     folder = Path(folder)
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
 
 
-def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Data:
+def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
     if len(files) != 1:
         _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
         if len(files) != 2 or any(path.suffix != ".npy" for path in files):
@@ -119,7 +130,7 @@ def _read_file(path: Path, x: str | None, y: str | None) -> Arrays:
     raise InputError(f"{path} has an unknown ending; give .npy, .npz, .parquet, .safetensors, or a folder")
 
 
-def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) -> Data:
+def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
         return EmbeddingStore.open(path)
@@ -141,14 +152,16 @@ def _chosen_split(folder: Path, split: str | None) -> str:
         return names[0]
     if split not in names:
         asked = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(f"{folder} has {asked}; choose split= from: {', '.join(names)}")
+        raise InputError(f"{folder} has {asked}; choose split from: {', '.join(names)}")
     return split
 
 
 def _with_card(data: Arrays, card: cards.Card) -> Arrays:
     if card.classes is None:
         return replace(data, card=card.facts)
-    return arrays(data.x, data.labels, classes=card.classes, files=data.files, identity=data.identity, card=card.facts)
+    return make_arrays(
+        data.x, data.labels, classes=card.classes, files=data.files, identity=data.identity, card=card.facts
+    )
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -93,6 +94,13 @@ class Manifest:
             if shard.bytes <= shard.rows * row_bytes:
                 raise ValueError(f"{shard.file} cannot hold {shard.rows} rows in {shard.bytes} bytes")
         return manifest
+
+
+def is_store(folder: Path) -> bool:
+    """Whether `folder` holds a store and nothing else."""
+    own = ("shards", ".lock", NAME)
+    others = [path.name for path in folder.iterdir() if path.name not in own]
+    return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
 
 
 def plain_name(name: Any) -> str:

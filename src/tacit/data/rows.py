@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import clean_labels
 from tacit.errors import InputError
 
 BLOCK_VALUES = 1 << 22
@@ -46,15 +45,13 @@ def checked_blocks(
             yield _checked(block, start, dtype or block.dtype, name)
 
 
-def check_rows(x: Any, y: Any = None, *, name: str = "X") -> None:
-    """Check features and labels against the rules without keeping a copy.
+def check_rows(x: Any, *, name: str = "X") -> None:
+    """Check features against the rules without keeping a copy.
 
     Parameters
     ----------
     x : array of shape (rows, columns)
         Features; a memory-mapped array is read once, block by block.
-    y : sequence of length rows, optional
-        Labels: whole numbers or strings.
     name : str
         What to call `x` in messages.
 
@@ -63,8 +60,6 @@ def check_rows(x: Any, y: Any = None, *, name: str = "X") -> None:
     InputError
         Naming the first offending row, the rule and the remedy.
     """
-    if y is not None:
-        clean_labels(y, as_rows(x, name).shape[0])
     for _ in checked_blocks(x, name=name):
         pass
 

@@ -8,7 +8,7 @@ methods: `_event` (what a fit costs), `_fit` (the work) and `_release` (what lea
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from tacit.data.labels import class_list
 from tacit.errors import InputError, PrivacyLeakWarning
 from tacit.learners.common.decision import NearestPrototype
 from tacit.mechanisms.noise import NoiseSource, noise_source
+from tacit.mechanisms.rounding import check_width
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -33,14 +34,15 @@ DEFAULT_BUDGET = "rho=0.5"
 
 @dataclass(frozen=True)
 class Released:
-    """What leaves a learner: arrays, how they decide, and the public facts of how they were made."""
+    """What leaves a learner: in words, the arrays, how they decide, and the public facts of how they were made."""
 
+    what: str
     arrays: dict[str, NDArray[Any]]
     decision: NearestPrototype
     mechanism: dict[str, Any] = field(default_factory=dict)
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Base of all learners; see the module's docstring for what a new one fills in."""
 
     budget: Budget | str
@@ -109,6 +111,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         check_classification_targets(y)
         self.classes_ = self._class_list(y)
         labels = class_indices(y, self.classes_)
+        check_width(X.shape[1])
         self._check(X.shape[1])
         noise = noise_source(self.noise, self.random_state)
         if self.ledger is not None:
@@ -142,7 +145,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype="numeric")
         released = self.released_
-        return released.decision.similarities(released.arrays["prototypes"], X)
+        return released.decision.similarities(released.arrays, X)
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that a fit that fails leaves nothing of it behind."""

@@ -14,10 +14,15 @@ from tacit.errors import InputError
 _MAX_WIDTH = 2**20
 
 
+def check_width(width: int) -> None:
+    """Refuse rows too wide for the proof above."""
+    if width > _MAX_WIDTH:
+        raise InputError(f"rows of {width} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
+
+
 def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     """Round rows of shape (n, d), scaled into the unit ball, to integers of norm at most `unit`."""
-    if rows.shape[1] > _MAX_WIDTH:
-        raise InputError(f"rows of {rows.shape[1]} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
+    check_width(rows.shape[1])
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
     result: NDArray[np.int64] = np.trunc(rows * factor[:, None]).astype(np.int64)

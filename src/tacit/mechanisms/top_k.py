@@ -81,17 +81,29 @@ def rank_keys(ranked: Integers, k: int, *, sensitivity: int, epsilon: float) -> 
     scale : float
     """
     log_counts = log_binomials(len(ranked), k)
-    eta = k * 2.0**-52 * (log_counts[-1] + 32)  # k additions and logarithms (each below 32), each within an ulp
+    scale = rank_scale(float(log_counts[-1]), k, sensitivity=sensitivity, epsilon=epsilon)
+    exact = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
+    return exact + np.rint(scale * log_counts).astype(np.int64), scale
+
+
+def rank_scale(most: float, k: int, *, sensitivity: int, epsilon: float) -> float:
+    """The scale s above, from public facts alone; `most` is ln C(m-1, k-1).
+
+    Raises
+    ------
+    BudgetError
+        If epsilon is too small for the float error, or for keys of 64 bits.
+    """
+    eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each within an ulp
     if epsilon <= 8 * eta:
         raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; spend at least {16 * eta:.1e}")
     spend = Fraction(epsilon) - 4 * Fraction(eta)
     scale = (sensitivity + 2) / float(spend)
     while Fraction(scale) * spend < sensitivity + 2:
         scale = math.nextafter(scale, math.inf)
-    if scale * log_counts[-1] >= _FLOOR:
+    if scale * most >= _FLOOR:
         raise BudgetError(f"epsilon={epsilon} is too small for k={k} in 64-bit scores; spend more or ask for fewer")
-    exact = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
-    return exact + np.rint(scale * log_counts).astype(np.int64), scale
+    return scale
 
 
 def log_binomials(m: int, k: int) -> NDArray[np.float64]:

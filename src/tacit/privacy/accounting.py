@@ -1,4 +1,4 @@
-"""From events to epsilon(delta): the smallest bound among those that are valid.
+"""From events to epsilon(delta): the smallest of the bounds below, all of which are valid.
 
 The only file that knows dp_accounting. Sensitivity is already folded into every event's parameters,
 so the library's own neighbouring relations, which differ between its accountants, play no part.
@@ -9,14 +9,14 @@ Bounds, each an upper bound on epsilon at a given delta; the smallest is returne
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, when all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
-- a composed privacy loss distribution, rounded up, when several events are of different kinds. The
+- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian. The
   exponential mechanism enters by its bounded-range profile (Dong, Durfee and Rogers 2020):
   delta(e) = (exp(E/2) - exp(e/2))^2 / (exp(E) - 1) for |e| <= E.
 """
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from tacit.privacy.events import ZCDP, Event, Exponential, Gaussian, Laplace, Pu
 
 Floats = NDArray[np.float64]
 
+# dp_accounting ignores orders up to 1.01; 10^8 serves the smallest rho, and steps of 6 % find the neighbourhood of the
+# optimum, which `_renyi_epsilon` refines
 _WIDE_ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
 
 
@@ -38,7 +40,7 @@ def check_delta(delta: float) -> None:
 
 @lru_cache(maxsize=1024)
 def epsilon(event: Event, delta: float) -> float:
-    """Smallest valid epsilon of `event` at `delta`.
+    """Epsilon of `event` at `delta`: the smallest of the bounds listed above.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ def epsilon(event: Event, delta: float) -> float:
         return _gaussian_epsilon(event.mu, delta)
     best = min(event.pure, _renyi_epsilon(event, delta))
     uses = sum(n for _, n in event.counted())
+    # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
     if uses > 1 and ZCDP not in kinds and 0 < best < 100:
         best = min(best, _loss_distribution_epsilon(event, delta, interval=best * 1e-4))
     return best
@@ -90,19 +93,6 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     while _gaussian_epsilon(1 / z, delta) > epsilon_:
         z *= 1 + 1e-12
     return z
-
-
-def zcdp_rho(epsilon_: float, delta: float) -> float:
-    """Largest rho, rounded down, such that every rho-zCDP mechanism is (epsilon, delta)-DP."""
-    from scipy.optimize import brentq
-
-    high = 1.0
-    while epsilon(ZCDP(high), delta) < epsilon_:
-        high *= 2
-    rho = float(brentq(lambda r: epsilon(ZCDP(r), delta) - epsilon_, 0.0, high, xtol=1e-14))
-    while epsilon(ZCDP(rho), delta) > epsilon_:
-        rho *= 1 - 1e-12
-    return rho
 
 
 def renyi(event: Event, orders: Floats) -> Floats:
@@ -152,6 +142,53 @@ def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
     return _library_renyi(LaplaceDpEvent(event.noise_multiplier), orders)
 
 
+def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
+    parts = [_LOSSES[type(part)](part, n, interval) for part, n in event.counted()]
+    return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
+
+
+def _gaussian_losses(event: Gaussian, count: int, interval: float) -> Any:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    z = event.noise_multiplier / math.sqrt(count)
+    return pld.from_gaussian_mechanism(z, value_discretization_interval=interval)
+
+
+def _laplace_losses(event: Laplace, count: int, interval: float) -> Any:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    one = pld.from_laplace_mechanism(event.noise_multiplier, value_discretization_interval=interval)
+    return one.self_compose(count)
+
+
+def _response_losses(event: PureDP, count: int, interval: float) -> Any:
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    n_classes = event.n_classes if isinstance(event, RandomizedResponse) else 2  # the worst of all pure mechanisms
+    one = pld.from_randomized_response(
+        _uniform_share(event.epsilon, n_classes),
+        n_classes,
+        value_discretization_interval=interval,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+    )
+    return one.self_compose(count)
+
+
+def _bounded_range_losses(event: Exponential, count: int, interval: float) -> Any:
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    epsilon_ = event.epsilon
+    last = math.ceil(epsilon_ / interval)
+    losses = np.arange(-last, last + 1) * interval
+    inside = np.clip(losses, -epsilon_, epsilon_)
+    deltas = (np.exp(epsilon_ / 2) - np.exp(inside / 2)) ** 2 / np.expm1(epsilon_)
+    deltas[0] = -np.expm1(losses[0])  # at and below -epsilon
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -last, last, deltas)
+    return pld.PrivacyLossDistribution(pmf).self_compose(count)
+
+
 _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     Gaussian: lambda event, orders: event.rho * orders,
     ZCDP: lambda event, orders: event.rho * orders,
@@ -160,49 +197,10 @@ _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     RandomizedResponse: lambda event, orders: _response_renyi(event.epsilon, event.n_classes, orders),
     Laplace: _laplace_renyi,
 }
-
-
-def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
-    total = None
-    for part, n in event.counted():
-        one = _loss_distribution(part, n, interval)
-        total = one if total is None else total.compose(one)
-    assert total is not None
-    return float(total.get_epsilon_for_delta(delta))
-
-
-def _loss_distribution(event: Event, count: int, interval: float) -> Any:
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    if isinstance(event, Gaussian):
-        z = event.noise_multiplier / math.sqrt(count)
-        return pld.from_gaussian_mechanism(z, value_discretization_interval=interval)
-    if isinstance(event, Laplace):
-        one = pld.from_laplace_mechanism(event.noise_multiplier, value_discretization_interval=interval)
-    elif isinstance(event, RandomizedResponse):
-        one = pld.from_randomized_response(
-            _uniform_share(event.epsilon, event.n_classes),
-            event.n_classes,
-            value_discretization_interval=interval,
-            neighboring_relation=NeighboringRelation.REPLACE_ONE,
-        )
-    elif isinstance(event, Exponential):
-        one = _bounded_range_distribution(event.epsilon, interval)
-    else:
-        one = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(event.pure, 0), interval)
-    return one.self_compose(count)
-
-
-def _bounded_range_distribution(epsilon_: float, interval: float) -> Any:
-    from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    last = math.ceil(epsilon_ / interval)
-    losses = np.arange(-last, last + 1) * interval
-    inside = np.clip(losses, -epsilon_, epsilon_)
-    deltas = (np.exp(epsilon_ / 2) - np.exp(inside / 2)) ** 2 / np.expm1(epsilon_)
-    deltas[0] = -np.expm1(losses[0])  # at and below -epsilon
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -last, last, deltas)
-    return pld.PrivacyLossDistribution(pmf)
+_LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none for ZCDP, of which no more is known
+    Gaussian: _gaussian_losses,
+    Exponential: _bounded_range_losses,
+    PureDP: _response_losses,
+    RandomizedResponse: _response_losses,
+    Laplace: _laplace_losses,
+}

@@ -17,10 +17,10 @@ from tacit.privacy.unit import Unit
 _FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
 _SLACK = 1 + 1e-9  # sums of floats: ten charges of 0.1 fit an allowance of 1
 
-# How much further apart two data sets are under a unit than under add/remove, for sums over disjoint
-# classes (L2) and for selections (range). See Parallel.
-_GAUSSIAN_DISTANCE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)}
-_RANGE_DISTANCE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
+# How much further apart two data sets are under a unit than under add/remove, for one event on each of several
+# disjoint classes: in sqrt(rho) (so for Gaussian sums and for selections under zCDP), and in pure epsilon.
+_ROOT_RHO = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)}
+_PURE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Budget:
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon * _SLACK
 
     def gaussian(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Noise multiplier of the Gaussian events that together spend the budget.
+        """Noise multiplier of the Gaussian event, one on each of several disjoint classes, that spends the budget.
 
-        Several events with multipliers z_i spend it when sum 1/z_i^2 = 1/z^2.
+        Several such events with multipliers z_i spend it when sum 1/z_i^2 = 1/z^2.
 
         Raises
         ------
@@ -129,17 +129,16 @@ class Budget:
                 f"budget {self} is pure and Gaussian noise has no pure epsilon; "
                 f"pass rho=... or epsilon={self.epsilon:g},delta=1e-6"
             )
-        return z * _GAUSSIAN_DISTANCE[unit]
+        return z * _ROOT_RHO[unit]
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Epsilon of the one exponential mechanism that spends the budget."""
+        """Epsilon of the exponential mechanism, one on each of several disjoint classes, that spends the budget."""
         if self.infinite:
             return math.inf
         if self.rho is not None:
             epsilon = math.sqrt(8 * self.rho)
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
-        else:
-            assert self.epsilon is not None
-            epsilon = self.epsilon
-        return epsilon / _RANGE_DISTANCE[unit]
+            return epsilon / _ROOT_RHO[unit]
+        assert self.epsilon is not None
+        return self.epsilon / _PURE[unit]

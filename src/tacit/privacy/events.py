@@ -12,8 +12,8 @@ Each base event tells the truth about itself in four facts, each the best closed
 `mu`     a mu such that it is mu-GDP (inf when there is none)
 `twice`  the event that covers a change made of two unit changes (group privacy for two)
 
-To add an event: a frozen dataclass with these facts, its conversion in `accounting.py`, and its line
-in `tests/privacy/test_events.py`, which checks every event against an independent formula.
+To add an event: a frozen dataclass with these facts, its curves in `accounting.py`, its name in
+`serial.py`, and its line in `tests/privacy/test_events.py`, which checks every event against an independent formula.
 """
 
 from __future__ import annotations
@@ -206,9 +206,6 @@ class RandomizedResponse(PureDP):
         super().__post_init__()
         if self.n_classes < 2:
             raise InputError(f"n_classes={self.n_classes} must be at least 2; pass the size of the class list")
-
-    def twice(self) -> Event:
-        return self  # a changed label stays one changed label, however often it changes
 
     def describe(self) -> str:
         return f"randomized response over {self.n_classes} labels at epsilon {self.epsilon:.6g}"

@@ -41,6 +41,8 @@ class Account:
     allowance: Budget | None
     unit: Unit
     charges: tuple[Charge, ...]
+    others: tuple[str, ...] = ()
+    """Other identities that the same file holds an allowance for."""
 
     @property
     def spent(self) -> Event:
@@ -106,8 +108,17 @@ class Ledger:
         LedgerError
             If it would overdraw the allowance; nothing is recorded then.
         """
+        if guarantee.groups:
+            raise LedgerError(
+                f"{what} has personal budgets, which a ledger does not hold; charge its worst group's events"
+            )
         with self._locked() as file:
             account = self._read(file)
+            if account.allowance is None and account.others:
+                raise LedgerError(
+                    f"ledger {self.path} allows {', '.join(account.others)} and nothing for {self.identity!r}; "
+                    "state an allowance for it, or use the declared identity"
+                )
             if account.allowance is not None:
                 total = compose((account.spent, guarantee.to(account.unit).event))
                 if not account.allowance.permits(total):
@@ -144,28 +155,33 @@ class Ledger:
 
     def _read(self, file: IO[str]) -> Account:
         file.seek(0)
-        allowance, unit, charges = None, Unit.ADD_REMOVE, []
+        allowance, unit, charges, others = None, Unit.ADD_REMOVE, [], set()
         for number, line in enumerate(file, 1):
-            entry = self._parse(number, line)
-            if entry["identity"] != self.identity:
-                continue
-            if entry["kind"] == "allow":
-                allowance, unit = Budget.parse(entry["budget"]), Unit(entry["unit"])
+            identity, entry = self._parse(number, line)
+            if isinstance(entry, Charge):
+                charges += [entry] if identity == self.identity else []
+            elif identity == self.identity:
+                allowance, unit = entry
             else:
-                charges.append(Charge(entry["time"], entry["what"], Guarantee.from_json(entry["guarantee"])))
-        return Account(allowance, unit, tuple(charges))
+                others.add(identity)
+        return Account(allowance, unit, tuple(charges), tuple(sorted(others)))
 
-    def _parse(self, number: int, line: str) -> dict[str, Any]:
+    def _parse(self, number: int, line: str) -> tuple[str, Charge | tuple[Budget, Unit]]:
         try:
             entry = json.loads(line)
-            if line.endswith("\n") and entry["kind"] in ("allow", "charge") and entry["identity"]:
-                return dict(entry)
-        except (ValueError, KeyError, TypeError):
-            pass
-        raise LedgerError(
-            f"line {number} of ledger {self.path} is not a complete entry; if a crash cut it off, no noise was drawn "
-            "after it: delete that line"
-        )
+            if not line.endswith("\n"):
+                raise ValueError("it is cut off")
+            if entry["kind"] == "allow":
+                return entry["identity"], (Budget.parse(entry["budget"]), Unit(entry["unit"]))
+            if entry["kind"] == "charge":
+                guarantee = Guarantee.from_json(entry["guarantee"])
+                return entry["identity"], Charge(entry["time"], entry["what"], guarantee)
+            raise ValueError(f"kind {entry['kind']!r} is not known")
+        except (AttributeError, ValueError, KeyError, TypeError) as error:
+            raise LedgerError(
+                f"line {number} of ledger {self.path} is not a complete entry ({' '.join(str(error).split())}); if a "
+                "crash cut it off, no noise was drawn after it: delete that line"
+            ) from error
 
 
 def balance(account: Account) -> str:

@@ -100,7 +100,6 @@ def of_learner(
     """Fill in all 17 items; `facts` are name, curator, description and intended use."""
     guarantee: Guarantee = clf.guarantee_
     items = privacy_items(guarantee)
-    mechanism = dict(released.mechanism)
     try:
         return Document(
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
@@ -110,12 +109,12 @@ def of_learner(
                 setting="central",
                 who_sees_what="the curator sees the records and draws the noise; all others see only this release",
             ),
-            contents=_contents(clf, released, arrays, sha256, str(mechanism.pop("released", NOT_STATED))),
+            contents=_contents(clf, released, arrays, sha256),
             accounting=accounting_item(guarantee, items["parameters"], clf.noise_),  # type: ignore[arg-type]
             mechanisms=Mechanisms(
                 noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
                 seed=_SEED[clf.noise_],
-                facts={name: _plain(value) for name, value in mechanism.items()},
+                facts={name: _plain(value) for name, value in released.mechanism.items()},
             ),
             data_dependent_bounds=DataDependentBounds(bounds="none: every stated bound follows from public facts"),
             pattern=Pattern(
@@ -144,16 +143,14 @@ def _product(kind: str, facts: Mapping[str, str | None], day: date | str | None)
     return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
 
 
-def _contents(
-    clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str, what: str
-) -> Contents:
+def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
     decision = Decision(
         rule="nearest prototype",
         metric=released.decision.metric,  # type: ignore[arg-type]  # pydantic checks
         pooling=int(released.decision.pooling),
     )
     return Contents(
-        what=what,
+        what=released.what,
         classes=class_labels(clf.classes_),
         width=int(clf.n_features_in_),
         decision=decision,

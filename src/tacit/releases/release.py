@@ -170,7 +170,7 @@ class Release:
         """
         folder = Path(folder)
         self._check_stamp(allow_research)
-        check_target(folder, force=force)
+        check_writable(folder, force=force, ours=is_release)
         files = {
             DOCUMENT: _document_file(self.document),
             ARRAYS: _arrays_file(self.arrays),
@@ -179,7 +179,7 @@ class Release:
         for name, data in files.items():
             if len(data) > LIMITS[name]:
                 raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
-        with atomic_folder(folder, force=force) as part:
+        with atomic_folder(folder, force=force, ours=is_release) as part:
             for name, data in files.items():
                 (part / name).write_bytes(data)
         return folder
@@ -234,7 +234,7 @@ class Release:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
         decision = self.document.contents.decision
         rule = NearestPrototype(decision.metric, decision.pooling)
-        return rule.similarities(self.arrays["prototypes"], _rows(X, self.width))
+        return rule.similarities(self.arrays, _rows(X, self.width))
 
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a test set (item 15).
@@ -351,17 +351,13 @@ def _rows(X: ArrayLike, width: int) -> NDArray[Any]:
     return rows
 
 
-def check_target(folder: Path, *, force: bool = False) -> None:
-    """Check, before anything is spent, that a release can be saved there; only a release is ever replaced."""
-    check_writable(folder, force=force)
-    if not folder.exists():
-        return
-    if not folder.is_dir() or folder.is_symlink():
-        raise ReleaseError(f"{folder} is not the folder of a release, so it is not replaced; choose another name")
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds files of a release and nothing else."""
     try:
         reading.check_names(folder)
-    except ReleaseError as error:
-        raise ReleaseError(f"{folder} holds more than a release, so it is not replaced; choose another name") from error
+    except ReleaseError:
+        return False
+    return True
 
 
 def _document_file(document: Document) -> bytes:

@@ -1,8 +1,9 @@
 """The demonstration's comparison: three learners on imbalanced digits, over budgets and seeds."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,11 @@ from tacit.learners.common.metrics import evaluate
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes
+from tacit.report.figures import Result, by_rho
 
 ROUGH_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 IMBALANCE = 10.0
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One fit: which method at which rho (inf is non-private) and seed, and how it did."""
-
-    method: str
-    rho: float
-    seed: int
-    balanced: float
-    minority: float
+MEASURES = ("balanced", "minority")
 
 
 @dataclass(frozen=True)
@@ -61,17 +53,39 @@ def problem(digits: DigitsSplit) -> Problem:
     )
 
 
-def compare(data: Problem, n_seeds: int) -> list[Cell]:
+def compare(data: Problem, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
     budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
-    cells = []
+    results = []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         for method, learner in _learners(data, rho, seed):
             learner.fit(data.x, data.y)
             scores = evaluate(data.test_y, learner.predict(data.test_x), learner.classes_, data.sizes)
             assert scores.minority is not None
-            cells.append(Cell(method, rho, seed, scores.balanced, scores.minority))
-    return cells
+            results.append(Result(method, rho, seed, scores.balanced, scores.minority))
+    return results
+
+
+def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority accuracy."""
+    methods = list(dict.fromkeys(result.method for result in results))
+    values = {
+        (method, measure): by_rho([result for result in results if result.method == method], measure)
+        for method in methods
+        for measure in MEASURES
+    }
+    rows = [
+        [f"rho={rho:g}"]
+        + [" / ".join(f"{median(values[method, measure][rho]):.3f}" for measure in MEASURES) for method in methods]
+        for rho in by_rho(results, "balanced")
+    ]
+    return ["", *methods], rows
+
+
+def csv(results: Sequence[Result]) -> str:
+    """All results as comma-separated values."""
+    lines = [",".join(str(value) for value in astuple(result)) for result in results]
+    return "\n".join([",".join(field.name for field in fields(Result)), *lines, ""])
 
 
 def _learners(data: Problem, rho: float, seed: int) -> Iterator[tuple[str, PrivateClassifier]]:

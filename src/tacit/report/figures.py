@@ -3,24 +3,23 @@
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 ROUGH_TICKS = (0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
 RHO_LABEL = "rho (zCDP, add/remove one record)"
 
 
-class Result(Protocol):
-    """What a figure needs of a result."""
+@dataclass(frozen=True)
+class Result:
+    """One fit: which method at which rho (inf is non-private) and seed, and its accuracies."""
 
-    @property
-    def method(self) -> str: ...
-    @property
-    def rho(self) -> float: ...
-    @property
-    def balanced(self) -> float: ...
-    @property
-    def minority(self) -> float: ...
+    method: str
+    rho: float
+    seed: int
+    balanced: float
+    minority: float
 
 
 def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
@@ -29,12 +28,10 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
     The axis above shows the papers' rough epsilon e, rho = e^2/2; it is an axis, not a guarantee. Dashed lines
     are the same methods without privacy (rho = inf).
     """
-    import matplotlib
+    from matplotlib.figure import Figure  # not pyplot, which would choose a backend for the whole process
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
     for panel, measure in zip(panels, ("balanced", "minority"), strict=True):
         for number, method in enumerate(dict.fromkeys(result.method for result in results)):
             _line(panel, [result for result in results if result.method == method], measure, f"C{number}", method)
@@ -49,7 +46,6 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
     panels[0].legend(fontsize=8, loc="lower right")
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=150)
-        pyplot.close(figure)
         return file.getvalue()
 
 

@@ -91,6 +91,15 @@ def test_events():
     assert flip.promise().event == Parallel(PureDP(1.0), "classes")
 
 
+def test_public_rows_may_be_a_list_of_lists_or_a_sharded_store(data, tmp_path):
+    x, y, public = data
+    store = tacit.EmbeddingStore.write(tmp_path / "public", public, dtype="float64", shard_rows=7)
+    for k in (1, 3):
+        fits = [fit((x, y, rows), "epsilon=inf", k=k).prototypes_ for rows in (public, public.tolist(), store.x)]
+        assert np.array_equal(fits[0], fits[1])
+        assert np.array_equal(fits[0], fits[2])
+
+
 def test_utilities_stay_private_under_secure_noise(data):
     model = fit(data, noise="research")
     assert model.utilities_.shape == (3, 23)
@@ -143,11 +152,11 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings, k
     [
         ({"public": None}, InputError, "public=None must be"),
         ({"public": np.ones((4, 5))}, InputError, "encode both alike"),
-        ({"public": np.ones(6)}, InputError, "encode both alike"),
-        ({"k": 24}, InputError, "from 1 to the 23 public rows"),
+        ({"public": np.ones(6)}, InputError, "public has 1 dimension"),
+        ({"k": 24}, InputError, "k=24 must be at most the 23 public rows"),
         ({"k": 0}, InputError, "k=0 must be"),
         ({"k": 1.5}, InputError, "k=1.5 must be"),
-        ({"public": np.zeros((4, 6))}, InputError, "public row 0 is not finite or is all zeros"),
+        ({"public": np.zeros((4, 6))}, InputError, "public row 0 is all zeros"),
         ({"public": np.full((4, 6), np.inf)}, InputError, "public row 0 is not finite"),
         ({"d_min": 1.0, "d_max": 0.5}, InputError, "must satisfy"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),

@@ -7,9 +7,13 @@ from hypothesis import strategies as st
 
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, exact_product, integers, scores, window
+from tacit.learners.prototypes.scores import NORM, exact_product, integers, window
 
 WINDOWS = [(0.0, 2.0), (1.42, 1.5), (1.54, 1.58), (0.0, 1.0), (0.5, 2.0)]
+
+
+def scores(public, x, y, n_classes, d_min, d_max):
+    return module.scores(public, x, y, n_classes, *window(d_min, d_max))
 
 
 def random_data(seed, n=60, m=25, d=9, n_classes=3):

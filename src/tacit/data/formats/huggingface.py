@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tacit.data.arrays import Arrays, arrays
+from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
 from tacit.data.manifest import plain_name
 from tacit.data.rows import one_line
@@ -35,7 +35,7 @@ def read(folder: Path, x: str | None, y: str | None, *, identity: str | None = N
     files = _data_files(folder)
     table = _read_table(folder, files)
     features, label = tables.columns(table.schema, x, y, folder)
-    return arrays(
+    return make_arrays(
         tables.matrix(table, features, folder),
         None if label is None else tables.values(table[label]),
         classes=None if label is None else _class_names(folder, label),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, arrays
+from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import card
 from tacit.data.rows import one_line
 from tacit.errors import InputError
@@ -16,7 +16,7 @@ from tacit.errors import InputError
 def read(features: Path, labels: Path | None, *, identity: str | None = None) -> Arrays:
     """Memory-map the features and the labels; a card beside them is used if it lists the features."""
     classes, facts = card.beside(features)
-    return arrays(
+    return make_arrays(
         map_npy(features),
         None if labels is None else map_npy(labels),
         classes=classes,

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tacit.data.arrays import Arrays
-from tacit.data.formats.npz import of_named
+from tacit.data.arrays import Arrays, from_named
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
@@ -14,7 +13,7 @@ def read(path: Path, x: str | None, y: str | None) -> Arrays:
 
     try:
         with safe_open(path, framework="numpy") as file:
-            return of_named(path, list(file.keys()), file.get_tensor, x, y)
+            return from_named(path, list(file.keys()), file.get_tensor, x, y)
     except InputError:
         raise
     except (SafetensorError, OSError, TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, arrays, choose, features_missing
+from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
@@ -24,7 +24,7 @@ def read(path: Path, x: str | None, y: str | None) -> Arrays:
             table = file.read(columns=features if label is None else [*features, label])
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} is truncated or not a Parquet file ({one_line(error)}); save it again") from error
-    return arrays(
+    return make_arrays(
         matrix(table, features, path),
         None if label is None else values(table[label]),
         classes=None,
@@ -43,7 +43,7 @@ def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list
     others = [field for field in schema if field.name != label]
     lists = [field.name for field in others if _is_list(field.type)]
     if len(lists) > 1:
-        raise InputError(f"{path} has several columns of lists; choose x= from: {', '.join(sorted(lists))}")
+        raise InputError(f"{path} has several columns of lists; choose x from: {', '.join(sorted(lists))}")
     features = lists or [field.name for field in others if _is_float(field.type)]
     if not features:
         raise features_missing(schema.names, path)

@@ -1,6 +1,6 @@
 """How released arrays decide: all that a prediction needs, for learners and for releases alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +33,12 @@ class NearestPrototype:
         if self.metric not in METRICS:
             raise InputError(f"metric={self.metric!r} must be one of {', '.join(METRICS)}; pass metric='cosine'")
 
-    def similarities(self, prototypes: NDArray[Any], rows: NDArray[Any]) -> Floats:
+    def similarities(self, arrays: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> Floats:
         """How near each row is to each class; larger is nearer.
 
         Parameters
         ----------
-        prototypes : ndarray of shape (C, d) or (C, k, d)
+        arrays : mapping with "prototypes", ndarray of shape (C, d) or (C, k, d)
             With k per class, nearness is the mean over the k.
         rows : ndarray of shape (n, d), before pooling
 
@@ -46,7 +46,7 @@ class NearestPrototype:
         -------
         ndarray of shape (n, C)
         """
-        prototypes = np.asarray(prototypes, dtype=np.float64)
+        prototypes = np.asarray(arrays["prototypes"], dtype=np.float64)
         if prototypes.ndim == 2:
             prototypes = prototypes[:, None, :]
         nearness = _cosine(prototypes) if self.metric == "cosine" else _euclidean(prototypes)

@@ -27,7 +27,8 @@ class Scores:
     per_class : dict
         Share of each class's rows, nan where the test set holds none.
     minority : float or None
-        Balanced accuracy over the smallest classes, all classes being candidates.
+        Balanced accuracy over the smallest classes, all classes being candidates; None without class sizes, or
+        where the test set holds none of these classes.
     """
 
     accuracy: float
@@ -58,10 +59,12 @@ def evaluate(
             f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release; drop such rows"
         )
     hits = truth == predicted
-    counts = np.array([(truth == c).sum() for c in classes])
-    with np.errstate(invalid="ignore"):
-        shares = np.array([hits[truth == c].sum() for c in classes]) / counts
+    order = np.argsort(classes)
+    index = order[np.searchsorted(classes, truth, sorter=order)]
+    counts = np.bincount(index, minlength=len(classes))
     present = counts > 0
+    with np.errstate(invalid="ignore"):
+        shares = np.bincount(index, weights=hits, minlength=len(classes)) / counts
     balanced = float(shares[present].mean())
     deviation = math.sqrt((shares[present] * (1 - shares[present]) / counts[present]).sum()) / present.sum()
     return Scores(
@@ -69,8 +72,13 @@ def evaluate(
         balanced=balanced,
         interval=(max(0.0, balanced - 1.96 * deviation), min(1.0, balanced + 1.96 * deviation)),
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
-        minority=None if sizes is None else float(np.nanmean(shares[minority(sizes)])),
+        minority=None if sizes is None else _mean_of_present(shares[minority(sizes)]),
     )
+
+
+def _mean_of_present(shares: NDArray[np.float64]) -> float | None:
+    present = shares[~np.isnan(shares)]
+    return float(present.mean()) if len(present) else None
 
 
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -148,11 +148,15 @@ class CoinPressPrototypes(PrivateClassifier):
             )
         if self.radius is not None and not 0 < self.radius < math.inf:
             raise InputError(f"radius={self.radius} must be positive; leave it out for sqrt(d)")
-        NearestPrototype(self.metric)
+        self._decision()  # refuses a metric that is not known
         self._declared_counts()
         if self.public is not None and np.shape(self.public)[1:] != (width,):
             shape = np.shape(self.public)
             raise InputError(f"public has shape {shape} and the private rows {width} columns; encode both alike")
+        self._scale(width)
+
+    def _decision(self) -> NearestPrototype:
+        return NearestPrototype(self.metric, self.pooling)
 
     def _declared_counts(self) -> Floats | None:
         if self.counts is None:
@@ -222,7 +226,6 @@ class CoinPressPrototypes(PrivateClassifier):
     def _release(self) -> Released:
         of_steps, of_counts = self._multipliers()
         facts = {
-            "released": "one noisy mean per class",
             "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
             "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
             "noise multipliers": of_steps,
@@ -231,7 +234,7 @@ class CoinPressPrototypes(PrivateClassifier):
             "sampling": "none; every record is used in every step",
             "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
         }
-        return Released({"prototypes": self.prototypes_}, NearestPrototype(self.metric, self.pooling), facts)
+        return Released("one noisy mean per class", {"prototypes": self.prototypes_}, self._decision(), facts)
 
 
 def _class_means(rows: Floats, labels: NDArray[np.int64], classes: NDArray[Any]) -> Floats:

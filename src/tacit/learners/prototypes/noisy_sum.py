@@ -105,10 +105,10 @@ class NoisySumPrototypes(PrivateClassifier):
 
     def _release(self) -> Released:
         facts = {
-            "released": "one noisy sum of unit rows per class",
             "clip norm": 1.0,
             "noise standard deviation": self._noise_multiplier(),
             "sampling": "none; every record is used once",
             "normalisation": "each row is divided by its Euclidean norm",
         }
-        return Released({"prototypes": self.prototypes_}, NearestPrototype("cosine"), facts)
+        what = "one noisy sum of unit rows per class"
+        return Released(what, {"prototypes": self.prototypes_}, NearestPrototype("cosine"), facts)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.rows import BLOCK_ROWS
 from tacit.learners.prototypes.scores import scores, window
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -109,6 +109,8 @@ class PublicPrototypes(PrivateClassifier):
 
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
+            raise InputError(f"k={self.k!r} must be a whole number >= 1; pass for example k=5")
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
@@ -122,28 +124,31 @@ class PublicPrototypes(PrivateClassifier):
         epsilon = self._epsilon()
         return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
 
-    def _check(self, width: int) -> None:
-        window(self.d_min, self.d_max)
+    def _public_rows(self) -> Any:
         if self.public is None:
             raise InputError("public=None must be public rows to choose from; pass public=X_public (--public STORE)")
-        shape = np.shape(self.public)
-        if len(shape) != 2 or shape[1] != width:
-            raise InputError(f"public has shape {shape} and the private rows {width} columns; encode both alike")
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or not 1 <= self.k <= shape[0]:
-            raise InputError(f"k={self.k!r} must be a whole number from 1 to the {shape[0]} public rows; lower k")
-        for start in range(0, shape[0], BLOCK_ROWS):
-            block = np.asarray(self.public[start : start + BLOCK_ROWS], dtype=np.float64)
-            bad = ~np.isfinite(block).all(axis=1) | ~block.any(axis=1)
-            if bad.any():
-                raise InputError(f"public row {start + int(np.argmax(bad))} is not finite or is all zeros; drop it")
+        return as_rows(self.public, "public")
+
+    def _check(self, width: int) -> None:
+        low, high = window(self.d_min, self.d_max)
+        public = self._public_rows()
+        if public.shape[1] != width:
+            raise InputError(f"public has shape {public.shape} and the private rows {width} columns; encode both alike")
+        if self.k > len(public):
+            raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
+        check_rows(public, name="public")
+        epsilon = self._epsilon()
+        if self.k > 1 and math.isfinite(epsilon):
+            most = float(top_k.log_binomials(len(public), self.k)[-1])
+            top_k.rank_scale(most, self.k, sensitivity=high - low, epsilon=epsilon)
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon = self._epsilon()
+        epsilon, public = self._epsilon(), self._public_rows()
         low, high = window(self.d_min, self.d_max)
-        totals = scores(self.public, X, labels, len(self.classes_), self.d_min, self.d_max)
+        totals = scores(public, X, labels, len(self.classes_), low, high)
         rows = progress(totals, "selection", len(totals))
         self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
-        self.prototypes_ = np.asarray(self.public)[self.indices_]
+        self.prototypes_ = np.asarray(public[self.indices_.ravel()]).reshape(*self.indices_.shape, -1)
         if self.noise == "research" or math.isinf(epsilon):
             self.utilities_ = totals / (high - low)
 
@@ -159,10 +164,11 @@ class PublicPrototypes(PrivateClassifier):
 
     def _release(self) -> Released:
         facts = {
-            "released": f"{self.k} public record(s) per class, by position in the public set's order",
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
             "clip window of 1 + cosine": [self.d_min, self.d_max],
             "sampling": "none; every record is used once",
             "normalisation": "cosine similarity of unit vectors, rounded to integers",
         }
-        return Released({"prototypes": self.prototypes_, "indices": self.indices_}, NearestPrototype("cosine"), facts)
+        what = f"{self.k} public record(s) per class, in the public set's order"
+        arrays = {"prototypes": self.prototypes_, "indices": self.indices_}
+        return Released(what, arrays, NearestPrototype("cosine"), facts)

@@ -46,10 +46,8 @@ def window(d_min: float, d_max: float) -> tuple[int, int]:
     return low, high
 
 
-def scores(
-    public: NDArray[Any], X: NDArray[Any], labels: Integers, n_classes: int, d_min: float, d_max: float
-) -> Integers:
-    """Exact scores of shape (n_classes, m); private.
+def scores(public: NDArray[Any], X: NDArray[Any], labels: Integers, n_classes: int, low: int, high: int) -> Integers:
+    """Exact scores of shape (n_classes, m), between 0 and high - low per record; private.
 
     Parameters
     ----------
@@ -58,10 +56,9 @@ def scores(
         Rows of zeros contribute nothing.
     labels : ndarray of shape (n,), whole numbers below n_classes
     n_classes : int
-    d_min, d_max : float
-        Clip bounds, 0 <= d_min < d_max <= 2.
+    low, high : int
+        Clip bounds as `window` gives them.
     """
-    low, high = window(d_min, d_max)
     order = np.argsort(labels, kind="stable")
     blocks = _nonzero_blocks(X, labels, order)
     if (low, high) == (0, 2 * NORM**2):

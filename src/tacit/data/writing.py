@@ -1,0 +1,137 @@
+"""Writing the files of an embedding store: shards, metadata, and what is checked on the way."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.data.arrays import file_hash
+from tacit.data.labels import ClassValue, encode_labels
+from tacit.data.manifest import Manifest, StoredFile
+from tacit.data.rows import checked_blocks, one_line
+from tacit.errors import InputError
+
+LABEL = "label"
+
+
+def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
+    """Labels as they are stored: indexes into the class list, or the labels themselves without one."""
+    if labels is None:
+        return None
+    if classes is not None:
+        return encode_labels(labels, classes)
+    limits = np.iinfo(np.int32)
+    wide = (labels < limits.min) | (labels > limits.max)
+    if wide.any():
+        row = int(wide.argmax())
+        raise InputError(
+            f"row {row} has label {labels[row]}, which exceeds 32 bits; declare the class values in classes="
+        )
+    return labels
+
+
+def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The card as plain JSON values."""
+    try:
+        facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"card is not plain JSON ({one_line(error)}); use strings, finite numbers, lists and dicts"
+        ) from error
+    return facts
+
+
+def metadata_table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mapping[str, Sequence[Any]] | None) -> Any:
+    """The metadata as an Arrow table: the labels and the user's columns."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {} if indexes is None else {LABEL: pa.array(indexes, pa.int32())}
+    for name, values in (metadata or {}).items():
+        if name == LABEL:
+            raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
+        if len(values) != rows:
+            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one a row")
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(
+                f"metadata column {name!r} mixes types ({one_line(error)}); give values of one type"
+            ) from error
+    return pa.table(columns)
+
+
+def joined_tables(old: Any, new: Any) -> Any:
+    """Two metadata tables, the second below the first; their columns must agree."""
+    import pyarrow as pa
+
+    if sorted(old.column_names) != sorted(new.column_names):
+        raise InputError(
+            f"metadata columns {new.column_names} differ from the store's {old.column_names}; give the same columns"
+        )
+    try:
+        return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
+    except (pa.ArrowException, ValueError) as error:
+        raise InputError(
+            f"metadata is of another type than the store's ({one_line(error)}); convert it first"
+        ) from error
+
+
+def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
+    """Write the rows, checked, in files of `shard_rows`, numbered from `first`."""
+    if shard_rows < 1:
+        raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
+    rows, dim = X.shape
+    blocks = checked_blocks(X, dtype=dtype, cut=shard_rows)
+    starts = range(0, rows, shard_rows)
+    shards = []
+    for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
+        name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
+        _write_npy(folder / name, blocks, (count, dim), dtype)
+        shards.append(_stored(folder, name, count))
+    return tuple(shards)
+
+
+def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        written = 0
+        while written < shape[0]:
+            block = next(blocks)
+            file.write(np.ascontiguousarray(block).data)
+            written += len(block)
+        _sync(file)
+
+
+def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile:
+    """Write the metadata of `rows` rows."""
+    import pyarrow.parquet as pq
+
+    with (folder / name).open("wb") as file:
+        pq.write_table(table, file)
+        _sync(file)
+    return _stored(folder, name, rows)
+
+
+def _sync(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _stored(folder: Path, name: str, rows: int) -> StoredFile:
+    path = folder / name
+    return StoredFile(name, rows, path.stat().st_size, file_hash(path))
+
+
+def remove_unnamed(folder: Path) -> None:
+    """Remove what the manifest does not name: replaced metadata, and files of an append that failed."""
+    named = {folder / stored.file for stored in Manifest.load(folder).files}
+    ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
+    for path in (path for pattern in ours for path in folder.glob(pattern)):
+        if path not in named:
+            path.unlink()
