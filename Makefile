@@ -3,22 +3,24 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check bench docs mutants clean
+.PHONY: demo test check lint bench docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
 
-test: .venv/.dev
+test: lint
 	$(BIN)/pytest
 	$(BIN)/python tests/mutants/run.py
 
-check: .venv/.dev
+check: lint
+	$(BIN)/pytest -m "not slow"
+
+lint: .venv/.dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/stub.py --check
-	$(BIN)/pytest -m "not slow"
 
 mutants: .venv/.dev
 	$(BIN)/python tests/mutants/run.py

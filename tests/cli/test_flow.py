@@ -32,7 +32,7 @@ def test_fit_inspect_evaluate_predict(stores, run, fit):
     method, *options = fit.split()
     status, out, err = run(f"fit {method} private --out release {' '.join(options)}")
     assert (status, err) == (0, "")
-    promised = run(f"promise {method} {' '.join(o for o in options if o not in ('--public', 'public'))}")[1]
+    promised = run(f"promise {method} {' '.join(options)}")[1]
     assert promised.strip() in out
 
     status, out, err = run("inspect release --registry entry.yaml")
@@ -58,7 +58,7 @@ def test_promise_is_printed_without_any_data(run):
     assert status == 0
     assert "itself or any other record" in out
     assert "epsilon = 1 (pure)" in out
-    assert "Not protected: nothing was named" in out
+    assert "Not protected: nothing beyond the public arguments" in out
 
 
 @pytest.mark.filterwarnings("default::tacit.errors.PrivacyLeakWarning")
@@ -150,6 +150,14 @@ def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
     assert Ledger.beside("private", "private").account().charges == ()
 
 
+def test_a_link_to_the_data_shares_their_ledger(stores, run):
+    run("ledger private --allow rho=0.1")
+    Path("elsewhere").symlink_to("private")
+    assert "would overdraw" in run("fit noisy-sum elsewhere --budget rho=0.5 --out release")[2]
+    Path("elsewhere").unlink()
+    assert "No ledger counts this run" in run("fit noisy-sum test --budget rho=0.5 --out release")[1]
+
+
 def test_two_fits_at_once_never_overdraw(stores, run):
     run("ledger private --allow rho=1")
     command = [sys.executable, "-m", "tacit.cli.main", "fit", "noisy-sum", "private", "--budget", "rho=0.7", "--out"]
@@ -164,6 +172,7 @@ def test_minority_accuracy_needs_the_class_sizes_and_is_listed(stores, run):
     run("fit noisy-sum private --budget rho=2 --out release")
     assert "minority" not in run("evaluate release test")[1]
     assert "minority accuracy" in run("evaluate release test --class-sizes private --record --public-test")[1]
+    assert run("evaluate release test --public-test")[0] == 2
     release = tacit.Release.load("release").verify()
     assert any("class sizes" in quantity for quantity in release.guarantee.unprotected)
     assert "public test set" in release.card()

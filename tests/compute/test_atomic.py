@@ -30,12 +30,15 @@ def test_a_folder_appears_whole_and_is_replaced_whole(tmp_path):
 def test_a_failure_leaves_what_was_there(tmp_path, error):
     path = tmp_path / "out"
     make(path, "first")
+
+    def half(temporary):
+        (temporary / "mine" if temporary.is_dir() else temporary).write_text("half")
+        raise error
+
     with pytest.raises(error), atomic_folder(path, ours=ours, force=True) as folder:
-        (folder / "mine").write_text("half")
-        raise error
+        half(folder)
     with pytest.raises(error), atomic_file(path / "file") as file:
-        file.write_text("half")
-        raise error
+        half(file)
     assert (path / "mine").read_text() == "first"
     assert [p.name for p in tmp_path.rglob("*")] == ["out", "mine"]
 

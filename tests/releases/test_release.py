@@ -70,9 +70,8 @@ def test_a_reloaded_release_verifies_and_predicts_like_the_learner(make, tmp_pat
     assert np.array_equal(release.predict(TEST_ROWS), expected)
     assert release.predict(TEST_ROWS).dtype == expected.dtype
     assert np.array_equal(release.predict(TEST_ROWS.astype(np.float16)), model.predict(TEST_ROWS.astype(np.float16)))
-    assert np.array_equal(
-        release.similarities(TEST_ROWS), model.released_.decision.similarities(model.released_.arrays, TEST_ROWS)
-    )
+    fitted = model.released_
+    assert np.array_equal(release.similarities(TEST_ROWS), fitted.decision.similarities(fitted.arrays, TEST_ROWS))
     assert release.guarantee == model.guarantee_
     assert release.width == 12
     for name, array in model._release().arrays.items():

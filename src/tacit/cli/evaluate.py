@@ -41,8 +41,10 @@ def evaluate(
         Write the figures into the release's card.
     public_test
         State in the card that the test set is public.
-    x, y
-        Names of features and labels inside the file, where they are not the usual ones.
+    x
+        Name of the features inside the file, where it is not a usual one.
+    y
+        Name of the labels inside the file, where it is not a usual one.
     split
         Which split of a folder that has several.
     json
@@ -54,9 +56,12 @@ def evaluate(
     import numpy as np
 
     from tacit.data.imports import read_data
+    from tacit.errors import InputError
     from tacit.learners.common import metrics
     from tacit.releases.release import Release
 
+    if public_test and not record:
+        raise InputError("--public-test is a statement for the card; add --record, or leave it out")
     with shown_progress():
         loaded = Release.load(release).verify()
         data = read_data(store, x=x, y=y, split=split)

@@ -58,12 +58,22 @@ def fit(
         secure, or research, which is seeded and not for release.
     seed
         Seed of research noise.
-    x, y
-        Names of features and labels inside the file, where they are not the usual ones.
-    split, public_split
+    x
+        Name of the features inside the file, where it is not a usual one.
+    y
+        Name of the labels inside the file, where it is not a usual one.
+    split
         Which split of a folder that has several.
-    name, curator, description, intended_use
-        What the card says of the product.
+    public_split
+        The same for the public data.
+    name
+        Name of the product, for the card.
+    curator
+        Who publishes it, for the card.
+    description
+        What it is, for the card.
+    intended_use
+        What it is for, for the card.
     allow_research
         Save a release that is not for release, stamped so.
     force
@@ -100,6 +110,10 @@ def fit(
     release.save(out, force=force, allow_research=allow_research)
     print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     print(learner.guarantee_.statement())
+    if learner.ledger is None:
+        print(
+            f"No ledger counts this run; to limit what is spent in all, start one: tacit ledger {store} --allow rho=1"
+        )
 
 
 def _check_releasable(learner: Any, allow_research: bool) -> None:
@@ -124,9 +138,9 @@ def _ledger(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
 
 
 def _public_facts(public: "Data") -> dict[str, str]:
-    return {"name": public.identity, "revision": str(public.card.get("source_commit", "not stated"))} | {
-        "hash": public.content_hash
-    }
+    commit = public.card.get("source_commit", "not stated")
+    revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
+    return {"name": public.identity, "revision": revision, "hash": public.content_hash}
 
 
 def _encoder_facts(data: "Data") -> dict[str, str] | None:

@@ -27,8 +27,10 @@ def import_(
         holding SPLIT_x.npy and SPLIT_y.npy. A card.json beside .npy files is read if it lists them.
     out
         Folder of the store.
-    x, y
-        Names of features and labels inside the file, where they are not the usual ones.
+    x
+        Name of the features inside the file, where it is not a usual one.
+    y
+        Name of the labels inside the file, where it is not a usual one.
     split
         Which split of a folder that has several.
     card

@@ -43,9 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
         return 0
     except OSError as error:
-        return _fail(
-            f"{error.filename or 'output'}: {error.strerror or error}; check the path, permissions and space", 2
-        )
+        fault = f"{error.filename or 'output'}: {error.strerror or error}"
+        return _fail(f"{fault}; check the path, its permissions and the space left", 2)
     return 0
 
 

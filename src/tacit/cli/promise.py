@@ -1,5 +1,7 @@
 """`tacit promise`: the price, before any data."""
 
+from pathlib import Path
+
 from tacit.cli.common import Method, make_learner, read_classes
 
 
@@ -10,6 +12,7 @@ def promise(
     budget: str,
     unit: str = "add-remove",
     classes: str | None = None,
+    public: Path | None = None,
     delta: float = 1e-6,
     **parameters: str,
 ) -> None:
@@ -23,6 +26,8 @@ def promise(
         add-remove, replace or change-label: the unit in which the budget is read.
     classes
         A number N for 0..N-1, or a file with one class a line.
+    public
+        As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
     delta
         Where epsilon is stated.
     parameters
@@ -30,5 +35,5 @@ def promise(
     """
     # what the class list holds costs nothing; that it is declared is what the statement depends on
     declared = read_classes(classes) if classes is not None else 1
-    learner = make_learner(method, parameters, budget=budget, unit=unit, classes=declared)
+    learner = make_learner(method, parameters, budget=budget, unit=unit, classes=declared, public=public)
     print(learner.promise().statement(delta))

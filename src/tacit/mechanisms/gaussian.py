@@ -2,8 +2,7 @@
 
 Unit: add/remove one record; a record is one row in one class.
 Sensitivity: 1 in L2, exactly, on a computer: rows become integers of norm at most 2^32 (`rounding.py`),
-whose sums carry no error and no trace of their order. (Sums in float16 were measured to have
-sensitivity 1.48.)
+whose sums carry no error and no trace of their order. (Sums in float16 move by more than 1: docs/faults.md.)
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne,
 Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: at x the
 density of one coordinate differs from that of the rounded continuous Gaussian, a post-processing, by a

@@ -121,7 +121,7 @@ class Guarantee:
             for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
                 lines.append(f"  under unit {unit.value}: {self.to(unit)._numbers(None, delta)}")
         lines.append(f"Sum of: {self.event.describe()}.")
-        lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing was named'}.")
+        lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
         lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
         lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
         return "\n".join(lines)

@@ -78,7 +78,7 @@ class Ledger:
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
         """The ledger kept beside a store's folder or a data file."""
-        data = Path(data).absolute()
+        data = Path(data).resolve()  # a link to the data shares their ledger
         return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
 
     def __repr__(self) -> str:

@@ -53,7 +53,7 @@ class NoisySumPrototypes(PrivateClassifier):
     -----
     Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
     add/remove; classes are disjoint, so rho pays for the whole table. See `tacit.mechanisms.gaussian`.
-    Source: tacit; section 3 of the prototypes chapter of the documentation.
+    Source: tacit; see docs/mechanisms.md.
 
     Examples
     --------

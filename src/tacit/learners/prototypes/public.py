@@ -34,7 +34,8 @@ class PublicPrototypes(PrivateClassifier):
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Pure ("epsilon=1"), zCDP or approximate; "epsilon=inf" takes the k best, the lowest index first on ties.
+        Pure ("epsilon=1"), zCDP, or approximate, whose delta buys nothing here; "epsilon=inf" takes the k best, the
+        lowest index first on ties.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
     classes : sequence or int, optional
