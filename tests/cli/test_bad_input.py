@@ -1,5 +1,6 @@
 """Every bad input: one line that names value, rule and remedy, status 2, nothing left behind."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def refused(run, line, *words):
         ("rho=-0.5", "rho=-0.5 must be positive"),
         ("rho=0", "must be positive"),
         ("rho=nan", "cannot be read at 'rho=nan'"),
+        ("rho=1e400", "cannot be read"),
+        ("rho=1e-320", "outside 1e-09 to 1e+09"),
         ("epsilon=1,delta=-1", "delta=-1.0 must be between 0 and 1"),
         ("epsilon=1", "pass rho=... or epsilon=1,delta=1e-6"),
         ("five", "write epsilon=1 (pure)"),
@@ -104,6 +107,55 @@ def test_missing_and_damaged_stores(stores, run):
     refused(run, "import cut.npz --out store", "cut.npz is truncated")
 
 
+def test_facts_and_names_are_checked_before_anything_is_charged(stores, run):
+    run("ledger private --allow rho=1")
+    long = "x" * 250
+    refused(run, FIT.replace("--out release", f"--out {long}"), "cannot be written")
+    refused(run, FIT + " --description " + "x" * 5000, "description")
+    refused(run, FIT + " --curator a\u202eb", "curator")
+    refused(run, FIT + " --noise research --allow-research --seed -3", "random_state=-3")
+    refused(run, "fit public private --public private --budget rho=0.5 --out release", "is the private data")
+    for options in ("--steps 0.5", "--steps ('a',)", "--radius abc", "--counts abc", "--counts {}", "--pooling 0.5"):
+        refused(run, f"fit coinpress private --budget rho=0.5 --out release {options}", options.split()[0][2:] + "=")
+    for options in ("--d-min nan", "--d-min abc", "--d-min []", "--d-max 1j", "--k banana", "--k -3", "--d-min 7"):
+        refused(run, f"promise public --budget rho=0.5 {options}")
+    assert "0 charges" in run("ledger private")[1]
+
+
+def test_odd_class_lists(stores, run):
+    for text in ("²", "0", "99999999999999999999"):
+        refused(run, FIT + f" --classes {text}")
+    Path("classes.txt").write_text("ant\nbe\u202ee\n")
+    refused(run, FIT + " --classes classes.txt", "printable")
+    Path("classes.txt").write_text("9" * 5000)
+    refused(run, FIT + " --classes classes.txt", "printable")
+    Path("classes.txt").write_bytes(b"\xff\xfe")
+    refused(run, FIT + " --classes classes.txt", "neither a number nor a readable text file")
+
+
+@pytest.mark.parametrize("labels", [[0, 7], [0, -1], [0.5, 1.0], [0, None], [0]])
+def test_labels_spoiled_inside_a_store(stores, run, labels):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    x, y = rows(np.random.default_rng(0), 2)
+    store = EmbeddingStore.write("spoiled", x, y, classes=3)
+    pq.write_table(pa.table({"label": labels}), "new.parquet")
+    size = (store.folder / "metadata.parquet").stat().st_size
+    Path("spoiled/metadata.parquet").write_bytes(Path("new.parquet").read_bytes())
+    manifest = Path("spoiled/manifest.json")
+    new_size = Path("new.parquet").stat().st_size
+    manifest.write_text(manifest.read_text().replace(f'"bytes": {size}', f'"bytes": {new_size}'))
+    refused(run, FIT.replace("private", "spoiled"), "spoiled/metadata.parquet")
+
+
+def test_what_is_neither_file_nor_folder(stores, run):
+    os.mkfifo("pipe")
+    Path("data.fifo").symlink_to("pipe")
+    assert run(FIT.replace("private", "pipe"))[0] == 2
+    assert run("ledger private --allow rho=1 --file /dev/full")[0] == 2
+
+
 def test_unlabelled_data(stores, run):
     refused(run, FIT.replace("private", "public"), "public holds no labels")
 
@@ -115,7 +167,7 @@ def test_outputs_that_cannot_be_written(stores, run):
     refused(run, FIT, "release exists", "--force")
     refused(run, FIT + " --force", "not replaced")
     refused(run, FIT.replace("--out release", "--out none/release"), "none is not a folder")
-    refused(run, FIT.replace("--out release", "--out /proc/release"), "/proc cannot be written")
+    refused(run, FIT.replace("--out release", "--out /proc/release"), "/proc/release cannot be written")
     refused(run, FIT.replace("--out release", "--out file/release"), "is not a folder")
     refused(run, "import private --out test", "test exists")
     refused(run, "demo --out test", "test exists")

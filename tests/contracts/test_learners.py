@@ -135,6 +135,28 @@ def test_bad_input_is_one_line_and_costs_nothing(method, variant, tmp_path):
 
 
 @ALL
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int32, bool, object])
+def test_any_numeric_type_of_rows(method, variant, dtype):
+    rows = (np.abs(X) * 3 + 1).astype(dtype)
+    model = make(method, variant, budget="epsilon=inf").fit(rows, Y)
+    assert np.isfinite(model.prototypes_).all()
+    if dtype is np.longdouble:
+        rows[3, 2] = np.longdouble("1e4000")  # finite here, infinite in float64
+        with pytest.raises(ValueError, match="infinity"):
+            make(method, variant, budget="epsilon=inf").fit(rows, Y)
+
+
+@ALL
+def test_what_was_fitted_is_not_reached_by_later_changes(method, variant):
+    model = make(method, variant, budget="epsilon=inf").fit(X, Y)
+    predicted = model.predict(X)
+    model.prototypes_[:] = 0
+    model.set_params(noise="research", budget="rho=1")
+    assert np.array_equal(model.predict(X), predicted)
+    assert model.noise_ == "secure"
+
+
+@ALL
 def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, variant, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     ledger.allow("epsilon=1" if variant.get("selection") else "rho=0.5")

@@ -40,6 +40,22 @@ def test_axis_rows_reach_the_unit_but_do_not_pass_it():
     assert (np.abs(rows).max(axis=1) >= 2**32 - 2).all()
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.7e308])
+def test_rows_without_a_finite_norm_become_zeros_and_leave_others_alone(value):
+    rows = np.array([[0.5, 0.5], [value, 1.0], [0.1, -0.2]])
+    found = integer_rows(rows, 2**32)
+    assert not found[1].any()
+    assert np.array_equal(found[[0, 2]], integer_rows(rows[[0, 2]], 2**32))
+
+
+def test_bits_of_a_row_do_not_depend_on_its_neighbours_or_the_memory_layout():
+    rows = np.random.default_rng(0).normal(size=(9000, 37))
+    expected = integer_rows(rows, 2**32)
+    assert np.array_equal(integer_rows(np.asfortranarray(rows), 2**32), expected)
+    for i in (0, 17, 8999):
+        assert np.array_equal(integer_rows(np.asfortranarray(rows)[i : i + 1], 2**32)[0], expected[i])
+
+
 def test_each_coordinate_is_rounded_toward_zero():
     rows = np.array([[0.3, -0.3, 0.1]])
     exact = [Fraction(value) * 2**32 for value in rows[0]]

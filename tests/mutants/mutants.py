@@ -28,6 +28,8 @@ MUTANTS = [
     _of(MECHANISMS, "gaussian", "Gaussian: an event less than was done",
         "Parallel(Gaussian(noise_multiplier)", "Parallel(Gaussian(2 * noise_multiplier)"),
     _of(MECHANISMS, "rounding", "rows are not clipped", "np.maximum(norms, 1.0)", "np.maximum(norms * 0, 1.0)"),
+    _of(MECHANISMS, "rounding", "rows that overflow count", "scaled[~np.isfinite(norms)] = 0.0", "pass"),
+    _of(MECHANISMS, "rounding", "a row's bits depend on the layout", "rows = np.ascontiguousarray(rows)", "rows = rows + 0"),
     _of(MECHANISMS, "rounding", "rows are rounded to nearest", "np.trunc(", "np.rint("),
     _of(MECHANISMS, "rounding", "rows are rounded up", "np.trunc(", "np.ceil("),
     _of(MECHANISMS, "exponential", "EM: sensitivity halved",

@@ -26,11 +26,14 @@ def test_parsing(text, budget):
     assert Budget.parse(str(budget)) == budget
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "1", "epsilon", "epsilon=", "epsilon=one", "eps=1", "epsilon=1,epsilon=2", "epsilon=1,rho=1", "delta=1e-6",
-     "epsilon=-1", "epsilon=0", "epsilon=nan", "rho=-0.5", "rho=0", "epsilon=1,delta=0", "epsilon=1,delta=1", "rho=1,"],
-)  # fmt: skip
+BAD = """
+    1 ; epsilon ; epsilon= ; epsilon=one ; eps=1 ; epsilon=1,epsilon=2 ; epsilon=1,rho=1 ; delta=1e-6 ; rho=1, ;
+    epsilon=-1 ; epsilon=0 ; epsilon=nan ; rho=-0.5 ; rho=0 ; epsilon=1,delta=0 ; epsilon=1,delta=1 ; epsilon=1e400 ;
+    epsilon=1e200 ; rho=1e-320 ; epsilon=1,delta=1e-300
+"""
+
+
+@pytest.mark.parametrize("text", ["", *(text.strip() for text in BAD.split(";"))])
 def test_bad_text_is_refused_in_one_line_with_the_remedy(text):
     with pytest.raises(BudgetError, match=r"write epsilon=1 \(pure\)") as caught:
         Budget.parse(text)
@@ -74,6 +77,19 @@ def test_budgets_hold_in_the_unit_they_are_read_in(unit, text):
         looser = Gaussian(event.noise_multiplier / 1.01) if isinstance(event, Gaussian) else None
         looser = looser or Exponential(event.epsilon * (1.01 if text.startswith("rho") else 1.2))
         assert not budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(looser, "classes")).to(unit).event)
+
+
+@pytest.mark.parametrize("value", [0.9999999, 1 / 3, 1e-9, 1e9, 123456.789])
+def test_text_loses_nothing(value):
+    assert Budget.parse(str(Budget.zcdp(value))).rho == value
+
+
+@pytest.mark.parametrize("text", ["rho=1e-9", "rho=1e9", "epsilon=1e-9,delta=1e-30", "epsilon=1e9,delta=1e-6"])
+def test_the_ends_of_the_range_can_be_spent(text):
+    budget = Budget.parse(text)
+    assert 0 < budget.gaussian() < math.inf
+    assert 0 < budget.exponential() < math.inf
+    assert budget.permits(Gaussian(budget.gaussian()))
 
 
 def test_infinite_budgets_mean_no_noise():

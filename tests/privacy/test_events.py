@@ -134,6 +134,32 @@ def test_renyi_curves(epsilon, order):
     )
 
 
+@pytest.mark.parametrize(("epsilon", "n_classes"), [(1e-6, 2), (1e-6, 1000), (1e-4, 10**6), (1e-9, 3), (300.0, 5)])
+def test_response_curves_keep_their_digits_where_numbers_are_tiny_or_huge(epsilon, n_classes):
+    with mpmath.workdps(60):
+        e, k = mpmath.mpf(epsilon), n_classes
+        other = 1 / (mpmath.exp(e) + k - 1)
+        for order in (1.02, 2.0, 100.0, 1e5):
+            a = mpmath.mpf(order)
+            total = other * (mpmath.exp(a * e) + mpmath.exp((1 - a) * e) + k - 2)
+            exact = float(mpmath.log(total) / (a - 1))
+            found = accounting.renyi(RandomizedResponse(epsilon, k), np.array([order]))[0]
+            assert found == pytest.approx(exact, rel=1e-9)
+            assert found > 0
+
+
+def test_many_small_responses_are_never_free():
+    assert accounting.epsilon(10**6 * RandomizedResponse(1e-4, 10**6), 1e-9) > 0
+    assert accounting.epsilon(RandomizedResponse(1e-6, 1000), 1e-12) > 0
+
+
+@pytest.mark.parametrize("event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr)
+def test_epsilon_falls_as_delta_grows_over_all_its_range(event):
+    deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]
+    epsilons = [accounting.epsilon(event, delta) for delta in deltas]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 6.0])
 def test_rho_of_pure_events_is_the_largest_divergence_over_order(epsilon):
     orders = 1 + np.logspace(-3, 4, 400)

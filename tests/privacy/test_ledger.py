@@ -139,6 +139,24 @@ def test_a_damaged_ledger_is_refused(ledger, damage):
         ledger.charge(HALF, "fit")
 
 
+def test_what_is_no_ledger_is_refused(tmp_path):
+    (tmp_path / "ledger").write_bytes(b"\xff\xfe\n")
+    for path, message in ((tmp_path / "ledger", "is not a complete entry"), ("/dev/full", "not a plain file")):
+        for use in (lambda ledger: ledger.account(), lambda ledger: ledger.charge(HALF, "fit")):
+            with pytest.raises(LedgerError, match=message):
+                use(Ledger(path, "data"))
+    (tmp_path / "deep").write_text('{"kind":"charge","guarantee":' + "[" * 100_000 + "\n")
+    with pytest.raises(LedgerError, match="is not a complete entry"):
+        Ledger(tmp_path / "deep", "data").account()
+    with pytest.raises(LedgerError, match="must name the private data"):
+        Ledger(tmp_path / "new", " ")
+
+
+def test_an_allowance_is_recorded_to_the_last_digit(ledger):
+    ledger.allow("rho=0.9999999")
+    assert ledger.account().allowance == Budget.zcdp(0.9999999)
+
+
 def test_an_unwritable_ledger_is_refused(tmp_path):
     with pytest.raises(LedgerError, match="cannot be written"):
         Ledger(tmp_path / "no folder" / "x.jsonl", "data").charge(HALF, "fit")

@@ -227,7 +227,7 @@ def test_events_that_take_too_long_to_account_are_refused(folder, count):
     laplace = {"count": 1, "event": {"type": "Laplace", "noise_multiplier": 10.0}}
     many = {"count": count, "event": {"type": "Exponential", "epsilon": 1e-9}}
     edited(folder, "guarantee", "event", value=[laplace, many])
-    refuses_to_load(folder, "more than 200 events or 1000000 uses")
+    refuses_to_load(folder, "more than 50 events or 1000000 uses")
 
 
 def nested_event(depth):

@@ -46,14 +46,18 @@ def read_classes(text: str | None) -> Any:
     """The class list of `--classes`: a number N for 0..N-1, or a file with one class a line."""
     if text is None:
         return None
-    if text.isdigit():
+    if _is_number(text):
         return int(text)
     try:
         lines = Path(text).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--classes {text} is neither a number nor a readable text file; give one of them") from error
     names = [line.strip() for line in lines if line.strip()]
-    return [int(name) for name in names] if all(name.lstrip("-").isdigit() for name in names) else names
+    return [int(name) for name in names] if all(_is_number(name.removeprefix("-")) for name in names) else names
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def labels_of(data: "Data", path: Path | str) -> Any:
@@ -61,6 +65,11 @@ def labels_of(data: "Data", path: Path | str) -> Any:
     if data.labels is None:
         raise InputError(f"{path} holds no labels; name them with --y, or import features and labels together")
     return data.labels
+
+
+def one_line(value: Any) -> str:
+    """Text that a card can state: printable, on one line, not endless."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))[:1000]
 
 
 @contextmanager

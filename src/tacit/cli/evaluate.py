@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import labels_of, shown_progress
+from tacit.cli.common import labels_of, one_line, shown_progress
 
 if TYPE_CHECKING:
     from tacit.learners.common.metrics import Scores
@@ -72,17 +72,18 @@ def evaluate(
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes)
     if record:
-        _record(release, loaded, data.identity, len(labels), scores, public_test)
+        _record(release, loaded, one_line(data.identity), len(labels), scores, public_test)
     if json:
-        values = asdict(scores) | {"per_class": {str(c): share for c, share in scores.per_class.items()}}
+        shares = {str(c): None if share != share else share for c, share in scores.per_class.items()}  # JSON has no NaN
+        values = asdict(scores) | {"per_class": shares}
         print(text.dumps({key: value for key, value in values.items() if value is not None}))
         return
     low, high = scores.interval
-    shares = [share for share in scores.per_class.values() if share == share]
-    print(f"{release} on {store}: {len(labels)} rows, {len(shares)} of {len(loaded.classes)} classes")
+    present = [share for share in scores.per_class.values() if share == share]
+    print(f"{release} on {store}: {len(labels)} rows, {len(present)} of {len(loaded.classes)} classes")
     print(f"accuracy {scores.accuracy:.4f}")
     print(f"balanced accuracy {scores.balanced:.4f} (95 % interval over test rows {low:.4f} to {high:.4f})")
-    print(f"per class: lowest {min(shares):.4f}, median {np.median(shares):.4f}, highest {max(shares):.4f}")
+    print(f"per class: lowest {min(present):.4f}, median {np.median(present):.4f}, highest {max(present):.4f}")
     if scores.minority is not None:
         print(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
 

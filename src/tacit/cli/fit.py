@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import Method, labels_of, make_learner, read_classes, shown_progress
+from tacit.cli.common import Method, labels_of, make_learner, one_line, read_classes, shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,12 +83,17 @@ def fit(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import read_data
-    from tacit.releases.release import Release, is_release
+    from tacit.releases.release import Release, check_facts, is_release
 
     check_writable(out, force=force, ours=is_release)
     learner = make_learner(method, parameters, budget=budget, noise=noise, random_state=seed, unit=unit, public=public)
     _check_releasable(learner, allow_research)
+    facts: dict[str, Any] = {"name": name or out.name, "curator": curator, "description": description}
+    facts["intended_use"] = intended_use
+    check_facts(facts)
     declared = read_classes(classes)
+    if public is not None and public.resolve() == store.resolve():
+        raise InputError(f"--public {public} is the private data; public rows would be released as they are")
     with shown_progress():
         data = read_data(store, x=x, y=y, split=split)
         labels = labels_of(data, store)
@@ -100,10 +105,7 @@ def fit(
         learner.fit(data.x, labels)
     release = Release.of(
         learner,
-        name=name or out.name,
-        curator=curator,
-        description=description,
-        intended_use=intended_use,
+        **facts,
         public=None if public_data is None else _public_facts(public_data),
         encoder=_encoder_facts(data),
     )
@@ -140,7 +142,7 @@ def _ledger(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
 def _public_facts(public: "Data") -> dict[str, str]:
     commit = public.card.get("source_commit", "not stated")
     revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
-    return {"name": public.identity, "revision": revision, "hash": public.content_hash}
+    return {"name": one_line(public.identity), "revision": one_line(revision), "hash": public.content_hash}
 
 
 def _encoder_facts(data: "Data") -> dict[str, str] | None:
@@ -148,4 +150,4 @@ def _encoder_facts(data: "Data") -> dict[str, str] | None:
     if not isinstance(encoder, dict):
         return None
     facts = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
-    return {ours: str(encoder.get(theirs, "not stated")) for ours, theirs in facts.items()}
+    return {ours: one_line(encoder.get(theirs, "not stated")) for ours, theirs in facts.items()}

@@ -25,4 +25,4 @@ def inspect(release: Path, /, *, registry: Path | None = None, force: bool = Fal
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
     print(loaded.card())
-    print(f"{release}: verified; hashes, arrays and every stated number agree")
+    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")

@@ -1,42 +1,18 @@
-"""Entry point: the verbs, and how errors leave.
+"""Entry point, and how errors leave.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours. Verbs
-are named by path and import what they need when they run, so that help stays quick.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours. Nothing but the
+standard library is imported before `main`, so that an interrupt is heard from the start.
 """
 
 import sys
 import warnings
 from collections.abc import Sequence
-from keyword import iskeyword
-
-from cyclopts import App, CycloptsError, Parameter
-
-from tacit import __version__
-from tacit.errors import TacitError
-
-VERBS = ("demo", "import", "promise", "fit", "inspect", "evaluate", "predict", "ledger")
-
-app = App(
-    name="tacit",
-    help="Differentially private classifiers, with a true statement of their price.",
-    version=__version__,
-    default_parameter=Parameter(negative=()),
-    suppress_keyboard_interrupt=False,
-    result_action="return_value",
-)
-for verb in VERBS:
-    module = f"{verb}_" if iskeyword(verb) else verb
-    app.command(f"tacit.cli.{module}:{module}", name=verb, sort_key=VERBS.index(verb))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            app(arguments, exit_on_error=False, print_error=False)
-    except (TacitError, CycloptsError) as error:
-        return _fail(str(error), 2)
+        return _run(arguments)
     except KeyboardInterrupt:
         return _fail("interrupted; no output was written, and a charge already made to a ledger stays", 130)
     except BrokenPipeError:
@@ -45,6 +21,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         fault = f"{error.filename or 'output'}: {error.strerror or error}"
         return _fail(f"{fault}; check the path, its permissions and the space left", 2)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from cyclopts import CycloptsError
+
+    from tacit.cli.app import app
+    from tacit.errors import TacitError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            app(arguments, exit_on_error=False, print_error=False)
+    except (TacitError, CycloptsError) as error:
+        return _fail(str(error), 2)
     return 0
 
 

@@ -7,7 +7,6 @@ ever replaced by its own kind, and files that match KEPT inside it (ledgers) liv
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,10 +42,10 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
     try:  # os.access knows nothing of read-only mounts or of root, so try it
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        _temporary(path).touch()
+        _temporary(path).unlink()
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose an output elsewhere") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another output") from error
     return path
 
 

@@ -219,7 +219,7 @@ class EmbeddingStore:
         """Label indexes, (rows,), or None."""
         if not self._manifest.has_labels:
             return None
-        labels: NDArray[np.int64] = self.metadata()[LABEL].to_numpy().astype(np.int64)
+        labels = self._stored_labels()
         labels.flags.writeable = False
         return labels
 
@@ -323,6 +323,14 @@ class EmbeddingStore:
         if shard.shape != (stored.rows, self.dim) or shard.dtype != self.dtype:
             raise self._altered(path)
         return shard
+
+    def _stored_labels(self) -> NDArray[np.int64]:
+        table = self.metadata()
+        column = table[LABEL].to_numpy() if LABEL in table.column_names else np.empty(0)
+        whole = column.dtype.kind == "i" and len(column) == self.rows
+        if not whole or (self.classes is not None and not ((column >= 0) & (column < len(self.classes))).all()):
+            raise self._altered(self.folder / self._manifest.metadata.file)
+        return column.astype(np.int64)
 
     def _altered(self, path: Path) -> StoreError:
         return StoreError(f"{path} is not what this store's manifest describes; open the store again, or {RESTORE}")

@@ -74,8 +74,7 @@ def read_unchecked(
     """As `read_data`, without checking the rows: `EmbeddingStore.write` does that as it copies."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     for path in files:
-        if not path.exists():
-            raise InputError(f"{path} does not exist; check its name")
+        _check_there(path)
     data = _read(files, x, y, split)
     if card is None:
         return data
@@ -87,8 +86,7 @@ def read_unchecked(
 def identity_of(path: str | Path, split: str | None = None) -> str:
     """The name under which a ledger knows the private data at `path`, without reading them."""
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
+    _check_there(path)
     if not path.is_dir():
         return path.stem
     if (path / MANIFEST).exists():
@@ -100,6 +98,13 @@ def splits(folder: str | Path) -> list[str]:
     """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has none."""
     folder = Path(folder)
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
+
+
+def _check_there(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is neither a file nor a folder; give one of them")
 
 
 def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:

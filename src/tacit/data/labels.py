@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 
 ClassValue = int | str
+MOST_CLASSES = 1_000_000
+MOST_LETTERS = 500
 
 
 def clean_labels(y: Any, rows: int) -> NDArray[Any]:
@@ -44,6 +46,8 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings, each once."""
     if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
         raise InputError(f"classes={classes!r} is not a class list; give a list of names, or a count such as 10")
+    if isinstance(classes, int | np.integer) and classes > MOST_CLASSES:
+        raise InputError(f"classes={classes} is more than {MOST_CLASSES}; declare the classes there are")
     values = list(range(classes)) if isinstance(classes, int | np.integer) else list(classes)
     if not values:
         raise InputError("classes is empty; declare at least one class, for example classes=10")
@@ -53,6 +57,11 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
         listed = [int(value) for value in values]
     else:
         raise InputError(f"classes={values!r:.80} mixes types; give only strings, or only whole numbers")
+    for value in listed:
+        if isinstance(value, str) and not (value.isprintable() and 0 < len(value) <= MOST_LETTERS):
+            raise InputError(f"class {value!r:.80} must be 1 to {MOST_LETTERS} printable letters; rename it")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise InputError(f"class {value} exceeds 64 bits; give smaller numbers, or strings")
     if len(set(listed)) < len(listed):
         twice = next(value for value in listed if listed.count(value) > 1)
         raise InputError(f"class {twice!r} is listed twice in classes; name each class once")

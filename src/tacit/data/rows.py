@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.progress import progress
 from tacit.errors import InputError
 
 BLOCK_VALUES = 1 << 22
@@ -60,7 +61,8 @@ def check_rows(x: Any, *, name: str = "X") -> None:
     InputError
         Naming the first offending row, the rule and the remedy.
     """
-    for _ in checked_blocks(x, name=name):
+    x = as_rows(x, name)
+    for _ in progress(checked_blocks(x, name=name), "checking rows", len(x), len):
         pass
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 DEFAULT_BUDGET = "rho=0.5"
+_FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; anything else becomes float64 before it is checked
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         self._forget()
         promise = self.promise()
-        X, y = validate_data(self, X, y, dtype="numeric")
+        X, y = validate_data(self, X, y, dtype=_FLOATS)
         check_classification_targets(y)
         self.classes_ = self._class_list(y)
         labels = class_indices(y, self.classes_)
@@ -118,7 +119,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             self.ledger.charge(promise, what=f"{type(self).__name__} fit")
         self._fit(X, labels, noise)
         self.noise_ = self.noise
-        self.released_ = self._release()  # as fitted: later changes of parameters do not reach it
+        released = self._release()  # as fitted: later changes of parameters and attributes do not reach it
+        self.released_ = replace(released, arrays={name: np.array(a) for name, a in released.arrays.items()})
         self.guarantee_ = self.spent_ = promise
         return self
 
@@ -143,7 +145,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _similarities(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype="numeric")
+        X = validate_data(self, X, reset=False, dtype=_FLOATS)
         released = self.released_
         return released.decision.similarities(released.arrays, X)
 

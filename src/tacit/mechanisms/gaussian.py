@@ -17,6 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import integer_rows
 from tacit.privacy.events import Gaussian, Parallel
@@ -24,6 +25,7 @@ from tacit.privacy.events import Gaussian, Parallel
 Floats = NDArray[np.float64]
 
 UNIT = 2**32
+_MOST_ROWS = 2**31
 
 
 def noisy_class_sums(
@@ -58,7 +60,11 @@ def noisy_class_sums(
 def class_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
     """Exact sum of each class's integer rows, in units of 2^-32; not private."""
     totals = np.zeros((n_classes, width), dtype=np.int64)
+    n = 0
     for rows, labels in blocks:
+        n += len(rows)
+        if n >= _MOST_ROWS:
+            raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
         order = np.argsort(labels, kind="stable")
         present, starts = np.unique(labels[order], return_index=True)
         if len(present):

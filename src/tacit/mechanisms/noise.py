@@ -83,7 +83,12 @@ class ResearchNoise(NoiseSource):
     def __init__(self, random_state: int | np.random.Generator | np.random.RandomState | None) -> None:
         if isinstance(random_state, np.random.RandomState):  # scikit-learn's checks pass one
             random_state = int(random_state.randint(2**31))
-        self.generator = np.random.default_rng(random_state)
+        try:
+            self.generator = np.random.default_rng(random_state)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"random_state={random_state!r} must be a whole number >= 0; pass for example 0"
+            ) from error
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
         return values + np.rint(scale * self.generator.standard_normal(values.shape)).astype(np.int64)

@@ -3,7 +3,9 @@
 Each row is scaled into the unit ball where it is longer, multiplied by unit (1 - 2^-32) and rounded toward
 zero. Rounding toward zero never lengthens a row; the factor covers the float64 error of the norm and of
 the division, at most (d + 4) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer
-row has norm at most `unit`. `tests/mechanisms/test_rounding.py` checks it in exact arithmetic.
+row has norm at most `unit`. A row with an infinite or undefined entry, or whose norm overflows, becomes
+zeros: by its own values alone, so that it too moves a sum by no more than `unit`.
+`tests/mechanisms/test_rounding.py` checks it in exact arithmetic.
 """
 
 import numpy as np
@@ -23,7 +25,11 @@ def check_width(width: int) -> None:
 def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     """Round rows of shape (n, d), scaled into the unit ball, to integers of norm at most `unit`."""
     check_width(rows.shape[1])
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
-    result: NDArray[np.int64] = np.trunc(rows * factor[:, None]).astype(np.int64)
+    rows = np.ascontiguousarray(rows)  # so that a row's norm does not depend, in its bits, on the rows beside it
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
+        scaled = np.trunc(rows * factor[:, None])
+    scaled[~np.isfinite(norms)] = 0.0
+    result: NDArray[np.int64] = scaled.astype(np.int64)
     return result

@@ -80,20 +80,20 @@ def rank_keys(ranked: Integers, k: int, *, sensitivity: int, epsilon: float) -> 
         Entry i belongs to rank k + i (counted from 1).
     scale : float
     """
-    log_counts = log_binomials(len(ranked), k)
-    scale = rank_scale(float(log_counts[-1]), k, sensitivity=sensitivity, epsilon=epsilon)
+    scale = rank_scale(len(ranked), k, sensitivity=sensitivity, epsilon=epsilon)
     exact = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
-    return exact + np.rint(scale * log_counts).astype(np.int64), scale
+    return exact + np.rint(scale * log_binomials(len(ranked), k)).astype(np.int64), scale
 
 
-def rank_scale(most: float, k: int, *, sensitivity: int, epsilon: float) -> float:
-    """The scale s above, from public facts alone; `most` is ln C(m-1, k-1).
+def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float) -> float:
+    """The scale s above for m candidates, from public facts alone.
 
     Raises
     ------
     BudgetError
         If epsilon is too small for the float error, or for keys of 64 bits.
     """
+    most = _largest_partial_sum(m, k)
     eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each within an ulp
     if epsilon <= 8 * eta:
         raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; spend at least {16 * eta:.1e}")
@@ -104,6 +104,12 @@ def rank_scale(most: float, k: int, *, sensitivity: int, epsilon: float) -> floa
     if scale * most >= _FLOOR:
         raise BudgetError(f"epsilon={epsilon} is too small for k={k} in 64-bit scores; spend more or ask for fewer")
     return scale
+
+
+def _largest_partial_sum(m: int, k: int) -> float:
+    """A bound on every intermediate value of `log_binomials`: ln C(m-1, i) for i < k, and 1 for lgamma's error."""
+    i = min(k - 1, (m - 1) // 2)
+    return math.lgamma(m) - math.lgamma(i + 1) - math.lgamma(m - i) + 1
 
 
 def log_binomials(m: int, k: int) -> NDArray[np.float64]:

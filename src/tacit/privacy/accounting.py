@@ -27,6 +27,8 @@ from tacit.privacy.events import ZCDP, Event, Exponential, Gaussian, Laplace, Pu
 
 Floats = NDArray[np.float64]
 
+_LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
+_LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
 # dp_accounting ignores orders up to 1.01; 10^8 serves the smallest rho, and steps of 6 % find the neighbourhood of the
 # optimum, which `_renyi_epsilon` refines
 _WIDE_ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
@@ -117,18 +119,19 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
     return float(best)
 
 
-def _library_renyi(event: Any, orders: Floats) -> Floats:
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = RdpAccountant(list(orders), NeighboringRelation.REPLACE_ONE)
-    return np.asarray(accountant.compose(event).rdp)
-
-
 def _response_renyi(epsilon_: float, n_classes: int, orders: Floats) -> Floats:
-    from dp_accounting import RandomizedResponseDpEvent
+    """Exact, without cancellation: 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E) under the logarithm.
 
-    return _library_renyi(RandomizedResponseDpEvent(_uniform_share(epsilon_, n_classes), n_classes), orders)
+    Between two labels the sum is q e^(aE) + q e^((1-a)E) + (K-2) q, with q e^E + (K-1) q = 1.
+    """
+    t = (orders - 1) * epsilon_
+    log_q = -np.logaddexp(epsilon_, math.log(n_classes - 1))
+    rise = log_q + _log_expm1(orders * epsilon_) + _log_expm1(t) - t
+    return np.asarray(np.logaddexp(0.0, rise) / (orders - 1))
+
+
+def _log_expm1(x: Floats) -> Floats:
+    return np.asarray(x + np.log(-np.expm1(-x)))
 
 
 def _uniform_share(epsilon_: float, n_classes: int) -> float:
@@ -137,9 +140,11 @@ def _uniform_share(epsilon_: float, n_classes: int) -> float:
 
 
 def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
-    from dp_accounting import LaplaceDpEvent
+    from dp_accounting import LaplaceDpEvent, NeighboringRelation
+    from dp_accounting.rdp import RdpAccountant
 
-    return _library_renyi(LaplaceDpEvent(event.noise_multiplier), orders)
+    accountant = RdpAccountant(list(orders), NeighboringRelation.ADD_OR_REMOVE_ONE)
+    return np.asarray(np.maximum(accountant.compose(LaplaceDpEvent(event.noise_multiplier)).rdp, 0.0))
 
 
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:

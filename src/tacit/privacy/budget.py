@@ -47,6 +47,9 @@ class Budget:
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
                 raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
+            low, high = (1e-30, 1) if name == "delta" else (1e-9, 1e9)
+            if not low <= value <= high and not math.isinf(value):
+                raise BudgetError(f"budget {name}={value} is outside {low:g} to {high:g}; {_FORMS}")
 
     @classmethod
     def pure(cls, epsilon: float) -> Budget:
@@ -77,6 +80,8 @@ class Budget:
                 value = float(number)
             except ValueError:
                 value = math.nan
+            if math.isinf(value) and "inf" not in number.lower():
+                value = math.nan  # an overflow, such as 1e400, is no statement that nothing is protected
             if name not in ("epsilon", "delta", "rho") or name in values or math.isnan(value):
                 raise BudgetError(f"budget {text!r} cannot be read at {item.strip()!r}; {_FORMS}")
             values[name] = value
@@ -95,8 +100,8 @@ class Budget:
         return math.inf in (self.epsilon, self.rho)
 
     def __str__(self) -> str:
-        values = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
-        return ",".join(f"{name}={value:g}" for name, value in values.items() if value is not None)
+        given = [(name, value) for name, value in vars(self).items() if value is not None]
+        return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in given)
 
     def permits(self, event: Event) -> bool:
         """Whether `event` costs no more than this, up to float rounding of sums."""

@@ -72,7 +72,9 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path, identity: str) -> None:
-        self.path = Path(path)
+        if not isinstance(identity, str) or not identity.strip():
+            raise LedgerError(f"identity={identity!r} must name the private data; pass for example identity='survey'")
+        self.path = Path(path).resolve()
         self.identity = identity
 
     @classmethod
@@ -132,15 +134,21 @@ class Ledger:
         """Read the allowance and the charges; a ledger that does not exist yet is empty."""
         if not self.path.exists():
             return Account(None, Unit.ADD_REMOVE, ())
-        with self.path.open("r", encoding="utf-8") as file:
+        self._check_plain()
+        with self.path.open("r", encoding="utf-8", errors="replace") as file:
             return self._read(file)
+
+    def _check_plain(self) -> None:
+        if self.path.exists() and not self.path.is_file():
+            raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
 
     @contextmanager
     def _locked(self) -> Iterator[IO[str]]:
         import fcntl
 
+        self._check_plain()
         try:
-            file = self.path.open("a+", encoding="utf-8")
+            file = self.path.open("a+", encoding="utf-8", errors="replace")
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
         with file:
@@ -177,7 +185,7 @@ class Ledger:
                 guarantee = Guarantee.from_json(entry["guarantee"])
                 return entry["identity"], Charge(entry["time"], entry["what"], guarantee)
             raise ValueError(f"kind {entry['kind']!r} is not known")
-        except (AttributeError, ValueError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise LedgerError(
                 f"line {number} of ledger {self.path} is not a complete entry ({' '.join(str(error).split())}); if a "
                 "crash cut it off, no noise was drawn after it: delete that line"

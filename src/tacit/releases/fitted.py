@@ -104,7 +104,7 @@ def of_learner(
         return Document(
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
-            product=_product(type(clf).__name__, facts, day),
+            product=product(type(clf).__name__, facts, day),
             trust=Trust(
                 setting="central",
                 who_sees_what="the curator sees the records and draws the noise; all others see only this release",
@@ -136,11 +136,15 @@ def of_learner(
         raise refusal("release", error, "give one line of text, or a value that the card can state") from error
 
 
-def _product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
+def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
+    """Item 1; a fact that is not one line of printable text is refused."""
     stated = {name: NOT_STATED if value is None else value for name, value in facts.items()}
     if facts["name"] is None:
         stated["name"] = f"{kind} release"
-    return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
+    try:
+        return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
+    except ValidationError as error:
+        raise refusal("release", error, "give one line of text") from error
 
 
 def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:

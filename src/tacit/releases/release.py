@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "Utility"]
 
-MOST_EVENTS, MOST_USES = 200, 10**6
+MOST_EVENTS, MOST_USES = 50, 10**6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,9 +202,7 @@ class Release:
         if self.sha256 != self.document.contents.sha256:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
         self._check_arrays()
-        for name, array in self.arrays.items():
-            if not np.isfinite(array).all():
-                raise self._error(f"array {name!r} holds values that are not finite")
+        self._check_finite()
         self._check_statements()
         if self.card_text != render_card(self.document):
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
@@ -302,6 +300,11 @@ class Release:
         if indices is not None and (indices.dtype.kind, indices.shape) != ("i", prototypes.shape[:-1]):
             raise self._error(f"indices of shape {indices.shape} do not fit prototypes of shape {prototypes.shape}")
 
+    def _check_finite(self) -> None:
+        for name, array in self.arrays.items():
+            if not np.isfinite(array).all():
+                raise self._error(f"array {name!r} holds values that are not finite")
+
     def _check_statements(self) -> None:
         guarantee, document = self.guarantee, self.document
         if stamp(guarantee, document.mechanisms.noise) != document.stamp:
@@ -349,6 +352,11 @@ def _rows(X: ArrayLike, width: int) -> NDArray[Any]:
         if not finite.all():
             raise InputError(f"row {start + int(np.argmin(finite))} of X is not finite; drop or mend it")
     return rows
+
+
+def check_facts(facts: Mapping[str, str | None]) -> None:
+    """Check name, curator, description and intended use before anything is spent."""
+    fitted.product("learner", facts, None)
 
 
 def is_release(folder: Path) -> bool:

@@ -78,6 +78,27 @@ def test_noisy_counts_are_paid_for_and_near_the_truth(blobs):
     assert z / multipliers[0] == pytest.approx([200, 100, 50], rel=0.1)
 
 
+def test_an_overflowing_record_moves_the_mean_no_more_than_the_clip(blobs):
+    """One finite record whose pooled value overflows; its neighbours' contributions must not move either."""
+    x, y = blobs
+    huge = np.full((1, 8), 1.7e308)
+    with np.errstate(over="ignore"):
+        without = fit(x, y, counts=100, pooling=2)
+        with_it = fit(np.concatenate([x, huge]), np.append(y, 0), counts=100, pooling=2)
+        scaled = fit(np.concatenate([x, huge]), np.append(y, 0), counts=100, public=x / 100)
+    assert np.array_equal(without.prototypes_, with_it.prototypes_)
+    assert np.isfinite(scaled.prototypes_).all()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_many_steps_on_little_budget_stay_finite(n):
+    model = tacit.CoinPressPrototypes(
+        "rho=0.5", classes=2, counts=[1, 50], steps=[1 / 150] * 150, noise="research", random_state=0
+    ).fit(np.ones((n, 3)), np.zeros(n))
+    assert np.isfinite(model.prototypes_).all()
+    assert all(np.isfinite(step.radius).all() for step in model.steps_)
+
+
 def test_bought_counts_are_noisy_at_low_budgets(blobs):
     fits = [
         tacit.CoinPressPrototypes("rho=0.01", classes=3, noise="research", random_state=seed).fit(*blobs)
@@ -146,10 +167,18 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings):
     [
         ({"counts": 0}, "counts=0 must be"),
         ({"counts": [1, 2]}, "one for each of 3 classes"),
+        ({"counts": "many"}, "counts='many' must be"),
+        ({"counts": [1, "a", 2]}, "counts='a' must be"),
+        ({"steps": 0.5}, "sum to 1"),
+        ({"steps": ("a",)}, "steps='a' must be"),
+        ({"radius": "wide"}, "radius='wide' must be"),
+        ({"radius": float("nan")}, "radius=nan must be"),
+        ({"radius": 1e200}, "radius=1e\\+200 must be"),
+        ({"pooling": 1.5}, "pooling=1.5 must be"),
         ({"counts": float("nan")}, "counts=nan must be"),
         ({"pooling": 0}, "pooling=0 must be"),
-        ({"pooling": 9}, "from 1 to 8 columns"),
-        ({"radius": -1.0}, "radius=-1.0 must be positive"),
+        ({"pooling": 9}, "whole number from 1 to 8"),
+        ({"radius": -1.0}, "radius=-1.0 must be"),
         ({"steps": (0.5, 0.6)}, "sum to 1"),
         ({"steps": ()}, "sum to 1"),
         ({"metric": "manhattan"}, "metric='manhattan'"),

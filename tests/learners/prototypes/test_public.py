@@ -158,7 +158,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings, k
         ({"k": 1.5}, InputError, "k=1.5 must be"),
         ({"public": np.zeros((4, 6))}, InputError, "public row 0 is all zeros"),
         ({"public": np.full((4, 6), np.inf)}, InputError, "public row 0 is not finite"),
-        ({"d_min": 1.0, "d_max": 0.5}, InputError, "must satisfy"),
+        ({"d_min": 1.0, "d_max": 0.5}, InputError, "d_min=1.0 must be below d_max=0.5"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
         ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),
         ({"selection": "permute-and-flip", "budget": "rho=1"}, BudgetError, "needs k=1 and a pure budget"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows
 
@@ -51,7 +52,8 @@ class NearestPrototype:
             prototypes = prototypes[:, None, :]
         nearness = _cosine(prototypes) if self.metric == "cosine" else _euclidean(prototypes)
         result = np.empty((len(rows), len(prototypes)))
-        for start in range(0, len(rows), BLOCK_ROWS):
+        starts = range(0, len(rows), BLOCK_ROWS)
+        for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
             block = np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
             result[start : start + BLOCK_ROWS] = nearness(pooled(block, self.pooling))
         return result

@@ -15,7 +15,7 @@ BLOCK_ROWS = 8192
 
 def unit_rows(rows: NDArray[Any]) -> Floats:
     """Rows divided by their Euclidean norm in float64; rows of zeros stay zeros."""
-    rows = np.asarray(rows, dtype=np.float64)
+    rows = np.ascontiguousarray(rows, dtype=np.float64)  # bits of a norm must not depend on the other rows
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
     extreme = ~np.isfinite(norms[:, 0]) | (norms[:, 0] < 1e-150)
@@ -31,4 +31,4 @@ def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterato
     starts = range(0, len(rows), BLOCK_ROWS)
     pieces = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
     for piece, piece_labels in progress(pieces, label, len(rows), lambda item: len(item[1])):
-        yield np.asarray(piece, dtype=np.float64), piece_labels
+        yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.rows import as_rows
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
+from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import Floats, blocks
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
@@ -23,6 +25,7 @@ from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
 COUNT_SHARE = 0.05
+MOST_RADIUS = 1e50  # a public constant: with little budget the radius grows at every step, and must stay finite
 
 
 @dataclass(frozen=True)
@@ -127,14 +130,18 @@ class CoinPressPrototypes(PrivateClassifier):
 
     def _multipliers(self) -> tuple[list[float], float | None]:
         """Noise multipliers of the steps and of the count (None where counts are declared)."""
-        if abs(sum(self.steps) - 1) > 1e-9 or min(self.steps) <= 0:
-            raise InputError(f"steps={tuple(self.steps)} must be positive and sum to 1; pass for example (0.25, 0.75)")
+        shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
+        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+            raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
         z = Budget.parse(self.budget).gaussian(Unit(self.unit))
         count_share = COUNT_SHARE if self.counts is None else 0.0
-        of_steps = [z / math.sqrt((1 - count_share) * share) for share in self.steps]
+        of_steps = [z / math.sqrt((1 - count_share) * share) for share in shares]
         return of_steps, z / math.sqrt(count_share) if count_share else None
 
     def _event(self) -> Event:
+        if self.radius is not None:
+            real("radius", self.radius, MOST_RADIUS**-1, MOST_RADIUS)
+        whole("pooling", self.pooling, 1, 2**20)
         of_steps, of_counts = self._multipliers()
         return compose(gaussian.event(z) for z in [*of_steps, *([] if of_counts is None else [of_counts])])
 
@@ -142,12 +149,7 @@ class CoinPressPrototypes(PrivateClassifier):
         return () if self.counts is None else ("class counts (declared)",)
 
     def _check(self, width: int) -> None:
-        if not (isinstance(self.pooling, int | np.integer) and 1 <= self.pooling <= width):
-            raise InputError(
-                f"pooling={self.pooling!r} must be a whole number from 1 to {width} columns; pass pooling=1"
-            )
-        if self.radius is not None and not 0 < self.radius < math.inf:
-            raise InputError(f"radius={self.radius} must be positive; leave it out for sqrt(d)")
+        whole("pooling", self.pooling, 1, width)
         self._decision()  # refuses a metric that is not known
         self._declared_counts()
         if self.public is not None and np.shape(self.public)[1:] != (width,):
@@ -162,10 +164,10 @@ class CoinPressPrototypes(PrivateClassifier):
         if self.counts is None:
             return None
         n_classes = len(self.classes_)
-        counts = np.asarray(self.counts, dtype=np.float64)
-        if counts.shape not in ((), (n_classes,)) or not np.all((counts >= 1) & np.isfinite(counts)):
-            raise InputError(f"counts={self.counts!r} must be one number >= 1, or one for each of {n_classes} classes")
-        return np.broadcast_to(counts, (n_classes,)).astype(np.float64)
+        given = np.asarray(self.counts, dtype=object)
+        if given.shape not in ((), (n_classes,)):
+            raise InputError(f"counts={self.counts!r} must be one number, or one for each of {n_classes} classes")
+        return np.broadcast_to([real("counts", count, 1, 2**53) for count in given.ravel()], (n_classes,)).copy()
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_steps, of_counts = self._multipliers()
@@ -210,14 +212,14 @@ class CoinPressPrototypes(PrivateClassifier):
             centre = centre + sums * (clip / counts)[:, None]
             deviation = z * clip / counts
             steps.append(Step(radius, clip, deviation, np.linalg.norm(centre, axis=1)))
-            radius = np.sqrt(1 / counts + deviation**2) * gamma
+            radius = np.minimum(np.sqrt(1 / counts + deviation**2) * gamma, MOST_RADIUS)
         self.steps_ = tuple(steps)
         self.prototypes_ = centre / scale
 
     def _scale(self, width: int) -> float:
         if self.public is None:
             return 1.0
-        rows = pooled(np.asarray(self.public, dtype=np.float64), self.pooling)
+        rows = pooled(np.asarray(as_rows(self.public, "public"), dtype=np.float64), self.pooling)
         typical = float(np.median(np.linalg.norm(rows, axis=1)))
         if not 0 < typical < math.inf:
             raise InputError(f"public rows have a median norm of {typical}; pass finite public rows that are not zero")

@@ -13,6 +13,7 @@ from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.parameters import whole
 from tacit.learners.prototypes.scores import scores, window
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -110,8 +111,8 @@ class PublicPrototypes(PrivateClassifier):
 
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise InputError(f"k={self.k!r} must be a whole number >= 1; pass for example k=5")
+        whole("k", self.k, 1, 2**31)
+        window(self.d_min, self.d_max)
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
@@ -140,8 +141,7 @@ class PublicPrototypes(PrivateClassifier):
         check_rows(public, name="public")
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
-            most = float(top_k.log_binomials(len(public), self.k)[-1])
-            top_k.rank_scale(most, self.k, sensitivity=high - low, epsilon=epsilon)
+            top_k.rank_scale(len(public), self.k, sensitivity=high - low, epsilon=epsilon)
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         epsilon, public = self._epsilon(), self._public_rows()

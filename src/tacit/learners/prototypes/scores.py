@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
+from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.rounding import integer_rows
@@ -26,6 +27,7 @@ from tacit.mechanisms.rounding import integer_rows
 NORM = 2**18
 _TILE = 1024
 _EXACT_BITS = 53
+_MOST_ROWS = 2**26  # each adds at most 2^37
 
 
 def window(d_min: float, d_max: float) -> tuple[int, int]:
@@ -36,13 +38,11 @@ def window(d_min: float, d_max: float) -> tuple[int, int]:
     InputError
         Unless 0 <= d_min < d_max <= 2, further apart than the integers resolve.
     """
-    if not 0 <= d_min < d_max <= 2:
-        raise InputError(
-            f"d_min={d_min} and d_max={d_max} must satisfy 0 <= d_min < d_max <= 2; leave both out for 0 and 2"
-        )
+    real("d_min", d_min, 0, 2)
+    real("d_max", d_max, 0, 2)
     low, high = round(d_min * NORM**2), round(d_max * NORM**2)
     if high - low < 2**16:
-        raise InputError(f"d_min={d_min} and d_max={d_max} are closer than 1e-6; widen the window")
+        raise InputError(f"d_min={d_min} must be below d_max={d_max} by 1e-6 at least; leave both out for 0 and 2")
     return low, high
 
 
@@ -59,6 +59,8 @@ def scores(public: NDArray[Any], X: NDArray[Any], labels: Integers, n_classes: i
     low, high : int
         Clip bounds as `window` gives them.
     """
+    if len(labels) >= _MOST_ROWS:
+        raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {_MOST_ROWS}")
     order = np.argsort(labels, kind="stable")
     blocks = _nonzero_blocks(X, labels, order)
     if (low, high) == (0, 2 * NORM**2):
