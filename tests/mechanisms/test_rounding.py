@@ -49,11 +49,12 @@ def test_rows_without_a_finite_norm_become_zeros_and_leave_others_alone(value):
 
 
 def test_bits_of_a_row_do_not_depend_on_its_neighbours_or_the_memory_layout():
-    rows = np.random.default_rng(0).normal(size=(9000, 37))
-    expected = integer_rows(rows, 2**32)
-    assert np.array_equal(integer_rows(np.asfortranarray(rows), 2**32), expected)
-    for i in (0, 17, 8999):
-        assert np.array_equal(integer_rows(np.asfortranarray(rows)[i : i + 1], 2**32)[0], expected[i])
+    rows = np.random.default_rng(0).normal(size=(3000, 37))
+    unit = 2**52  # fine enough to show the last bit of a norm
+    expected = integer_rows(rows, unit)
+    assert np.array_equal(integer_rows(np.asfortranarray(rows), unit), expected)
+    for i in range(100):
+        assert np.array_equal(integer_rows(np.asfortranarray(rows)[i : i + 1], unit)[0], expected[i])
 
 
 def test_each_coordinate_is_rounded_toward_zero():

@@ -91,7 +91,8 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     """Smallest noise multiplier, rounded up, such that one Gaussian is (epsilon, delta)-DP."""
     from dp_accounting import get_sigma_gaussian
 
-    z = float(get_sigma_gaussian(epsilon_, delta))
+    with np.errstate(divide="ignore"):  # its search starts far outside
+        z = float(get_sigma_gaussian(epsilon_, delta))
     while _gaussian_epsilon(1 / z, delta) > epsilon_:
         z *= 1 + 1e-12
     return z
@@ -105,7 +106,8 @@ def renyi(event: Event, orders: Floats) -> Floats:
 def _gaussian_epsilon(mu: float, delta: float) -> float:
     from dp_accounting import get_epsilon_gaussian
 
-    return float(get_epsilon_gaussian(1 / mu, delta))
+    with np.errstate(divide="ignore"):
+        return float(get_epsilon_gaussian(1 / mu, delta))
 
 
 def _renyi_epsilon(event: Event, delta: float) -> float:
