@@ -44,7 +44,7 @@ MUTANTS = [
         'if selection == "exponential"', "if True"),
     _of(MECHANISMS, "top_k", "top-k: C(y, k) for C(y-1, k-1)",
         "above = np.arange(k - 1, m, dtype=np.float64)", "above, k = np.arange(k, m + 1, dtype=np.float64), k + 1"),
-    _of(MECHANISMS, "top_k", "top-k: ranks without their counts", "np.rint(scale * log_counts)", "0 * np.rint(log_counts)"),
+    _of(MECHANISMS, "top_k", "top-k: ranks without their counts", "np.rint(scale * log_binomials(", "np.rint(0 * log_binomials("),
     _of(MECHANISMS, "top_k", "top-k: factor 2 added",
         "scale = (sensitivity + 2) / float(spend)", "scale = 2 * (sensitivity + 2) / float(spend)"),
     _of(MECHANISMS, "top_k", "top-k: sensitivity halved",

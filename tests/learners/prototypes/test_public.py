@@ -80,7 +80,7 @@ def test_the_learner_draws_the_mechanism_it_states(k, bounds):
     observed = np.array([found.count(s) for s in sets])
     from scipy.stats import chisquare
 
-    assert chisquare(observed, times * weights / weights.sum()).pvalue > 1e-4
+    assert chisquare(observed, times * weights / weights.sum()).pvalue > 1e-6
 
 
 def test_events():
