@@ -14,6 +14,7 @@ import pytest
 
 import tacit
 from cli.conftest import CLASSES, rows
+from tacit.cli.app import VERBS
 from tacit.privacy.ledger import Ledger
 
 FITS = [
@@ -121,7 +122,7 @@ def test_a_ledger_outlives_what_lies_beside_it(stores, run):
         run(f"ledger {store} --allow rho=0.5")
         assert run(f"fit noisy-sum {store} --budget rho=0.5 --out {store.replace('/', '-')}")[0] == 0
         assert run(make + " --force")[0] == 0
-        assert "rho=0.5 of rho=0.5 spent in 1 charges" in run(f"ledger {store}")[1]
+        assert "rho=0.5 of rho=0.5 spent in 1 charge" in run(f"ledger {store}")[1]
         assert "would overdraw" in run(f"fit noisy-sum {store} --budget rho=0.5 --out again")[2]
 
 
@@ -148,6 +149,35 @@ def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
         assert err.count("\n") == 1
     assert Path("taken/thesis.txt").read_text() == "years of work"
     assert Ledger.beside("private", "private").account().charges == ()
+
+
+def test_a_ledger_is_only_kept_for_data_and_a_folder_of_stores_is_read_by_split(stores, run):
+    for name in ("both/train", "both/test"):
+        Path(name).parent.mkdir(exist_ok=True)
+        tacit.EmbeddingStore.write(name, *rows(np.random.default_rng(2), 30), classes=CLASSES, identity=name[5:])
+    Path("notes.txt").write_text("x")
+    Path("empty").mkdir()
+    assert run("fit noisy-sum private --budget rho=1 --out release")[0] == 0
+    for path in ("both", "notes.txt", "empty", "release"):
+        assert run(f"ledger {path} --allow rho=0.1")[0] == 2, path
+        assert not Path(f"{path}.ledger.jsonl").exists()
+    assert "holds the stores test, train; give both/test" in run("fit noisy-sum both --budget rho=1 --out r")[2]
+    assert run("ledger both --split train --allow rho=0.1")[0] == 0
+    assert Path("both/train.ledger.jsonl").exists()
+    for line in ("fit noisy-sum both --split train", "fit noisy-sum both/train"):
+        assert "would overdraw" in run(f"{line} --budget rho=1 --out r")[2]
+    assert run("fit noisy-sum both --split test --budget rho=1 --out r")[0] == 0
+    assert run("evaluate r both --split train")[0] == 0
+
+
+def test_mistakes_of_kind_are_named(stores):
+    store = tacit.EmbeddingStore.write("s", *rows(np.random.default_rng(2), 30), classes=CLASSES)
+    with pytest.raises(tacit.TacitError, match=r"pass its rows, public=store.x"):
+        tacit.PublicPrototypes(public=store, classes=CLASSES).fit(store.x, store.labels)
+    with pytest.raises(tacit.TacitError, match=r"must be a Ledger; pass tacit.Ledger.beside"):
+        tacit.NoisySumPrototypes(ledger="s.ledger.jsonl").promise()
+    with pytest.raises(tacit.TacitError, match=r"pass the names \(store.labels\)"):
+        tacit.NoisySumPrototypes(classes=store.classes).fit(store.x, store.y)
 
 
 def test_a_link_to_the_data_shares_their_ledger(stores, run):
@@ -250,6 +280,18 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_inside_generated_code_is_heard_too():
+    """Dataclasses run generated source; CPython then forgets that the interrupt was handled."""
+    code = (
+        "import sys, tacit.cli.main as m\n"
+        "def run(_): exec('raise KeyboardInterrupt')\n"
+        "m._run = run\n"
+        "sys.exit(m.main([]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (130, 1)
+
+
 def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     """A charge is never refunded: who interrupts cannot know what was already drawn."""
     run("ledger private --allow rho=1")
@@ -274,5 +316,6 @@ def test_help_is_light_and_complete():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in run.stdout
-    for verb in ("demo", "promise", "fit", "predict", "evaluate", "inspect", "import", "ledger"):
-        assert verb in run.stdout
+    shown = " ".join(run.stdout.replace("│", " ").split())
+    for verb, summary in VERBS.items():
+        assert f"{verb} {summary[:30]}" in shown

@@ -18,7 +18,7 @@ from tacit.cli.main import main
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if BLOCK.search(path.read_text())]
-FROM_NOTHING = ("README.md", "quickstart.md")  # the other pages take the stores of `tacit demo` for granted
+FROM_NOTHING = ("README.md", "quickstart.md")  # the other pages take the stores of the quickstart for granted
 # what sets up a working copy, which the tests already have
 SKIPPED = ("make", "git ", "pip ", "python -m venv", "python3 -m venv", "source ", ". ", "cd ", "#")
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit."))
@@ -51,7 +51,7 @@ def test_every_block_of_a_page_runs_as_shown(page, tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     os.symlink(ROOT / "examples", tmp_path / "examples")
     if page.name not in FROM_NOTHING:
-        assert main(["demo", "--out", "demo", "--seeds", "1"]) == 0
+        assert main(["demo", "--out", "quickstart", "--seeds", "1"]) == 0
     namespace = {"__name__": "__main__"}
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "bash":

@@ -42,9 +42,9 @@ def test_first_release(tmp_path, capsys):
 def test_shared_ledger(tmp_path, capsys):
     example("shared_ledger.py")["main"](tmp_path / "out")
     printed = capsys.readouterr().out
-    assert "rho=0.5 of rho=1 spent in 1 charges" in printed
+    assert "rho=0.5 of rho=1 spent in 1 charge" in printed
     assert "rho=1 of rho=1 spent in 2 charges" in printed
-    assert "third: NoisySumPrototypes fit would overdraw" in printed
+    assert "third: NoisySumPrototypes fit at rho=" in printed
     lines = (tmp_path / "out/digits.ledger.jsonl").read_text().splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["allow", "charge", "charge"]
     digits = load_digits_split()

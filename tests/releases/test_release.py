@@ -207,7 +207,7 @@ def test_the_ledgers_balance_is_stated(tmp_path):
     ledger = Ledger(tmp_path / "survey.jsonl", identity="survey")
     ledger.allow("rho=2")
     document = Release.of(noisy_sum(ledger=ledger)).document
-    assert document.pattern.ledger == "rho=0.5 of rho=2 spent in 1 charges under unit add-remove"
+    assert document.pattern.ledger == "rho=0.5 of rho=2 spent in 1 charge under unit add-remove"
     assert "ledger of 'survey'" in document.accesses.covered
     assert Release.of(noisy_sum()).document.pattern.ledger == "no ledger: this run only"
     assert "rho=0.5" in Release.of(noisy_sum(), ledger=ledger).document.pattern.ledger

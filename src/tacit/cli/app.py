@@ -6,7 +6,16 @@ from cyclopts import App, Parameter
 
 from tacit import __version__
 
-VERBS = ("demo", "import", "promise", "fit", "inspect", "evaluate", "predict", "ledger")
+VERBS = {
+    "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
+    "import": "Make a store from arrays or tables.",
+    "promise": "State what a fit will cost, before any data.",
+    "fit": "Learn a private classifier and save it as a release.",
+    "inspect": "Check a release and print its card.",
+    "evaluate": "Measure a release on a test set.",
+    "predict": "Predict the class of every row, from a release alone.",
+    "ledger": "Show what was spent on a data set, or state what may be.",
+}
 
 app = App(
     name="tacit",
@@ -16,6 +25,6 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-for verb in VERBS:
+for number, (verb, summary) in enumerate(VERBS.items()):
     module = f"{verb}_" if iskeyword(verb) else verb
-    app.command(f"tacit.cli.{module}:{module}", name=verb, sort_key=VERBS.index(verb))
+    app.command(f"tacit.cli.{module}:{module}", name=verb, help=summary, sort_key=number)

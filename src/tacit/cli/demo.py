@@ -23,7 +23,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
     force
         Overwrite the output.
     """
-    from tacit.compute.atomic import atomic_folder
+    from tacit.compute.atomic import KEPT, atomic_folder
     from tacit.data.digits import load_digits_split
     from tacit.errors import InputError
     from tacit.report.demo import IMBALANCE, compare, csv, medians, problem
@@ -51,6 +51,8 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
             ("The card of the release", text(card)),
         ]
         (folder / "page.html").write_text(page("tacit: a demonstration on digits", sections), encoding="utf-8")
+    for ledger in sorted(out.rglob(KEPT)):
+        print(f"\n{ledger} is kept: what was spent on these records stays spent")
     print(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
           f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 

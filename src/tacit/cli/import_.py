@@ -62,7 +62,8 @@ def import_(
             identity=known_as, dtype=dtype, force=overwrite,
         )  # fmt: skip
         listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
-        return f"{store.rows} rows of width {store.dim}, {listed}"
+        labels = "" if store.labels is not None else ", no labels"
+        return f"{store.rows} rows of width {store.dim}{labels}, {listed}"
 
     names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     known_as = identity or out.name

@@ -24,5 +24,5 @@ def inspect(release: Path, /, *, registry: Path | None = None, force: bool = Fal
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
+    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events\n")
     print(loaded.card())
-    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")

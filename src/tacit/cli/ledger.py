@@ -29,11 +29,11 @@ def ledger(
     split
         Which split of a folder that has several.
     """
-    from tacit.data.imports import identity_of
-    from tacit.privacy.ledger import Ledger, balance
+    from tacit.data.imports import identity_of, located
+    from tacit.privacy.ledger import Ledger, balance, figure
 
     name = identity_of(store, split)
-    book = Ledger(file, name) if file is not None else Ledger.beside(store, name)
+    book = Ledger(file, name) if file is not None else Ledger.beside(located(store, split), name)
     if allow is not None:
         book.allow(allow, unit)
     elif not book.path.exists():
@@ -41,4 +41,5 @@ def ledger(
     account = book.account()
     print(f"{book.path}, identity {name!r}: {balance(account)}")
     for charge in account.charges:
-        print(f"  {charge.time}  {charge.what}: {charge.guarantee.event.describe()}")
+        cost = figure(account, charge.guarantee.to(account.unit).event)
+        print(f"  {charge.time}  {charge.what}: {cost}; {charge.guarantee.event.describe()}")

@@ -14,6 +14,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt:
+        exec(
+            ""
+        )  # CPython notes an interrupt inside exec of a string (as in dataclasses) and would die by it at the end
         return _fail("interrupted; no output was written, and a charge already made to a ledger stays", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
@@ -33,8 +36,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             app(arguments, exit_on_error=False, print_error=False)
-    except (TacitError, CycloptsError) as error:
+    except TacitError as error:
         return _fail(str(error), 2)
+    except CycloptsError as error:
+        fault = str(error).replace("requires an argument.", "is missing or has no value;")
+        return _fail(f"{fault} see --help", 2)
     return 0
 
 

@@ -22,6 +22,7 @@ from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.rows import check_rows
 from tacit.errors import InputError
 
+SUFFIXES = (".npy", ".npz", ".parquet", ".safetensors")
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -73,9 +74,9 @@ def read_unchecked(
 ) -> Arrays | EmbeddingStore:
     """As `read_data`, without checking the rows: `EmbeddingStore.write` does that as it copies."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    for path in files:
-        _check_there(path)
-    data = _read(files, x, y, split)
+    if len(files) == 1 and (store := located(files[0], split)) != files[0]:
+        files, split = [store], None
+    data = _read([located(path) for path in files], x, y, split)
     if card is None:
         return data
     if not isinstance(data, Arrays):
@@ -84,27 +85,44 @@ def read_unchecked(
 
 
 def identity_of(path: str | Path, split: str | None = None) -> str:
-    """The name under which a ledger knows the private data at `path`, without reading them."""
-    path = Path(path)
-    _check_there(path)
-    if not path.is_dir():
+    """The name under which a ledger knows the private data at `path`, without reading them.
+
+    Raises
+    ------
+    InputError
+        If nothing there could be read by `read_data`.
+    """
+    path = located(path, split)
+    if path.is_file() and path.suffix in SUFFIXES:
         return path.stem
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
-    return f"{path.absolute().name}-{_chosen_split(path, split)}" if splits(path) else path.absolute().name
+    if splits(path):
+        return f"{path.absolute().name}-{_chosen_split(path, split)}"
+    if huggingface.is_dataset(path):
+        return path.absolute().name
+    raise _unknown(path)
+
+
+def located(path: str | Path, split: str | None = None) -> Path:
+    """Where the data are: `path`, or the store of one split in a folder of stores as `tacit import` makes them."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
+    if not stores:
+        return path
+    if split not in stores:
+        raise InputError(f"{path} holds the stores {', '.join(stores)}; give {path / stores[0]}, or choose a split")
+    return path / split
 
 
 def splits(folder: str | Path) -> list[str]:
     """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has none."""
     folder = Path(folder)
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
-
-
-def _check_there(path: Path) -> None:
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is neither a file nor a folder; give one of them")
 
 
 def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
@@ -132,7 +150,7 @@ def _read_file(path: Path, x: str | None, y: str | None) -> Arrays:
             return safetensors.read(path, x, y)
         case ".parquet":
             return table.read(path, x, y)
-    raise InputError(f"{path} has an unknown ending; give .npy, .npz, .parquet, .safetensors, or a folder")
+    raise _unknown(path)
 
 
 def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
@@ -148,7 +166,14 @@ def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) ->
     if splits(path):
         _refuse_options(path, x=x, y=y)
         return npy.read_split(path, _chosen_split(path, split))
-    raise InputError(f"{path} is neither a store, a saved data set nor a folder of SPLIT_x.npy files; check its name")
+    raise _unknown(path)
+
+
+def _unknown(path: Path) -> InputError:
+    if path.is_dir():
+        kinds = "a store, a saved data set nor a folder of SPLIT_x.npy files"
+        return InputError(f"{path} is neither {kinds}; check its name")
+    return InputError(f"{path} has an unknown ending; give {', '.join(SUFFIXES)}, or a folder")
 
 
 def _chosen_split(folder: Path, split: str | None) -> str:

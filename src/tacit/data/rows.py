@@ -18,6 +18,8 @@ BLOCK_VALUES = 1 << 22
 
 def as_rows(x: Any, name: str = "X") -> Any:
     """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one."""
+    if hasattr(x, "x") and not hasattr(x, "shape"):
+        raise InputError(f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x")
     if not hasattr(x, "shape"):
         x = _as_array(x, name)
     if len(x.shape) != 2:

@@ -80,6 +80,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         Guarantee
             Equal to `guarantee_` after `fit`.
         """
+        if not isinstance(self.ledger, Ledger | None):
+            raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         own = Guarantee(Unit.ADD_REMOVE, self._event(), leaks + self._unprotected(), scope=scope)
@@ -185,8 +187,10 @@ def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         outside = np.ones(len(y), dtype=bool)
     if np.any(outside):
         row = int(np.argmax(outside))
+        by_position = y.dtype.kind in "iu" and classes.dtype.kind == "U"
+        remedy = "pass the names (store.labels)" if by_position else "add it to classes, or drop the row"
         raise InputError(
             f"row {row} has label {y[[row]].tolist()[0]!r}, which is not among the {len(classes)} declared classes; "
-            "add it to classes, or drop the row"
+            f"{remedy}"
         )
     return indices.astype(np.int64)

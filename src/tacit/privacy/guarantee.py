@@ -114,17 +114,20 @@ class Guarantee:
     def statement(self, delta: float = 1e-6) -> str:
         """Say in words what holds, under which unit, and what is outside."""
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
-        lines += [f"  {name}: {self._numbers(name, delta)}" for name, _ in self.groups] or [
-            f"  {self._numbers(None, delta)}"
+        lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups] or [
+            f"  {self.figures(None, delta)}"
         ]
         if self.unit == Unit.ADD_REMOVE:
             for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
-                lines.append(f"  under unit {unit.value}: {self.to(unit)._numbers(None, delta)}")
+                lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
         lines.append(f"Sum of: {self.event.describe()}.")
         lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
         lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
         lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.statement()
 
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as plain JSON values."""
@@ -154,7 +157,8 @@ class Guarantee:
         own = [groups[group]] if group is not None else list(groups.values())
         return [compose((self.event, event)) for event in own] or [self.event]
 
-    def _numbers(self, group: str | None, delta: float) -> str:
+    def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
+        """The numbers of the statement on one line, for one group or all."""
         total = self._totals(group)[0]
         pure = accounting.epsilon(total, 0.0)
         if math.isinf(total.rho):

@@ -99,7 +99,10 @@ class Ledger:
             account = self._read(file)
             spent = Account(budget, unit, account.charges).spent
             if not budget.permits(spent):
-                raise LedgerError(f"allowance {budget} is below what {self.path} records as spent; allow at least that")
+                so_far = Guarantee(unit, spent).figures()
+                raise LedgerError(
+                    f"allowance {budget} is below what {self.path} records as spent: {so_far}; allow more"
+                )
             self._append(file, {"kind": "allow", "budget": str(budget), "unit": unit.value})
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
@@ -125,8 +128,8 @@ class Ledger:
                 total = compose((account.spent, guarantee.to(account.unit).event))
                 if not account.allowance.permits(total):
                     raise LedgerError(
-                        f"{what} would overdraw the ledger {self.path}: {balance(account)}; "
-                        "spend less, or raise the allowance with `tacit ledger STORE --allow ...`"
+                        f"{what} at {figure(account, guarantee.to(account.unit).event)} would overdraw the ledger "
+                        f"{self.path}: {balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`)"
                     )
             self._append(file, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()})
 
@@ -192,14 +195,19 @@ class Ledger:
             ) from error
 
 
+def figure(account: Account, event: Event) -> str:
+    """What an event costs, in the terms of the allowance; in rho where there is none."""
+    allowance = account.allowance
+    if allowance is None or allowance.rho is not None:
+        return f"rho={event.rho:.6g}"
+    total = Guarantee(account.unit, event).epsilon(allowance.delta or 0.0)
+    return f"epsilon={total:.6g}" + (f" at delta={allowance.delta:g}" if allowance.delta else "")
+
+
 def balance(account: Account) -> str:
     """Say what is allowed and what was spent, for people."""
+    charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
     if account.allowance is None:
-        return f"{len(account.charges)} charges, no allowance stated"
-    spent = account.spent
-    if account.allowance.rho is not None:
-        figure = f"rho={spent.rho:.6g}"
-    else:
-        total = Guarantee(account.unit, spent).epsilon(account.allowance.delta or 0.0)
-        figure = f"epsilon={total:.6g}" + (f" at delta={account.allowance.delta:g}" if account.allowance.delta else "")
-    return f"{figure} of {account.allowance} spent in {len(account.charges)} charges under unit {account.unit.value}"
+        return f"{charges}, no allowance stated"
+    spent = figure(account, account.spent)
+    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"

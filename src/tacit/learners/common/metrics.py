@@ -54,9 +54,10 @@ def evaluate(
     """
     unknown = ~np.isin(truth, classes)
     if unknown.any():
-        row = int(np.argmax(unknown))
+        row, share = int(np.argmax(unknown)), f"{unknown.sum()} of {len(truth)} rows"
         raise InputError(
-            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release; drop such rows"
+            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share}); "
+            "check that this is the right test set, or drop such rows"
         )
     hits = truth == predicted
     order = np.argsort(classes)
