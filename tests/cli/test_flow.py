@@ -280,15 +280,15 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_inside_generated_code_is_heard_too():
-    """Dataclasses run generated source; CPython then forgets that the interrupt was handled."""
-    code = (
+def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
+    """Dataclasses run generated source; CPython then forgets that the interrupt was handled, under `python -m`."""
+    (tmp_path / "interrupted.py").write_text(
         "import sys, tacit.cli.main as m\n"
         "def run(_): exec('raise KeyboardInterrupt')\n"
         "m._run = run\n"
         "sys.exit(m.main([]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "interrupted"], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (130, 1)
 
 
