@@ -14,9 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt:
-        exec(
-            ""
-        )  # CPython notes an interrupt inside exec of a string (as in dataclasses) and would die by it at the end
+        # under `python -m`, CPython notes an interrupt inside exec of a string, as in dataclasses, and dies by it later
+        exec("")
         return _fail("interrupted; no output was written, and a charge already made to a ledger stays", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
