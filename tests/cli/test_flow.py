@@ -17,6 +17,16 @@ from cli.conftest import CLASSES, rows
 from tacit.cli.app import VERBS
 from tacit.privacy.ledger import Ledger
 
+
+def raw_splits():
+    """A folder `raw` of .npy files with two splits."""
+    x, y = rows(np.random.default_rng(1), 30)
+    Path("raw").mkdir()
+    for split in ("train", "test"):
+        np.save(f"raw/{split}_x.npy", x)
+        np.save(f"raw/{split}_y.npy", y)
+
+
 FITS = [
     "noisy-sum --budget rho=0.5",
     "noisy-sum --budget epsilon=1,delta=1e-6",
@@ -112,11 +122,7 @@ def test_the_ledger_is_charged_and_refuses(stores, run):
 
 def test_a_ledger_outlives_what_lies_beside_it(stores, run):
     """Importing again, or the demonstration, must not refund what was spent."""
-    x, y = rows(np.random.default_rng(1), 30)
-    Path("raw").mkdir()
-    for split in ("train", "test"):
-        np.save(f"raw/{split}_x.npy", x)
-        np.save(f"raw/{split}_y.npy", y)
+    raw_splits()
     for make, store in (("import raw --classes 3 --out both", "both/train"), ("demo --seeds 1", "demo/stores/private")):
         assert run(make)[0] == 0
         run(f"ledger {store} --allow rho=0.5")
@@ -209,11 +215,7 @@ def test_minority_accuracy_needs_the_class_sizes_and_is_listed(stores, run):
 
 
 def test_import_writes_one_store_per_split(stores, run):
-    x, y = rows(np.random.default_rng(1), 30)
-    Path("raw").mkdir()
-    for split in ("train", "test"):
-        np.save(f"raw/{split}_x.npy", x)
-        np.save(f"raw/{split}_y.npy", y)
+    raw_splits()
     Path("raw/card.json").write_text(json.dumps({"classes": CLASSES, "files": {"train_x.npy": {}, "test_x.npy": {}}}))
     status, out, _ = run("import raw --out both")
     assert status == 0

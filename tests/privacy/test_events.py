@@ -153,6 +153,14 @@ def test_many_small_responses_are_never_free():
     assert accounting.epsilon(RandomizedResponse(1e-6, 1000), 1e-12) > 0
 
 
+def test_below_the_digits_of_the_curves_only_renyi_is_trusted():
+    assert accounting.epsilon(Gaussian(1.0), 1e-31) == accounting.epsilon(ZCDP(0.5), 1e-31)
+    assert accounting.epsilon(Gaussian(1.0), 1e-29) < accounting.epsilon(ZCDP(0.5), 1e-29)
+    mixed, bound = Gaussian(2.0) + Exponential(0.5), ZCDP(0.125 + 0.5**2 / 8)
+    assert accounting.epsilon(mixed, 1e-14) == pytest.approx(accounting.epsilon(bound, 1e-14), rel=1e-9)
+    assert accounting.epsilon(mixed, 1e-12) < accounting.epsilon(bound, 1e-12)
+
+
 @pytest.mark.parametrize("event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr)
 def test_epsilon_falls_as_delta_grows_over_all_its_range(event):
     deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]

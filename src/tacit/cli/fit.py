@@ -133,9 +133,9 @@ def _declared(data: "Data") -> Any:
 def _ledger(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
     from tacit.privacy.ledger import Ledger
 
-    beside = Ledger.beside(store, data.identity)
     if path is not None:
         return Ledger(path, data.identity)
+    beside = Ledger.beside(store, data.identity)
     return beside if beside.path.exists() else None
 
 

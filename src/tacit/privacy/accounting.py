@@ -61,12 +61,12 @@ def epsilon(event: Event, delta: float) -> float:
     if delta == 0 or event.pure == 0 or math.isinf(event.rho):
         return event.pure
     kinds = {type(part) for part, _ in event.counted()}
-    if kinds == {Gaussian}:
+    if kinds == {Gaussian} and delta >= _LEAST_DELTA_OF_CURVE:
         return _gaussian_epsilon(event.mu, delta)
     best = min(event.pure, _renyi_epsilon(event, delta))
     uses = sum(n for _, n in event.counted())
     # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
-    if uses > 1 and ZCDP not in kinds and 0 < best < 100:
+    if uses > 1 and ZCDP not in kinds and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
         best = min(best, _loss_distribution_epsilon(event, delta, interval=best * 1e-4))
     return best
 

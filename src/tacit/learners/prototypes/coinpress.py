@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.rows import as_rows
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import public_rows, real, whole
 from tacit.learners.common.rows import Floats, blocks
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
@@ -152,9 +151,6 @@ class CoinPressPrototypes(PrivateClassifier):
         whole("pooling", self.pooling, 1, width)
         self._decision()  # refuses a metric that is not known
         self._declared_counts()
-        if self.public is not None and np.shape(self.public)[1:] != (width,):
-            shape = np.shape(self.public)
-            raise InputError(f"public has shape {shape} and the private rows {width} columns; encode both alike")
         self._scale(width)
 
     def _decision(self) -> NearestPrototype:
@@ -205,7 +201,7 @@ class CoinPressPrototypes(PrivateClassifier):
         for number, z in enumerate(multipliers, 1):
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
             rows = (
-                ((pooled(block, self.pooling) * scale - centre[own]) / clip[own, None], own)  # used at once
+                ((pooled(block, self.pooling) * scale - centre[own]) / clip[own, None], own)
                 for block, own in blocks(X, labels, f"step {number}")
             )
             sums = gaussian.noisy_class_sums(rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise)
@@ -219,7 +215,7 @@ class CoinPressPrototypes(PrivateClassifier):
     def _scale(self, width: int) -> float:
         if self.public is None:
             return 1.0
-        rows = pooled(np.asarray(as_rows(self.public, "public"), dtype=np.float64), self.pooling)
+        rows = pooled(np.asarray(public_rows(self.public, width), dtype=np.float64), self.pooling)
         typical = float(np.median(np.linalg.norm(rows, axis=1)))
         if not 0 < typical < math.inf:
             raise InputError(f"public rows have a median norm of {typical}; pass finite public rows that are not zero")

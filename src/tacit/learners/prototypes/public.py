@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.data.rows import as_rows, check_rows
+from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.parameters import whole
+from tacit.learners.common.parameters import public_rows, whole
 from tacit.learners.prototypes.scores import scores, window
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -126,16 +126,14 @@ class PublicPrototypes(PrivateClassifier):
         epsilon = self._epsilon()
         return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
 
-    def _public_rows(self) -> Any:
+    def _public_rows(self, width: int) -> Any:
         if self.public is None:
             raise InputError("public=None must be public rows to choose from; pass public=X_public (--public STORE)")
-        return as_rows(self.public, "public")
+        return public_rows(self.public, width)
 
     def _check(self, width: int) -> None:
         low, high = window(self.d_min, self.d_max)
-        public = self._public_rows()
-        if public.shape[1] != width:
-            raise InputError(f"public has shape {public.shape} and the private rows {width} columns; encode both alike")
+        public = self._public_rows(width)
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
         check_rows(public, name="public")
@@ -144,7 +142,7 @@ class PublicPrototypes(PrivateClassifier):
             top_k.rank_scale(len(public), self.k, sensitivity=high - low, epsilon=epsilon)
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon, public = self._epsilon(), self._public_rows()
+        epsilon, public = self._epsilon(), self._public_rows(X.shape[1])
         low, high = window(self.d_min, self.d_max)
         totals = scores(public, X, labels, len(self.classes_), low, high)
         rows = progress(totals, "selection", len(totals))
