@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint bench docs mutants clean
+.PHONY: demo test check lint bench utility docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -27,6 +27,10 @@ mutants: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/prototypes.py
+
+# the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
+utility: .venv/.dev
+	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) --out utility
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html

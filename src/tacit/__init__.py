@@ -13,12 +13,15 @@ __version__ = "0.1.0"
 LAZY: dict[str, str] = {
     "Budget": "tacit.privacy.budget:Budget",
     "EmbeddingStore": "tacit.data.embeddings:EmbeddingStore",
+    "GridSearch": "tacit.learners.search.grid:GridSearch",
     "Guarantee": "tacit.privacy.guarantee:Guarantee",
     "Ledger": "tacit.privacy.ledger:Ledger",
     "PrivacyLeakWarning": "tacit.errors:PrivacyLeakWarning",
+    "RandomSearch": "tacit.learners.search.random:RandomSearch",
     "Release": "tacit.releases.release:Release",
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
+    "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
 } | {path.partition(":")[2]: path for path in METHODS.values()}
 
 __all__ = sorted(LAZY)

@@ -9,6 +9,7 @@ import pytest
 
 from cli.conftest import CLASSES, rows
 from tacit.data.embeddings import EmbeddingStore
+from tacit.learners.methods import METHODS
 
 FIT = "fit noisy-sum private --budget rho=0.5 --out release"
 
@@ -85,7 +86,7 @@ def test_public_data_that_do_not_fit(stores, run):
     refused(run, fit + " --public public --k -1", "k=-1")
     np.save("narrow.npy", np.ones((9, 4)))
     refused(run, fit + " --public narrow.npy", "(9, 4)", "5 columns")
-    refused(run, FIT + " --public public", "--public does not apply to noisy-sum")
+    refused(run, FIT + " --public narrow.npy", "(9, 4)", "5 columns")
 
 
 def test_missing_and_damaged_stores(stores, run):
@@ -191,7 +192,7 @@ def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
 
 
 def test_words_that_are_not_known(stores, run):
-    refused(run, "fit magic private --budget rho=1 --out r", "'magic'", "noisy-sum, coinpress, public")
+    refused(run, "fit magic private --budget rho=1 --out r", "'magic'", ", ".join(METHODS))
     refused(run, "promise magic --budget rho=1", "'magic'")
     refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
     refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")

@@ -11,12 +11,45 @@ X = np.concatenate([centre + RNG.normal(size=(40, WIDTH)) for centre in CENTRES]
 Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
-NEEDS = {"public": {"public": PUBLIC}}  # what a method cannot do without
+NEEDS = {"public": {"public": PUBLIC}, "auto": {"public": PUBLIC}}  # what a method cannot do without
 PURE = {"public"}  # methods that a pure budget buys
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
 VARIANTS = {
-    "public": [{"k": 1}, {"k": 5}, {"k": 1, "d_min": 0.5, "d_max": 1.5}, {"k": 1, "selection": "permute-and-flip"}],
+    "noisy-sum": [{}, {"public": PUBLIC}],
+    "least-squares": [{}, {"alpha": 0.5, "intercept": 0.5}, {"public": PUBLIC, "normalise": False}],
+    "gradient-descent": [
+        {},
+        {"public": PUBLIC, "steps": 5, "intercept": 0.5},
+        {"counts": 40, "clip": 0.5, "balanced": False},
+    ],
+    "global-adapt": [
+        {},
+        {"public": PUBLIC, "steps": 5, "intercept": 0.5, "threshold": 0.5},
+        {"records": 120, "clip": 0.5, "threshold_share": 0.3, "tolerance": 0.5},
+    ],
+    "projected": [
+        {},
+        {"public": PUBLIC, "steps": 5, "dimension": 2},
+        {"counts": 40, "clip": 0.5, "balanced": False, "share": 0.3},
+    ],
+    "feature-covariance": [
+        {},
+        {"public": PUBLIC, "epochs": 5, "intercept": 0.5},
+        {"counts": 40, "clip": 0.5, "balanced": False, "damping": 5.0, "learning_rate": 1.0},
+    ],
+    "newton": [
+        {},
+        {"public": PUBLIC, "epochs": 2, "intercept": 0.5, "alpha": 1.0},
+        {"counts": 40, "balanced": False, "damping": 5.0, "pooled": False},
+    ],
+    "public": [
+        {"k": 1},
+        {"k": 5},
+        {"k": 1, "d_min": 0.5, "d_max": 1.5},
+        {"k": 1, "selection": "permute-and-flip"},
+        {"centre": True},
+    ],
     "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],
 }
 CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(method, [{}])]
@@ -29,3 +62,14 @@ def learner_class(method):
 def make(method, variant=None, **parameters):
     """A learner of this method with small public data, the class list declared."""
     return learner_class(method)(**({"classes": range(3)} | NEEDS.get(method, {}) | (variant or {}) | parameters))
+
+
+def same(one, other):
+    """Whether two fitted learners would release the same arrays, bit for bit."""
+    left, right = one.released_.arrays, other.released_.arrays
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+
+
+def finite(learner):
+    """Whether all that a fitted learner would release is finite."""
+    return all(np.isfinite(array).all() for array in learner.released_.arrays.values())

@@ -13,8 +13,22 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import tacit
-from contracts.learners import BUDGETS, CASES, EUCLIDEAN, NEEDS, PURE, WIDTH, X, Y, learner_class, make
+from contracts.learners import (
+    BUDGETS,
+    CASES,
+    EUCLIDEAN,
+    NEEDS,
+    PURE,
+    WIDTH,
+    X,
+    Y,
+    finite,
+    learner_class,
+    make,
+    same,
+)
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
+from tacit.learners.methods import METHODS
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 
@@ -59,7 +73,7 @@ def test_classes_without_records_simply_work(method, variant, rows):
     for spend in (budget, "epsilon=inf"):
         learner = make(method, variant, budget=spend).fit(X[rows], Y[rows])
         assert learner.classes_.tolist() == [0, 1, 2]
-        assert np.isfinite(learner.prototypes_).all()
+        assert finite(learner)
         assert set(learner.predict(X)) <= {0, 1, 2}
 
 
@@ -68,28 +82,50 @@ def test_one_column_works(method, variant):
     if variant.get("pooling"):
         pytest.skip("pooling over two columns needs two")
     budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
-    one = make(method, variant | {name: rows[:, :1] for name, rows in NEEDS.get(method, {}).items()}, budget=budget)
+    public = {name: rows[:, :1] for name, rows in (NEEDS.get(method, {}) | variant).items() if name == "public"}
+    one = make(method, variant | public, budget=budget)
     assert one.fit(X[:, :1], Y).predict(X[:, :1]).shape == (120,)
+
+
+SHAPES = {  # rows and labels, each in the width of X times the last number
+    "one record per class": (X[[0, 50, 100]], Y[[0, 50, 100]], 1),
+    "more columns than records": (np.tile(X[[0, 50, 100]], (1, 5)), Y[[0, 50, 100]], 5),
+    "constant columns": (np.ones_like(X), Y, 1),
+}
+
+
+@ALL
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("infinite", [False, True])
+def test_unkind_data_survives(method, variant, shape, infinite):
+    rows, labels, times = SHAPES[shape]
+    budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
+    given = NEEDS.get(method, {}) | variant
+    wide = {name: np.tile(value, (1, times)) for name, value in given.items() if name == "public"}
+    learner = make(method, variant | wide, budget="epsilon=inf" if infinite else budget, noise="research")
+    learner.fit(rows, labels)
+    assert finite(learner)
+    assert set(learner.predict(rows)) <= {0, 1, 2}
 
 
 @ALL
 def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
     def private(**parameters):
         low = "epsilon=0.05" if variant.get("selection") else "rho=0.001"
-        return make(method, variant, budget=low, **parameters).fit(X, Y).prototypes_
+        return make(method, variant, budget=low, **parameters).fit(X, Y)
 
-    assert not all(np.array_equal(private(), private()) for _ in range(3))
-    assert np.array_equal(private(noise="research", random_state=1), private(noise="research", random_state=1))
+    assert not all(same(private(), private()) for _ in range(3))
+    assert same(private(noise="research", random_state=1), private(noise="research", random_state=1))
     draws = [private(noise="research", random_state=seed) for seed in range(4)]
-    assert not all(np.array_equal(draws[0], other) for other in draws[1:])
+    assert not all(same(draws[0], other) for other in draws[1:])
 
 
 @ALL
 def test_a_seed_never_reaches_secure_noise(method, variant):
     low = "epsilon=0.05" if variant.get("selection") else "rho=0.001"
     with pytest.warns(UserWarning, match="random_state is ignored"):
-        draws = [make(method, variant, budget=low, random_state=0).fit(X, Y).prototypes_ for _ in range(4)]
-    assert not all(np.array_equal(draws[0], other) for other in draws[1:])
+        draws = [make(method, variant, budget=low, random_state=0).fit(X, Y) for _ in range(4)]
+    assert not all(same(draws[0], other) for other in draws[1:])
 
 
 @ALL
@@ -97,7 +133,7 @@ def test_an_infinite_budget_has_no_bound_and_no_randomness(method, variant):
     fits = [make(method, variant, budget="epsilon=inf").fit(X, Y) for _ in range(2)]
     assert fits[0].guarantee_.epsilon(1e-6) == math.inf
     assert fits[0].guarantee_.rho is None
-    assert np.array_equal(fits[0].prototypes_, fits[1].prototypes_)
+    assert same(*fits)
 
 
 @ALL
@@ -106,7 +142,7 @@ def test_zero_rows_contribute_nothing_to_the_non_private_form(method, variant):
         pytest.skip("a zero row is an ordinary point of a Euclidean mean")
     zeros = np.concatenate([X, np.zeros((5, WIDTH))])
     with_zeros = make(method, variant, budget="epsilon=inf").fit(zeros, np.concatenate([Y, [0] * 5]))
-    assert np.array_equal(with_zeros.prototypes_, make(method, variant, budget="epsilon=inf").fit(X, Y).prototypes_)
+    assert same(with_zeros, make(method, variant, budget="epsilon=inf").fit(X, Y))
 
 
 @ALL
@@ -139,7 +175,7 @@ def test_bad_input_is_one_line_and_costs_nothing(method, variant, tmp_path):
 def test_any_numeric_type_of_rows(method, variant, dtype):
     rows = (np.abs(X) * 3 + 1).astype(dtype)
     model = make(method, variant, budget="epsilon=inf").fit(rows, Y)
-    assert np.isfinite(model.prototypes_).all()
+    assert finite(model)
     if dtype is np.longdouble:
         rows[3, 2] = np.longdouble("1e4000")  # finite here, infinite in float64
         with np.errstate(over="ignore"), pytest.raises(ValueError, match="infinity"):
@@ -150,7 +186,8 @@ def test_any_numeric_type_of_rows(method, variant, dtype):
 def test_what_was_fitted_is_not_reached_by_later_changes(method, variant):
     model = make(method, variant, budget="epsilon=inf").fit(X, Y)
     predicted = model.predict(X)
-    model.prototypes_[:] = 0
+    for name in model.released_.arrays:
+        getattr(model, f"{name}_")[:] = 0
     model.set_params(noise="research", budget="rho=1")
     assert np.array_equal(model.predict(X), predicted)
     assert model.noise_ == "secure"
@@ -167,7 +204,7 @@ def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, va
     again = clone(learner)
     with pytest.raises(LedgerError, match="would overdraw"):
         again.fit(X, Y)
-    assert not hasattr(again, "prototypes_")
+    assert not hasattr(again, "released_")
 
 
 @ALL
@@ -193,7 +230,7 @@ def test_omitted_classes_warn_and_are_listed(method, variant):
     )
 
 
-@pytest.mark.parametrize("method", ["noisy-sum", "coinpress", "public"])
+@pytest.mark.parametrize("method", METHODS)
 def test_pipelines_keep_the_guarantee(method):
     pipeline = make_pipeline(FunctionTransformer(), make(method, budget="rho=0.5")).fit(X, Y)
     assert pipeline[-1].guarantee_.rho == pytest.approx(0.5)
@@ -211,8 +248,8 @@ def test_a_small_fit_is_quick(method, variant):
     assert time.process_time() - started < 5 * 0.1
 
 
-class DrawsPublicRows(tacit.PublicPrototypes):
-    """PublicPrototypes for scikit-learn's checks, which know of no public rows: it draws some of X's width."""
+class DrawsPublicRows:
+    """What a learner of public rows needs for scikit-learn's checks, which know of none: it draws some of X's width."""
 
     def fit(self, X, y):
         shape = np.asarray(X).shape
@@ -224,6 +261,14 @@ class DrawsPublicRows(tacit.PublicPrototypes):
             self.public = None
 
 
+class Public(DrawsPublicRows, tacit.PublicPrototypes):
+    pass
+
+
+class Auto(DrawsPublicRows, tacit.AutoPrototypes):
+    pass
+
+
 CHECKED = [
     learner_class("noisy-sum")(noise="research"),
     learner_class("noisy-sum")(budget="rho=inf"),
@@ -231,10 +276,20 @@ CHECKED = [
     learner_class("coinpress")(noise="research"),
     learner_class("coinpress")(budget="rho=inf"),
     learner_class("coinpress")(),
-    DrawsPublicRows(noise="research"),
-    DrawsPublicRows(noise="research", k=3),
-    DrawsPublicRows(budget="epsilon=inf"),
-    DrawsPublicRows(),
+    *(
+        learner_class(method)(**parameters)
+        for method in ("least-squares", "gradient-descent", "global-adapt", "projected", "feature-covariance", "newton")
+        for parameters in ({"noise": "research"}, {"budget": "rho=inf"}, {})
+    ),
+    learner_class("least-squares")(budget="rho=inf", alpha=0.5, intercept=1.0),
+    Public(noise="research"),
+    Public(noise="research", k=3),
+    Public(noise="research", centre=True),
+    Public(budget="epsilon=inf"),
+    Public(),
+    Auto(noise="research"),
+    Auto(budget="rho=inf"),
+    Auto(),
 ]
 FRESH = "secure noise is fresh in every fit, so two fits on the same data differ"
 EXPECTED_FAILURES = {

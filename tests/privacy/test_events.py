@@ -21,6 +21,7 @@ from tacit.privacy.events import (
     Parallel,
     PureDP,
     RandomizedResponse,
+    RepeatAndSelect,
     compose,
 )
 from tacit.privacy.serial import event_from_json, event_to_json
@@ -34,6 +35,8 @@ EVENTS = [
     Laplace(1.6),
     Parallel(Gaussian(2.0), "classes"),
     Parallel(Exponential(0.5), "splits"),
+    RepeatAndSelect(Gaussian(4.0), 5, 1),
+    RepeatAndSelect(Exponential(0.3), 3, 0),
 ]
 DELTAS = [1e-3, 1e-5, 1e-8]
 

@@ -15,6 +15,7 @@ from tacit.releases.schema import Document
 ROWS = np.random.default_rng(0).normal(size=(60, 6))
 LABELS = np.arange(60) % 3
 NOISY = Release.of(tacit.NoisySumPrototypes(classes=3).fit(ROWS, LABELS))
+LINEAR = Release.of(tacit.LeastSquares(classes=3, public=ROWS[:9]).fit(ROWS, LABELS))
 CHOSEN = Release.of(tacit.PublicPrototypes("epsilon=1", classes=3, k=2, public=ROWS[:9]).fit(ROWS, LABELS))
 
 
@@ -145,11 +146,11 @@ def test_a_malformed_header_is_refused(folder, header):
         ("[]", 'does not say "format": "tacit-release"'),
         ('{"format": "pickle"}', 'does not say "format": "tacit-release"'),
         (
-            '{"format": "tacit-release", "version": 2}',
-            "format version 2, this tacit reads 1; use the tacit that wrote it",
+            '{"format": "tacit-release", "version": 1}',
+            "format version 1, this tacit reads 2; use the tacit that wrote it",
         ),
         ('{"format": "tacit-release"}', "format version None"),
-        ('{"format": "tacit-release", "version": 1}', "Field required"),
+        ('{"format": "tacit-release", "version": 2}', "Field required"),
     ],
 )
 def test_a_document_that_is_no_document_is_refused(folder, text, message):
@@ -184,7 +185,11 @@ def test_a_document_that_is_not_utf8_is_refused(folder):
         (("contents", "classes"), [0, 1, [2]], "contents.classes"),
         (("contents", "classes"), [0, 1, 2**63], "contents.classes"),
         (("contents", "decision", "metric"), "__import__", "should be 'cosine' or 'euclidean'"),
-        (("contents", "decision", "pooling"), 0, "contents.decision.pooling"),
+        (("contents", "decision", "pooling"), 0, "contents.decision.*pooling"),
+        (("contents", "decision", "rule"), "pickle", "contents.decision"),
+        (("contents", "decision", "rule"), "linear", "contents.decision.*Extra inputs are not permitted"),
+        (("contents", "decision"), {"rule": "nearest prototype"}, "Field required"),
+        (("contents", "decision"), {}, "contents.decision"),
         (("contents", "sha256"), "../../x", "contents.sha256"),
         (("contents", "arrays"), [{"name": "a", "dtype": "object", "shape": [3]}], "contents.arrays"),
         (("stamp",), "fine", "stamp"),
@@ -354,8 +359,8 @@ def test_arrays_that_do_not_fit_the_decision_are_refused(tmp_path, path, value, 
     refuses_to_load(forged(CHOSEN.save(tmp_path / "out"), *path, value=value), message)
 
 
-def restated_arrays(folder, **arrays):
-    replaced_arrays(CHOSEN, folder, **arrays)
+def restated_arrays(folder, release=CHOSEN, **arrays):
+    replaced_arrays(release, folder, **arrays)
     stated = [
         {"name": name, "dtype": array.dtype.name, "shape": list(array.shape)}
         for name, array in load_file(folder / "arrays.safetensors").items()
@@ -375,6 +380,37 @@ def restated_arrays(folder, **arrays):
 )
 def test_arrays_that_cannot_decide_are_refused(tmp_path, arrays, message):
     refuses_to_load(restated_arrays(tmp_path / "out", **arrays), message)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"coefficients": None}, "there is no array 'coefficients'"),
+        ({"intercepts": None}, "there is no array 'intercepts'"),
+        ({"coefficients": np.ones((3, 6), dtype=np.int64)}, "coefficients of type int64"),
+        ({"intercepts": np.ones((3, 1))}, "intercepts of type float64"),
+        ({"centre": np.ones(5)}, "centre of type float64"),
+        ({"prototypes": np.ones((3, 6))}, "arrays prototypes have no part in the decision"),
+    ],
+)
+def test_arrays_that_cannot_decide_linearly_are_refused(tmp_path, arrays, message):
+    refuses_to_load(restated_arrays(tmp_path / "out", LINEAR, **arrays), message)
+
+
+def test_a_decision_by_other_arrays_is_refused(tmp_path):
+    refuses_to_load(
+        forged(CHOSEN.save(tmp_path / "out"), "contents", "decision", value={"rule": "linear"}),
+        "no array 'coefficients'",
+    )
+
+
+@pytest.mark.parametrize("name", ["coefficients", "intercepts", "centre"])
+def test_linear_values_that_are_not_finite_are_found(tmp_path, name):
+    broken = LINEAR.arrays[name].copy()
+    broken.flat[1] = np.inf
+    refuses_to_verify(
+        restated_arrays(tmp_path / "out", LINEAR, **{name: broken}), f"'{name}' holds values that are not"
+    )
 
 
 def test_values_that_are_not_finite_are_found(tmp_path):

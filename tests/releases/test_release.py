@@ -38,6 +38,16 @@ LEARNERS = {
     "coinpress, pooled": lambda: tacit.CoinPressPrototypes(
         "rho=8", classes=3, pooling=5, metric="euclidean", counts=40
     ).fit(ROWS, LABELS),
+    "noisy-sum, centred": lambda: noisy_sum(public=PUBLIC),
+    "least-squares": lambda: tacit.LeastSquares("rho=8", classes=3, alpha=0.5, intercept=0.5).fit(ROWS, LABELS),
+    "gradient-descent": lambda: tacit.GradientDescent("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
+    "global-adapt": lambda: tacit.GlobalAdapt("rho=8", classes=3, public=PUBLIC, records=120).fit(ROWS, LABELS),
+    "projected": lambda: tacit.ProjectedPrototypes("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
+    "feature-covariance": lambda: tacit.FeatureCovariance("rho=8", classes=3, intercept=0.5).fit(ROWS, LABELS),
+    "newton": lambda: tacit.Newton("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
+    "public, centred": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, centre=True).fit(
+        ROWS, LABELS
+    ),
     "public": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC).fit(ROWS, LABELS),
     "public, k=3": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, k=3).fit(ROWS, LABELS),
     "public, flip": lambda: tacit.PublicPrototypes(
@@ -97,7 +107,8 @@ release = Release.load({str(folder)!r})
 release.predict(np.ones((3, 12)))
 release.card()
 heavy = ("sklearn", "opendp", "dp_accounting", "torch", "pandas")
-training = ("tacit.learners.base", "tacit.learners.prototypes", "tacit.mechanisms", "tacit.data")
+families = ("tacit.learners.prototypes", "tacit.learners.linear")
+training = ("tacit.learners.base", *families, "tacit.mechanisms", "tacit.data")
 bad = [name for name in sys.modules if name.split(".")[0] in heavy or name.startswith(training)]
 assert not bad, bad
 release.guarantee.epsilon(1e-6)

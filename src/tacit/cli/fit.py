@@ -120,7 +120,7 @@ def fit(
 
 def _check_releasable(learner: Any, allow_research: bool) -> None:
     """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
-    no_bound = learner.promise().rho is None
+    no_bound = not learner.promise().bounded
     if (no_bound or learner.noise != "secure") and not allow_research:
         why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
         raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")

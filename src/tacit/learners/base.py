@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError, PrivacyLeakWarning
-from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.decision import Decision
 from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.privacy.budget import Budget
@@ -39,7 +39,7 @@ class Released:
 
     what: str
     arrays: dict[str, NDArray[Any]]
-    decision: NearestPrototype
+    decision: Decision
     mechanism: dict[str, Any] = field(default_factory=dict)
 
 

@@ -4,8 +4,15 @@ from importlib import import_module
 from typing import Any
 
 METHODS: dict[str, str] = {
+    "auto": "tacit.learners.prototypes.auto:AutoPrototypes",
     "noisy-sum": "tacit.learners.prototypes.noisy_sum:NoisySumPrototypes",
     "coinpress": "tacit.learners.prototypes.coinpress:CoinPressPrototypes",
+    "least-squares": "tacit.learners.linear.least_squares:LeastSquares",
+    "gradient-descent": "tacit.learners.linear.gradient_descent:GradientDescent",
+    "global-adapt": "tacit.learners.linear.global_adapt:GlobalAdapt",
+    "projected": "tacit.learners.prototypes.projected:ProjectedPrototypes",
+    "feature-covariance": "tacit.learners.linear.feature_covariance:FeatureCovariance",
+    "newton": "tacit.learners.linear.newton:Newton",
     "public": "tacit.learners.prototypes.public:PublicPrototypes",
 }
 

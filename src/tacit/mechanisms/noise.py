@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -34,12 +35,20 @@ class NoiseSource(ABC):
         """Add independent discrete Gaussian noise of this standard deviation to each value."""
 
     @abstractmethod
+    def laplace(self, values: Integers, scale: float) -> Integers:
+        """Add independent discrete Laplace noise, P(k) proportional to exp(-|k|/scale), to each value."""
+
+    @abstractmethod
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         """Index of the largest `score + scale * noise`, the noise standard Gumbel or exponential."""
 
     @abstractmethod
     def subset(self, n: int, k: int) -> Integers:
         """A uniformly random set of k distinct whole numbers below n, in increasing order."""
+
+    @abstractmethod
+    def bernoulli(self, p: Fraction) -> bool:
+        """True with probability p."""
 
 
 class SecureNoise(NoiseSource):
@@ -50,6 +59,15 @@ class SecureNoise(NoiseSource):
         from opendp.metrics import l2_distance
 
         add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=scale)
+        return self._added(add_noise, values)
+
+    def laplace(self, values: Integers, scale: float) -> Integers:
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+
+        return self._added(make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=scale), values)
+
+    def _added(self, add_noise: Any, values: Integers) -> Integers:
         flat = values.ravel()
         chunks = (flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK))
         noisy = [add_noise(chunk) for chunk in progress(chunks, "secure noise", len(flat), len)]
@@ -67,6 +85,9 @@ class SecureNoise(NoiseSource):
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(np.array(secrets.SystemRandom().sample(range(n), k), dtype=np.int64))
+
+    def bernoulli(self, p: Fraction) -> bool:
+        return secrets.randbelow(p.denominator) < p.numerator  # exact
 
 
 def _integer_vectors() -> Any:
@@ -93,6 +114,9 @@ class ResearchNoise(NoiseSource):
     def gaussian(self, values: Integers, scale: float) -> Integers:
         return values + np.rint(scale * self.generator.standard_normal(values.shape)).astype(np.int64)
 
+    def laplace(self, values: Integers, scale: float) -> Integers:
+        return values + np.rint(self.generator.laplace(scale=scale, size=values.shape)).astype(np.int64)
+
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         # relative to the largest, so that float64 resolves the scores that can win; -log E is Gumbel with
         # a far tail that -log(-log U) on a grid does not have
@@ -101,6 +125,9 @@ class ResearchNoise(NoiseSource):
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(self.generator.choice(n, size=k, replace=False)).astype(np.int64)
+
+    def bernoulli(self, p: Fraction) -> bool:
+        return bool(self.generator.random() < p)
 
 
 def noise_source(

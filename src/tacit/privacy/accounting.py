@@ -12,6 +12,13 @@ Bounds, each an upper bound on epsilon at a given delta; the smallest is returne
 - a composed privacy loss distribution, rounded up, for several events that are not all Gaussian. The
   exponential mechanism enters by its bounded-range profile (Dong, Durfee and Rogers 2020):
   delta(e) = (exp(E/2) - exp(e/2))^2 / (exp(E) - 1) for |e| <= E.
+
+A search (`RepeatAndSelect`) enters by its Renyi curve, from the curve R of one run, with m runs on average:
+
+- truncated negative binomial of shape s and parameter g [Papernot and Steinke 2022, Theorem 2]: at order a
+  R(a) + ln(m)/(a-1) + (1+s) min over orders b >= 1 of (1 - 1/b) R(b) + ln(1/g)/b;
+- Poisson [Theorem 6]: R(a) + ln(m)/(a-1) + m delta, where one run is (ln(1 + 1/(a-1)), delta)-DP;
+- where runs are pure, the curve of their pure epsilon, if that is smaller.
 """
 
 import math
@@ -23,7 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-from tacit.privacy.events import ZCDP, Event, Exponential, Gaussian, Laplace, PureDP, RandomizedResponse
+from tacit.privacy.events import (
+    ZCDP,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    PureDP,
+    RandomizedResponse,
+    RepeatAndSelect,
+)
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +74,7 @@ def epsilon(event: Event, delta: float) -> float:
     """
     check_delta(delta)
     event = event.base()
-    if delta == 0 or event.pure == 0 or math.isinf(event.rho):
+    if delta == 0 or event.pure == 0 or not event.bounded:
         return event.pure
     kinds = {type(part) for part, _ in event.counted()}
     if kinds == {Gaussian} and delta >= _LEAST_DELTA_OF_CURVE:
@@ -66,7 +82,7 @@ def epsilon(event: Event, delta: float) -> float:
     best = min(event.pure, _renyi_epsilon(event, delta))
     uses = sum(n for _, n in event.counted())
     # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
-    if uses > 1 and ZCDP not in kinds and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
+    if uses > 1 and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
         best = min(best, _loss_distribution_epsilon(event, delta, interval=best * 1e-4))
     return best
 
@@ -149,6 +165,34 @@ def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
     return np.asarray(np.maximum(accountant.compose(LaplaceDpEvent(event.noise_multiplier)).rdp, 0.0))
 
 
+def _repeated_renyi(event: RepeatAndSelect, orders: Floats) -> Floats:
+    bound = renyi(event.event, orders) + math.log(event.mean) / (orders - 1)
+    if math.isinf(event.shape):
+        bound += event.mean * _renyi_delta(event.event, np.log1p(1 / (orders - 1)))
+    else:
+        bound += (1 + event.shape) * _choice_divergence(event.event, event.halt)
+    if math.isfinite(event.pure):
+        bound = np.minimum(bound, _response_renyi(event.pure, 2, orders))
+    return np.asarray(bound)
+
+
+def _choice_divergence(event: Event, halt: float) -> float:
+    """Smallest (1 - 1/b) R(b) + ln(1/halt)/b over orders b; at b = 1 it is ln(1/halt)."""
+    orders = _WIDE_ORDERS
+    for _ in range(3):
+        values = (1 - 1 / orders) * renyi(event, orders) - math.log(halt) / orders
+        order = orders[np.argmin(values)]
+        orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 101)
+    return min(float(values.min()), -math.log(halt))
+
+
+def _renyi_delta(event: Event, epsilons: Floats) -> Floats:
+    """Delta of `event` at each epsilon, by its Renyi curve [Canonne, Kamath and Steinke 2020, Prop. 12]."""
+    orders = _WIDE_ORDERS
+    slack = renyi(event, orders)[:, None] - epsilons + np.log1p(-1 / orders)[:, None]
+    return np.asarray(np.exp(np.minimum(((orders - 1)[:, None] * slack - np.log(orders)[:, None]).min(axis=0), 0.0)))
+
+
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
     parts = [_LOSSES[type(part)](part, n, interval) for part, n in event.counted()]
     return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
@@ -203,8 +247,9 @@ _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     PureDP: lambda event, orders: _response_renyi(event.epsilon, 2, orders),
     RandomizedResponse: lambda event, orders: _response_renyi(event.epsilon, event.n_classes, orders),
     Laplace: _laplace_renyi,
+    RepeatAndSelect: _repeated_renyi,
 }
-_LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none for ZCDP, of which no more is known
+_LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none where no more than the Renyi curve is known
     Gaussian: _gaussian_losses,
     Exponential: _bounded_range_losses,
     PureDP: _response_losses,

@@ -12,6 +12,9 @@ Each base event tells the truth about itself in four facts, each the best closed
 `mu`     a mu such that it is mu-GDP (inf when there is none)
 `twice`  the event that covers a change made of two unit changes (group privacy for two)
 
+An event may have neither of the first three and still an epsilon at every delta above 0, by its Renyi curve
+(`RepeatAndSelect`); `bounded` says whether any bound holds at all.
+
 To add an event: a frozen dataclass with these facts, its curves in `accounting.py`, its name in
 `serial.py`, and its line in `tests/privacy/test_events.py`, which checks every event against an independent formula.
 """
@@ -22,6 +25,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +49,11 @@ class Event(ABC):
         @property
         def mu(self) -> float: ...
 
+    @property
+    def bounded(self) -> bool:
+        """Whether any bound on the privacy loss holds."""
+        return math.isfinite(self.rho)
+
     @abstractmethod
     def twice(self) -> Event:
         """The event under a unit made of two changes of this one."""
@@ -64,6 +73,10 @@ class Event(ABC):
     def base(self) -> Event:
         """The event whose facts hold for one change of the unit; undoes parallel composition."""
         return self
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        """The distinct events of `base` and those inside them, and how often each was used."""
+        return ((self, 1),)
 
     def __add__(self, other: Event) -> Event:
         if not isinstance(other, Event):
@@ -318,8 +331,15 @@ class Parallel(Event):
     def mu(self) -> float:
         return self.event.mu
 
+    @property
+    def bounded(self) -> bool:
+        return self.event.bounded
+
     def base(self) -> Event:
         return self.event.base()
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return self.event.contained()
 
     def twice(self) -> Event:
         return Parallel(self.event.twice(), self.over)
@@ -330,6 +350,104 @@ class Parallel(Event):
     def describe(self) -> str:
         where = "class" if self.over == "classes" else "split"
         return f"{self.event.describe()}, on each {where} separately"
+
+
+@dataclass(frozen=True)
+class RepeatAndSelect(Event):
+    """A private search: the same event in a random number of runs, of which only the best one's output leaves.
+
+    Parameters
+    ----------
+    event : Event
+        What one run costs, its score included. Runs draw fresh noise, and nothing of the others leaves.
+    mean : float
+        Mean number of runs, from 1 to 10^6; the number itself must stay secret.
+    shape : float
+        Its distribution: truncated negative binomial of this shape, from 0 to 1000 (0 is logarithmic, 1
+        geometric), or inf for Poisson, which may draw no run at all.
+
+    Notes
+    -----
+    Renyi curve: Papernot and Steinke 2022, Theorem 2 (finite shape) and Theorem 6 (Poisson); see `accounting.py`.
+    No rho and no mu, but where runs are pure. Pure epsilon of runs that are epsilon-DP: for shape s at most
+    (2 + s) epsilon [Corollary 3], and, in closed form, epsilon + (1 + s) ln((e^epsilon + g)/(1 + g e^epsilon)). For the
+    density of an output y is q(y) f'(t) up to an average over t, the probability of outputs not better than y, with f
+    the generating function of the number of runs, f'(t) proportional to (g + (1-g)(1-t))^-(1+s); and t and 1 - t change
+    by a factor e^epsilon at most, so the worst case has 1 - t = 1/(1 + e^epsilon) and e^epsilon/(1 + e^epsilon). For
+    Poisson epsilon + mean tanh(epsilon/2), as f'(t) is proportional to exp(mean t) and t changes by tanh(epsilon/2).
+    """
+
+    event: Event
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise InputError(f"event={self.event!r} must be an event; pass for example Gaussian(1.0)")
+        if any(isinstance(part, RepeatAndSelect) for part, _ in self.event.contained()):
+            raise InputError(
+                "event holds another RepeatAndSelect, a search inside a search; name all candidates in one"
+            )
+        if not 1 <= self.mean <= 1e6:
+            raise InputError(f"mean={self.mean} must be from 1 to 1e+06; pass the mean number of runs, such as mean=5")
+        if not (0 <= self.shape <= 1e3 or self.shape == math.inf):
+            raise InputError(f"shape={self.shape} must be from 0 to 1000, or inf; pass for example shape=1 (geometric)")
+
+    @property
+    def halt(self) -> float:
+        """The parameter g of the truncated negative binomial; its shape and mean determine it."""
+        return _halt(self.mean, self.shape)
+
+    @property
+    def pure(self) -> float:
+        one = self.event.pure
+        if not 0 < one < math.inf:
+            return one
+        if math.isinf(self.shape):
+            return one + self.mean * math.tanh(one / 2)
+        g = self.halt
+        rise = math.log1p((1 - g) * -math.expm1(-one) / (math.exp(-one) + g))
+        return one + (1 + self.shape) * rise
+
+    @property
+    def rho(self) -> float:
+        return PureDP(self.pure).rho
+
+    @property
+    def mu(self) -> float:
+        return _mu_of_pure(self.pure)
+
+    @property
+    def bounded(self) -> bool:
+        return self.event.bounded
+
+    def base(self) -> Event:
+        return RepeatAndSelect(self.event.base(), self.mean, self.shape)
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return ((self, 1), *self.event.contained())
+
+    def twice(self) -> Event:
+        return RepeatAndSelect(self.event.twice(), self.mean, self.shape)
+
+    def relabelled(self) -> Event:
+        return RepeatAndSelect(self.event.relabelled(), self.mean, self.shape)
+
+    def describe(self) -> str:
+        kind = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial of shape {self.shape:g}"
+        return f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each ({self.event.describe()})"
+
+
+@lru_cache(maxsize=1024)
+def _halt(mean: float, shape: float) -> float:
+    """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g = exp(-x)."""
+    if mean == 1:
+        return 1.0
+    low, high = 0.0, 2 * math.log(mean) + 2
+    while low < (x := (low + high) / 2) < high:
+        of_shape = -math.expm1(-shape * x) / shape if shape else x
+        low, high = (x, high) if math.expm1(x) < mean * of_shape else (low, x)
+    return math.exp(-high)
 
 
 @dataclass(frozen=True)
@@ -359,8 +477,15 @@ class Composition(Event):
     def counted(self) -> tuple[tuple[Event, int], ...]:
         return self.counts
 
+    @property
+    def bounded(self) -> bool:
+        return all(event.bounded for event, _ in self.counts)
+
     def base(self) -> Event:
         return compose(n * event.base() for event, n in self.counts)
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return tuple((part, n * m) for event, n in self.counts for part, m in event.contained())
 
     def twice(self) -> Event:
         return compose(n * event.twice() for event, n in self.counts)

@@ -58,6 +58,11 @@ class Guarantee:
         return tuple(event for event, n in self.event.counted() for _ in range(n))
 
     @property
+    def bounded(self) -> bool:
+        """Whether any bound holds for every group; a search may have epsilon at a delta and neither rho nor mu."""
+        return all(event.bounded for event in self._totals())
+
+    @property
     def rho(self) -> float | None:
         """zCDP parameter of the worst group, or None when there is none."""
         return _finite_or_none(max(event.rho for event in self._totals()))
@@ -160,12 +165,13 @@ class Guarantee:
     def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
         """The numbers of the statement on one line, for one group or all."""
         total = self._totals(group)[0]
-        pure = accounting.epsilon(total, 0.0)
-        if math.isinf(total.rho):
+        if not total.bounded:
             return "no bound: this is not private"
+        pure = accounting.epsilon(total, 0.0)
         numbers = [f"epsilon = {rounded_up(pure)} (pure)"] if math.isfinite(pure) else []
         numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
-        numbers.append(f"rho = {rounded_up(total.rho)} (zCDP)")
+        if math.isfinite(total.rho):
+            numbers.append(f"rho = {rounded_up(total.rho)} (zCDP)")
         if math.isfinite(total.mu):
             numbers.append(f"mu = {rounded_up(total.mu)} (Gaussian DP)")
         return ", ".join(numbers)

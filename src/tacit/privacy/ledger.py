@@ -10,6 +10,7 @@ processes cannot spend the same allowance.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -196,12 +197,13 @@ class Ledger:
 
 
 def figure(account: Account, event: Event) -> str:
-    """What an event costs, in the terms of the allowance; in rho where there is none."""
+    """What an event costs, in the terms of the allowance; without one in rho, or epsilon where there is no rho."""
     allowance = account.allowance
-    if allowance is None or allowance.rho is not None:
+    if (allowance is None and math.isfinite(event.rho)) or (allowance is not None and allowance.rho is not None):
         return f"rho={event.rho:.6g}"
-    total = Guarantee(account.unit, event).epsilon(allowance.delta or 0.0)
-    return f"epsilon={total:.6g}" + (f" at delta={allowance.delta:g}" if allowance.delta else "")
+    delta = 1e-6 if allowance is None else allowance.delta or 0.0
+    total = Guarantee(account.unit, event).epsilon(delta)
+    return f"epsilon={total:.6g}" + (f" at delta={delta:g}" if delta else "")
 
 
 def balance(account: Account) -> str:

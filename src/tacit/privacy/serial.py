@@ -17,6 +17,7 @@ _TYPES: dict[str, type[Event]] = {
         events.RandomizedResponse,
         events.Laplace,
         events.Parallel,
+        events.RepeatAndSelect,
     )
 }
 

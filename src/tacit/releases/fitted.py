@@ -24,7 +24,6 @@ from tacit.releases.schema import (
     Audit,
     Contents,
     DataDependentBounds,
-    Decision,
     Document,
     Implementation,
     Mechanisms,
@@ -148,16 +147,11 @@ def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) 
 
 
 def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
-    decision = Decision(
-        rule="nearest prototype",
-        metric=released.decision.metric,  # type: ignore[arg-type]  # pydantic checks
-        pooling=int(released.decision.pooling),
-    )
     return Contents(
         what=released.what,
         classes=class_labels(clf.classes_),
         width=int(clf.n_features_in_),
-        decision=decision,
+        decision=released.decision.settings(),  # type: ignore[arg-type]  # pydantic checks
         arrays=tuple(
             Array(name=name, dtype=array.dtype.name, shape=array.shape)  # type: ignore[arg-type]  # pydantic checks
             for name, array in sorted(arrays.items())

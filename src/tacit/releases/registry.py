@@ -12,7 +12,7 @@ _HEAD = """\
 # Entry for the OpenDP deployments registry. Before submitting it, fill in what is "not stated".
 # number_of_privacy_units is left out: the release does not tell how many records there were.
 """
-_VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP"}
+_VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "Approximate DP"}
 
 
 def registry_yaml(document: Document) -> str:
@@ -87,7 +87,7 @@ def _privacy_loss(document: Document) -> dict[str, Any]:
         "privacy_parameters": {
             "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,
             "delta": 0.0 if pure else at_delta.delta,
-            "rho": parameters.rho,
+            **({} if parameters.rho == "inf" else {"rho": parameters.rho}),
         },
         "privacy_parameters_details": document.accounting.statement,
     }

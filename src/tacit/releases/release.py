@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError
-from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.decision import Decision, decision
 from tacit.learners.common.rows import BLOCK_ROWS
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -46,7 +46,9 @@ class Release:
     document : Document
         What `release.json` says.
     arrays : dict of str to ndarray
-        `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are public rows.
+        By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
+        public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
+        (d,) or without.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -230,9 +232,7 @@ class Release:
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
-        decision = self.document.contents.decision
-        rule = NearestPrototype(decision.metric, decision.pooling)
-        return rule.similarities(self.arrays, _rows(X, self.width))
+        return self.decision.similarities(self.arrays, _rows(X, self.width))
 
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a test set (item 15).
@@ -258,6 +258,11 @@ class Release:
         return np.array(self.document.contents.classes)
 
     @property
+    def decision(self) -> Decision:
+        """How the arrays decide."""
+        return decision(self.document.contents.decision.model_dump())
+
+    @property
     def width(self) -> int:
         """Number of columns of the rows to predict."""
         return self.document.contents.width
@@ -274,10 +279,12 @@ class Release:
 
     def _check_stamp(self, allow_research: bool) -> None:
         if self.document.stamp and not allow_research:
-            why = "its noise is seeded" if self.document.mechanisms.noise == "research" else "no privacy bound holds"
+            seeded = self.document.mechanisms.noise == "research"
+            why = "its noise is seeded" if seeded else "no privacy bound holds"
+            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
             raise ReleaseError(
-                f"{self.document.product.name!r} is {self.document.stamp} ({why}); fit with noise='secure' and a "
-                "finite budget, or pass allow_research=True to keep it for research"
+                f"{self.document.product.name!r} is {self.document.stamp} ({why}); fit with {remedy}, "
+                "or pass allow_research=True to keep it for research"
             )
 
     def _check_readable(self) -> None:
@@ -289,16 +296,9 @@ class Release:
         found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
         if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
-        prototypes = self.arrays.get("prototypes")
-        columns = contents.width // contents.decision.pooling
-        if prototypes is None or prototypes.dtype.kind != "f" or prototypes.ndim not in (2, 3):
-            raise self._error("there is no floating-point array 'prototypes' of shape (C, d) or (C, k, d)")
-        if (len(prototypes), prototypes.shape[-1]) != (len(contents.classes), columns):
-            fit = f"{len(contents.classes)} classes and {columns} columns"
-            raise self._error(f"prototypes of shape {prototypes.shape} do not fit {fit}")
-        indices = self.arrays.get("indices")
-        if indices is not None and (indices.dtype.kind, indices.shape) != ("i", prototypes.shape[:-1]):
-            raise self._error(f"indices of shape {indices.shape} do not fit prototypes of shape {prototypes.shape}")
+        fault = self.decision.fits(self.arrays, len(contents.classes), contents.width)
+        if fault:
+            raise self._error(fault)
 
     def _check_finite(self) -> None:
         for name, array in self.arrays.items():
@@ -333,7 +333,7 @@ def _read_guarantee(recorded: Recorded, source: str) -> Guarantee:
 
 def _check_countable(guarantee: Guarantee) -> None:
     events = [guarantee.event, *(event for _, event in guarantee.groups)]
-    counts = [n for event in events for _, n in event.base().counted()]
+    counts = [n for event in events for _, n in event.contained()]
     if len(counts) > MOST_EVENTS or sum(counts) > MOST_USES:
         raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 from tacit.errors import ReleaseError
 
 FORMAT = "tacit-release"
-VERSION = 1
+VERSION = 2
 NOT_STATED = "not stated"
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
@@ -62,7 +62,7 @@ class Product(Model):
 class Variant(Model):
     """Item 2."""
 
-    variant: Literal["pure", "zCDP", "none"]
+    variant: Literal["pure", "zCDP", "approximate", "none"]
     data_domain: Text
     unprotected_quantities: tuple[Text, ...]
     public_arguments: tuple[Text, ...]
@@ -140,18 +140,34 @@ class Accesses(Model):
     outside: Text
 
 
-class Decision(Model):
-    """How the arrays decide."""
+class NearestPrototype(Model):
+    """The arrays decide by the nearest prototype."""
 
     rule: Literal["nearest prototype"]
     metric: Literal["cosine", "euclidean"]
     pooling: Positive
+    centred: Literal["rows", "rows and prototypes"]
+
+
+class LinearHead(Model):
+    """The arrays decide by the largest linear score."""
+
+    rule: Literal["linear"]
+
+
+class QuadraticHead(Model):
+    """The arrays decide by the largest quadratic score."""
+
+    rule: Literal["quadratic"]
+
+
+Decision = Annotated[NearestPrototype | LinearHead | QuadraticHead, Field(discriminator="rule")]
 
 
 class Array(Model):
     """One array of the file."""
 
-    name: Literal["prototypes", "indices"]
+    name: Literal["prototypes", "indices", "coefficients", "intercepts", "centre", "axes", "squares"]
     dtype: Literal["float16", "float32", "float64", "int64"]
     shape: tuple[Positive, ...]
 
@@ -297,7 +313,7 @@ class Document(Model):
     """All of `release.json`; each item's title is its heading in the card."""
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")

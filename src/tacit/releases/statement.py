@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from tacit.privacy.events import Gaussian
 from tacit.privacy.guarantee import Guarantee, rounded_up
@@ -47,7 +47,7 @@ _PUBLIC_UNDER = {
 
 def stamp(guarantee: Guarantee, noise: str) -> str | None:
     """The stamp of what may not be published: seeded noise, or no bound at all."""
-    return NOT_FOR_RELEASE if noise == "research" or guarantee.rho is None else None
+    return NOT_FOR_RELEASE if noise == "research" or not guarantee.bounded else None
 
 
 def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
@@ -81,15 +81,15 @@ def accounting_item(guarantee: Guarantee, parameters: Parameters, noise: str) ->
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     """The guarantee in one formal sentence, its numbers rounded up."""
-    if parameters.rho == "inf":
-        return "No bound holds on what the release shows about a record: it is not private."
     pairs = [(parameters.pure_epsilon, 0.0)] + [(point.epsilon, point.delta) for point in parameters.epsilons]
+    if all(epsilon == "inf" for epsilon, _ in pairs):
+        return "No bound holds on what the release shows about a record: it is not private."
     stated = ", ".join(f"({rounded_up(epsilon)}, {delta:g})" for epsilon, delta in pairs if epsilon != "inf")
     premise = "Were its seeded noise secret and exact: for" if noise == "research" else "For"
     return (
         f"{premise} any two data sets D and D' that differ in whether {unit.sentence}, and any set S of releases, "
-        f"P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta for each (epsilon, delta) of {stated}, "
-        f"and M is {rounded_up(parameters.rho)}-zCDP."
+        f"P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta for each (epsilon, delta) of {stated}"
+        + ("." if parameters.rho == "inf" else f", and M is {rounded_up(parameters.rho)}-zCDP.")
     )
 
 
@@ -122,8 +122,11 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
 def _variant(guarantee: Guarantee) -> Variant:
     leaked = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
     declared = () if leaked else ("class list",)
+    variant: Literal["pure", "zCDP", "approximate", "none"] = "none"
+    if guarantee.bounded:
+        variant = "approximate" if guarantee.rho is None else "pure" if math.isfinite(guarantee.epsilon()) else "zCDP"
     return Variant(
-        variant="none" if guarantee.rho is None else "pure" if math.isfinite(guarantee.epsilon()) else "zCDP",
+        variant=variant,
         data_domain="any number of labelled rows of finite numbers, with labels from the class list",
         unprotected_quantities=guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit],
         public_arguments=(*declared, "number of columns", "parameters of the learner"),
@@ -162,7 +165,7 @@ def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
     if noise == "research":
         return ("noise is secret and exact: does not hold, it is drawn in floating point from a seed",)
     held = "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's randomness"
-    if any(isinstance(part, Gaussian) for part, _ in guarantee.event.base().counted()):
+    if any(isinstance(part, Gaussian) for part, _ in guarantee.event.contained()):
         return (held, "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8")
     return (held,)
 

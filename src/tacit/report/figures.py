@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from tacit.learners.common.metrics import spread
+
 ROUGH_TICKS = (0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
 RHO_LABEL = "rho (zCDP, add/remove one record)"
 
@@ -23,7 +25,7 @@ class Result:
 
 
 def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
-    """Balanced and minority accuracy against rho, as a PNG: medians and ranges over seeds.
+    """Balanced and minority accuracy against rho, as a PNG: medians and 25 to 75 % quantiles over seeds.
 
     The axis above shows the papers' rough epsilon e, rho = e^2/2; it is an axis, not a guarantee. Dashed lines
     are the same methods without privacy (rho = inf).
@@ -61,10 +63,9 @@ def _line(panel: Any, results: Sequence[Result], measure: str, colour: str, labe
     values = by_rho(results, measure)
     reference = values.pop(math.inf, None)
     rhos = list(values)
-    panel.plot(rhos, [median(values[rho]) for rho in rhos], marker="o", markersize=3, color=colour, label=label)
-    panel.fill_between(
-        rhos, [min(values[rho]) for rho in rhos], [max(values[rho]) for rho in rhos], color=colour, alpha=0.15
-    )
+    spreads = [spread(values[rho]) for rho in rhos]
+    panel.plot(rhos, [s.median for s in spreads], marker="o", markersize=3, color=colour, label=label)
+    panel.fill_between(rhos, [s.low for s in spreads], [s.high for s in spreads], color=colour, alpha=0.15)
     if reference is not None:
         panel.axhline(median(reference), color=colour, linestyle="--", linewidth=1)
 

@@ -1,9 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 
 from tacit.errors import InputError
 from tacit.learners.common import decision
-from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.common.decision import DECISIONS, LinearHead, NearestPrototype, QuadraticHead
+from tacit.learners.common.rows import unit_rows_about
 
 RNG = np.random.default_rng(0)
 ROWS, PROTOTYPES = RNG.normal(size=(50, 6)), RNG.normal(size=(4, 3, 6))
@@ -40,3 +43,109 @@ def test_rows_are_pooled_first():
 def test_an_unknown_metric_is_refused():
     with pytest.raises(InputError, match="metric='taxi' must be one of cosine, euclidean"):
         NearestPrototype("taxi")
+
+
+CENTRE = RNG.normal(size=6) / 4
+
+
+def test_a_centre_is_subtracted_from_rows_and_from_prototypes_that_are_rows():
+    rows, prototypes = unit_rows_about(ROWS, CENTRE), unit_rows_about(PROTOTYPES[:, 0], CENTRE)
+    arrays = {"prototypes": PROTOTYPES[:, 0], "centre": CENTRE}
+    directions = PROTOTYPES[:, 0] / np.linalg.norm(PROTOTYPES[:, 0], axis=1, keepdims=True)
+    assert np.allclose(NearestPrototype().similarities(arrays, ROWS), rows @ directions.T)
+    both = NearestPrototype(centred="rows and prototypes")
+    assert np.allclose(both.similarities(arrays, ROWS), rows @ prototypes.T)
+
+
+@pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
+def test_a_linear_head_scores_unit_rows(centre, monkeypatch):
+    monkeypatch.setattr(decision, "BLOCK_ROWS", 7)
+    arrays = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
+    expected = unit_rows_about(ROWS, centre.get("centre")) @ PROTOTYPES[:, 0].T + np.arange(4.0)
+    assert np.allclose(LinearHead().similarities(arrays, ROWS), expected)
+    assert np.array_equal(LinearHead().similarities(arrays, np.zeros((1, 6))), [[0, 1, 2, 3]])
+    assert LinearHead().similarities(arrays, ROWS[:0]).shape == (0, 4)
+
+
+AXES, SQUARES = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
+
+
+@pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
+def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, monkeypatch):
+    monkeypatch.setattr(decision, "BLOCK_ROWS", 7)
+    linear = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
+    arrays = linear | {"axes": AXES, "squares": SQUARES}
+    matrices = [AXES @ np.diag(own) @ AXES.T for own in SQUARES]
+    unit = unit_rows_about(ROWS, centre.get("centre"))
+    expected = [
+        [x @ p + x @ m @ x + c for c, (p, m) in enumerate(zip(PROTOTYPES[:, 0], matrices, strict=True))] for x in unit
+    ]
+    assert np.allclose(QuadraticHead().similarities(arrays, ROWS), expected)
+    assert np.allclose(QuadraticHead().similarities(arrays, 1e3 * ROWS), expected)
+    assert np.array_equal(QuadraticHead().similarities(arrays, np.zeros((1, 6))), [[0, 1, 2, 3]])
+    assert QuadraticHead().similarities(arrays, ROWS[:0]).shape == (0, 4)
+    none = {"axes": AXES[:, :0], "squares": SQUARES[:, :0]}
+    assert np.array_equal(QuadraticHead().similarities(linear | none, ROWS), LinearHead().similarities(linear, ROWS))
+
+
+@pytest.mark.parametrize("rule", [NearestPrototype("euclidean", 2), NearestPrototype(), LinearHead(), QuadraticHead()])
+def test_settings_are_read_back(rule):
+    assert decision.decision(rule.settings()) == rule
+    assert DECISIONS[rule.rule] is type(rule)
+
+
+HEAD = {"coefficients": np.ones((4, 6)), "intercepts": np.ones(4)}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fault"),
+    [
+        (HEAD, None),
+        (HEAD | {"centre": np.ones(6)}, None),
+        ({"coefficients": np.ones((4, 6))}, "there is no array 'intercepts'"),
+        (HEAD | {"coefficients": np.ones((4, 5))}, "coefficients of type float64 and shape .4, 5. must be"),
+        (HEAD | {"coefficients": np.ones((4, 6), dtype=int)}, "coefficients of type int64"),
+        (HEAD | {"intercepts": np.ones((4, 1))}, "intercepts of type float64 and shape .4, 1. must be"),
+        (HEAD | {"centre": np.ones(5)}, "centre of type float64 and shape .5,. must be"),
+        (HEAD | {"prototypes": np.ones((4, 6))}, "arrays prototypes have no part in the decision"),
+    ],
+)
+def test_arrays_that_do_not_fit_a_linear_head(arrays, fault):
+    found = LinearHead().fits(arrays, 4, 6)
+    assert found is None if fault is None else re.fullmatch(fault + ".*", found)
+
+
+QUADRATIC = HEAD | {"axes": np.ones((6, 3)), "squares": np.ones((4, 3))}
+MISSING = "there are no arrays 'axes' of shape .d, p. and 'squares' of shape .C, p."
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fault"),
+    [
+        (QUADRATIC, None),
+        (QUADRATIC | {"centre": np.ones(6)}, None),
+        (HEAD, MISSING),
+        (HEAD | {"axes": np.ones((6, 3))}, MISSING),
+        (HEAD | {"squares": np.ones((4, 3))}, MISSING),
+        (QUADRATIC | {"axes": np.ones(6)}, MISSING),
+        (QUADRATIC | {"axes": np.ones((5, 3))}, "axes of type float64 and shape .5, 3. must be .* .6, 3."),
+        (QUADRATIC | {"axes": np.ones((6, 2))}, "squares of type float64 and shape .4, 3. must be .* .4, 2."),
+        (QUADRATIC | {"squares": np.ones((3, 3))}, "squares of type float64 and shape .3, 3. must be"),
+        (QUADRATIC | {"squares": np.ones(4)}, "squares of type float64 and shape .4,. must be"),
+        (QUADRATIC | {"axes": np.ones((6, 3), dtype=int)}, "axes of type int64"),
+        (QUADRATIC | {"coefficients": np.ones((4, 5))}, "coefficients of type float64 and shape .4, 5. must be"),
+        (QUADRATIC | {"intercepts": np.ones(5)}, "intercepts of type float64 and shape .5,. must be"),
+        (QUADRATIC | {"prototypes": np.ones((4, 6))}, "arrays prototypes have no part in the decision"),
+    ],
+)
+def test_arrays_that_do_not_fit_a_quadratic_head(arrays, fault):
+    found = QuadraticHead().fits(arrays, 4, 6)
+    assert found is None if fault is None else re.fullmatch(fault + ".*", found)
+
+
+def test_arrays_that_do_not_fit_the_nearest_prototype():
+    arrays = {"prototypes": np.ones((4, 6)), "centre": np.ones(6)}
+    assert NearestPrototype().fits(arrays, 4, 6) is None
+    assert NearestPrototype("euclidean").fits(arrays, 4, 6) == "a centre needs metric 'cosine' and pooling 1"
+    assert "centre of type" in NearestPrototype().fits(arrays | {"centre": np.ones(7)}, 4, 6)
+    assert "have no part" in NearestPrototype().fits(arrays | {"intercepts": np.ones(4)}, 4, 6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.learners.common.metrics import evaluate, minority
+from tacit.learners.common.metrics import Spread, evaluate, minority, spread
 
 CLASSES = np.array(["a", "b", "c", "d"])
 TRUTH = np.array(["a", "a", "a", "a", "b", "b", "c"])
@@ -54,3 +54,11 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 def test_labels_that_are_no_class_are_refused():
     with pytest.raises(InputError, match="row 1 has label 'z', not a class of the release"):
         evaluate(np.array(["a", "z"]), np.array(["a", "a"]), CLASSES)
+
+
+def test_spread_is_median_and_quartiles():
+    assert spread([5.0, 1.0, 2.0, 4.0, 3.0]) == Spread(median=3.0, low=2.0, high=4.0)
+    assert spread([0.0, 1.0]) == Spread(median=0.5, low=0.25, high=0.75)
+    assert spread([0.7]) == Spread(0.7, 0.7, 0.7)
+    with pytest.raises(InputError, match="values is empty"):
+        spread([])

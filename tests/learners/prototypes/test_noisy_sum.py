@@ -35,6 +35,19 @@ def test_infinite_budget_is_the_sum_of_unit_rows_bit_for_bit(blobs):
         assert np.array_equal(model.predict(x), cosine_predictions(expected, x))
 
 
+def test_public_rows_centre_private_rows_and_rows_to_predict(blobs):
+    x, y = blobs
+    public = np.random.default_rng(5).normal(size=(40, 12)) + 2
+    centre = (public / np.linalg.norm(public, axis=1, keepdims=True)).mean(axis=0)
+    centred = x / np.linalg.norm(x, axis=1, keepdims=True) - centre
+    plain = tacit.NoisySumPrototypes("rho=inf", classes=4).fit(centred, y)
+    model = tacit.NoisySumPrototypes("rho=inf", classes=4, public=public).fit(x, y)
+    assert np.allclose(model.prototypes_, plain.prototypes_)
+    assert np.array_equal(model.predict(x), plain.predict(centred))
+    private = tacit.NoisySumPrototypes("rho=2", classes=4, public=public)
+    assert private.promise() == tacit.NoisySumPrototypes("rho=2", classes=4).promise()
+
+
 @pytest.mark.parametrize("rho", [0.02, 2.0])
 def test_noise_has_the_variance_of_the_specification(blobs, rho):
     x, y = blobs

@@ -38,6 +38,21 @@ def test_infinite_budget_takes_the_best_with_the_lowest_index_on_ties(data, boun
     assert model.prototypes_.shape == ((3, 6) if k == 1 else (3, k, 6))
 
 
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("bounds", [(0.0, 2.0), (0.5, 1.5)])
+def test_centring_is_that_of_centred_rows_and_keeps_the_rows_as_passed(data, k, bounds):
+    x, y, public = data
+    u, p = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, public))
+    centre = p.mean(axis=0)
+    window = {"k": k, "d_min": bounds[0], "d_max": bounds[1]}
+    model = fit(data, "epsilon=inf", centre=True, **window)
+    plain = fit((u - centre, y, p - centre), "epsilon=inf", **window)
+    assert np.array_equal(model.indices_, plain.indices_)
+    assert np.array_equal(model.prototypes_, public[model.indices_])
+    assert np.array_equal(model.predict(x), plain.predict(u - centre))
+    assert fit(data, centre=True, **window).guarantee_ == fit(data, **window).guarantee_
+
+
 def test_prototypes_are_public_rows_as_passed(data):
     x, y, public = data
     half = public.astype(np.float16)
@@ -154,6 +169,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings, k
         ({"public": np.ones((4, 5))}, InputError, "encode both alike"),
         ({"public": np.ones(6)}, InputError, "public has 1 dimension"),
         ({"k": 24}, InputError, "k=24 must be at most the 23 public rows"),
+        ({"centre": "yes"}, InputError, "centre='yes' must be True or False"),
         ({"k": 0}, InputError, "k=0 must be"),
         ({"k": 1.5}, InputError, "k=1.5 must be"),
         ({"public": np.zeros((4, 6))}, InputError, "public row 0 is all zeros"),

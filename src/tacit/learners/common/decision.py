@@ -1,22 +1,75 @@
-"""How released arrays decide: all that a prediction needs, for learners and for releases alike."""
+"""How released arrays decide: all that a prediction needs, for learners and for releases alike.
 
+To add a decision: a frozen dataclass here that fills in `Decision`, its place in `DECISIONS`, and in
+`releases/schema.py` its model and the names of its arrays.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
-from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows
+from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows_about
 
 METRICS = ("cosine", "euclidean")
 
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Decision(ABC):
+    """The class of a row is the one that it is most similar to; each decision says what similar means."""
+
+    rule: ClassVar[str]
+    per_class: ClassVar[str]
+    """The array that has one entry for each class."""
+
+    @abstractmethod
+    def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
+        """What keeps these arrays from deciding about rows of this width; None if nothing does."""
+
+    @abstractmethod
+    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+        """The function from rows of shape (b, d) to similarities of shape (b, C)."""
+
+    def settings(self) -> dict[str, Any]:
+        """The rule and its parameters, as a release states them and `decision` reads them."""
+        return {"rule": self.rule} | vars(self)
+
+    def similarities(self, arrays: Arrays, rows: NDArray[Any]) -> Floats:
+        """How near each row is to each class; larger is nearer.
+
+        Parameters
+        ----------
+        arrays : mapping
+            What was released.
+        rows : ndarray of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+        """
+        similarity = self._similarity(arrays)
+        result = np.empty((len(rows), len(arrays[self.per_class])))
+        starts = range(0, len(rows), BLOCK_ROWS)
+        for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
+            block = np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
+            result[start : start + BLOCK_ROWS] = similarity(block)
+        return result
+
 
 @dataclass(frozen=True)
-class NearestPrototype:
+class NearestPrototype(Decision):
     """The class of a row is that of the nearest prototype.
+
+    Of "prototypes" of shape (C, k, d), nearness is the mean over the k. A "centre" of shape (d,), where there is one,
+    is subtracted from unit rows, which are then made unit again.
 
     Parameters
     ----------
@@ -25,38 +78,114 @@ class NearestPrototype:
         farthest by cosine.
     pooling : int, default=1
         Rows are first averaged over this many consecutive columns; a remainder is dropped.
+    centred : {"rows", "rows and prototypes"}, default="rows"
+        What the centre is subtracted from: prototypes that are rows themselves are treated as rows are.
     """
 
     metric: str = "cosine"
     pooling: int = 1
+    centred: str = "rows"
+
+    rule = "nearest prototype"
+    per_class = "prototypes"
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise InputError(f"metric={self.metric!r} must be one of {', '.join(METRICS)}; pass metric='cosine'")
 
-    def similarities(self, arrays: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> Floats:
-        """How near each row is to each class; larger is nearer.
+    def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
+        prototypes = arrays.get("prototypes")
+        columns = width // self.pooling
+        if prototypes is None or prototypes.dtype.kind != "f" or prototypes.ndim not in (2, 3):
+            return "there is no floating-point array 'prototypes' of shape (C, d) or (C, k, d)"
+        if (len(prototypes), prototypes.shape[-1]) != (n_classes, columns):
+            return f"prototypes of shape {prototypes.shape} do not fit {n_classes} classes and {columns} columns"
+        indices = arrays.get("indices")
+        if indices is not None and (indices.dtype.kind, indices.shape) != ("i", prototypes.shape[:-1]):
+            return f"indices of shape {indices.shape} do not fit prototypes of shape {prototypes.shape}"
+        if "centre" in arrays and (self.metric, self.pooling) != ("cosine", 1):
+            return "a centre needs metric 'cosine' and pooling 1"
+        return _not_of_shape(arrays, "centre", (width,)) or _unknown(arrays, "prototypes", "indices", "centre")
 
-        Parameters
-        ----------
-        arrays : mapping with "prototypes", ndarray of shape (C, d) or (C, k, d)
-            With k per class, nearness is the mean over the k.
-        rows : ndarray of shape (n, d), before pooling
-
-        Returns
-        -------
-        ndarray of shape (n, C)
-        """
+    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
         prototypes = np.asarray(arrays["prototypes"], dtype=np.float64)
         if prototypes.ndim == 2:
             prototypes = prototypes[:, None, :]
-        nearness = _cosine(prototypes) if self.metric == "cosine" else _euclidean(prototypes)
-        result = np.empty((len(rows), len(prototypes)))
-        starts = range(0, len(rows), BLOCK_ROWS)
-        for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
-            block = np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
-            result[start : start + BLOCK_ROWS] = nearness(pooled(block, self.pooling))
-        return result
+        if self.metric == "cosine":
+            centre = _centre(arrays)
+            return _cosine(prototypes, centre, None if self.centred == "rows" else centre, self.pooling)
+        return _euclidean(prototypes, self.pooling)
+
+
+@dataclass(frozen=True)
+class LinearHead(Decision):
+    """The class of a row is that of the largest linear score of the unit row.
+
+    Scores are unit rows times "coefficients" of shape (C, d) plus "intercepts" of shape (C,). A "centre" of shape (d,),
+    where there is one, is subtracted from unit rows, which are then made unit again.
+    """
+
+    rule = "linear"
+    per_class = "coefficients"
+
+    def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
+        for name in ("coefficients", "intercepts"):
+            if name not in arrays:
+                return f"there is no array {name!r}"
+        return (
+            _not_of_shape(arrays, "coefficients", (n_classes, width))
+            or _not_of_shape(arrays, "intercepts", (n_classes,))
+            or _not_of_shape(arrays, "centre", (width,))
+            or _unknown(arrays, "coefficients", "intercepts", "centre")
+        )
+
+    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+        coefficients, intercepts = (np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts"))
+        centre = _centre(arrays)
+        return lambda rows: unit_rows_about(rows, centre) @ coefficients.T + intercepts
+
+
+@dataclass(frozen=True)
+class QuadraticHead(Decision):
+    """The class of a row is that of the largest quadratic score of the unit row.
+
+    To the scores of `LinearHead` is added the square of the unit row along each of "axes" of shape (d, p), times
+    "squares" of shape (C, p).
+    """
+
+    rule = "quadratic"
+    per_class = "coefficients"
+
+    def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
+        axes, squares = arrays.get("axes"), arrays.get("squares")
+        if axes is None or squares is None or axes.ndim != 2:
+            return "there are no arrays 'axes' of shape (d, p) and 'squares' of shape (C, p)"
+        linear = {name: array for name, array in arrays.items() if name not in ("axes", "squares")}
+        return (
+            LinearHead().fits(linear, n_classes, width)
+            or _not_of_shape(arrays, "axes", (width, axes.shape[1]))
+            or _not_of_shape(arrays, "squares", (n_classes, axes.shape[1]))
+        )
+
+    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+        coefficients, intercepts, axes, squares = (
+            np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts", "axes", "squares")
+        )
+        centre = _centre(arrays)
+
+        def similarity(rows: Floats) -> Floats:
+            unit = unit_rows_about(rows, centre)
+            return np.asarray(unit @ coefficients.T + (unit @ axes) ** 2 @ squares.T + intercepts)
+
+        return similarity
+
+
+DECISIONS: dict[str, type[Decision]] = {kind.rule: kind for kind in (NearestPrototype, LinearHead, QuadraticHead)}
+
+
+def decision(settings: Mapping[str, Any]) -> Decision:
+    """The decision that `Decision.settings` states."""
+    return DECISIONS[settings["rule"]](**{name: value for name, value in settings.items() if name != "rule"})
 
 
 def pooled(rows: Floats, pooling: int) -> Floats:
@@ -65,24 +194,43 @@ def pooled(rows: Floats, pooling: int) -> Floats:
     return rows if pooling == 1 else rows[:, : width * pooling].reshape(len(rows), width, pooling).mean(axis=2)
 
 
-def _cosine(prototypes: Floats) -> Callable[[Floats], Floats]:
-    directions = np.stack([unit_rows(prototypes[:, j]) for j in range(prototypes.shape[1])], axis=1)
+def _not_of_shape(arrays: Arrays, name: str, shape: tuple[int, ...]) -> str | None:
+    array = arrays.get(name)
+    if array is None or (array.dtype.kind, array.shape) == ("f", shape):
+        return None
+    return f"{name} of type {array.dtype} and shape {array.shape} must be floating point of shape {shape}"
+
+
+def _unknown(arrays: Arrays, *known: str) -> str | None:
+    unknown = sorted(set(arrays) - set(known))
+    return f"arrays {', '.join(unknown)} have no part in the decision" if unknown else None
+
+
+def _centre(arrays: Arrays) -> Floats | None:
+    return np.asarray(arrays["centre"], dtype=np.float64) if "centre" in arrays else None
+
+
+def _cosine(
+    prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int
+) -> Callable[[Floats], Floats]:
+    each = (unit_rows_about(prototypes[:, j], of_prototypes) for j in range(prototypes.shape[1]))
+    directions = np.stack(list(each), axis=1)
     empty = ~directions.any(axis=(1, 2))
     mean = directions.mean(axis=1)
 
-    def nearness(rows: Floats) -> Floats:
-        result: Floats = unit_rows(rows) @ mean.T
+    def similarity(rows: Floats) -> Floats:
+        result: Floats = unit_rows_about(pooled(rows, pooling), centre) @ mean.T
         result[:, empty] = -np.inf
         return result
 
-    return nearness
+    return similarity
 
 
-def _euclidean(prototypes: Floats) -> Callable[[Floats], Floats]:
+def _euclidean(prototypes: Floats, pooling: int) -> Callable[[Floats], Floats]:
     from scipy.spatial.distance import cdist
 
-    def nearness(rows: Floats) -> Floats:
-        distances = [cdist(rows, prototypes[:, j]) for j in range(prototypes.shape[1])]
+    def similarity(rows: Floats) -> Floats:
+        distances = [cdist(pooled(rows, pooling), prototypes[:, j]) for j in range(prototypes.shape[1])]
         return np.asarray(-np.mean(distances, axis=0))
 
-    return nearness
+    return similarity

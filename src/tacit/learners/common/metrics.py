@@ -1,6 +1,7 @@
 """How well a classifier does, with small classes in view."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,16 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 
 MINORITY = 0.25
+QUANTILES = (0.25, 0.75)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over several seeds: its median, and its 25 % and 75 % quantiles."""
+
+    median: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -85,3 +96,11 @@ def _mean_of_present(shares: NDArray[np.float64]) -> float | None:
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions of the 25 % smallest classes, rounded up; ties by position."""
     return np.argsort(sizes, kind="stable")[: math.ceil(MINORITY * len(sizes))]
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Median and quantiles of one figure, by linear interpolation between its values over seeds."""
+    if not len(values):
+        raise InputError("values is empty; pass one figure for each seed")
+    low, median, high = np.quantile(np.asarray(values, dtype=np.float64), (QUANTILES[0], 0.5, QUANTILES[1]))
+    return Spread(float(median), float(low), float(high))

@@ -3,8 +3,11 @@
 from numbers import Integral, Real
 from typing import Any
 
-from tacit.data.rows import as_rows
+import numpy as np
+
+from tacit.data.rows import as_rows, checked_blocks
 from tacit.errors import InputError
+from tacit.learners.common.rows import Floats, unit_rows
 
 
 def real(name: str, value: Any, low: float, high: float) -> float:
@@ -39,3 +42,22 @@ def public_rows(public: Any, width: int) -> Any:
     if rows.shape[1] != width:
         raise InputError(f"public has shape {rows.shape} and the private rows {width} columns; encode both alike")
     return rows
+
+
+def public_centre(public: Any, width: int) -> Floats | None:
+    """The mean of the unit public rows, of shape (width,); None without public rows."""
+    if public is None:
+        return None
+    rows = public_rows(public, width)
+    sums = (unit_rows(block).sum(axis=0) for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public"))
+    return np.asarray(sum(sums) / len(rows))
+
+
+def declared_counts(counts: Any, n_classes: int) -> Floats | None:
+    """Numbers of records per class as declared, of shape (n_classes,); None where they are not."""
+    if counts is None:
+        return None
+    given = np.asarray(counts, dtype=object)
+    if given.shape not in ((), (n_classes,)):
+        raise InputError(f"counts={counts!r} must be one number, or one for each of {n_classes} classes")
+    return np.broadcast_to([real("counts", count, 1, 2**53) for count in given.ravel()], (n_classes,)).copy()

@@ -26,6 +26,28 @@ def unit_rows(rows: NDArray[Any]) -> Floats:
     return rows / np.where(norms > 0, norms, 1.0)
 
 
+def unit_rows_about(rows: NDArray[Any], centre: Floats | None) -> Floats:
+    """Unit rows less a public centre, made unit again; without a centre, unit rows. Rows of zeros stay zeros.
+
+    However far the centre moves a row, it has norm 1 at most afterwards, so no sensitivity changes.
+    """
+    unit = unit_rows(rows)
+    if centre is None:
+        return unit
+    return unit_rows(np.where(unit.any(axis=1, keepdims=True), unit - centre, 0.0))
+
+
+def normalisation(centre: Floats | None) -> str:
+    """What `unit_rows_about` does, in words."""
+    about = "" if centre is None else ", less the mean of the unit public rows, and divided by its norm again"
+    return f"each row is divided by its Euclidean norm{about}"
+
+
+def centre_array(centre: Floats | None) -> dict[str, Floats]:
+    """The centre among the arrays of a release, where there is one."""
+    return {} if centre is None else {"centre": centre}
+
+
 def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
     """Yield float64 blocks of rows with their labels, reporting progress under `label`."""
     starts = range(0, len(rows), BLOCK_ROWS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
-from tacit.learners.common.parameters import public_rows, real, whole
+from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
 from tacit.learners.common.rows import Floats, blocks
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
@@ -150,20 +150,11 @@ class CoinPressPrototypes(PrivateClassifier):
     def _check(self, width: int) -> None:
         whole("pooling", self.pooling, 1, width)
         self._decision()  # refuses a metric that is not known
-        self._declared_counts()
+        declared_counts(self.counts, len(self.classes_))
         self._scale(width)
 
     def _decision(self) -> NearestPrototype:
-        return NearestPrototype(self.metric, self.pooling)
-
-    def _declared_counts(self) -> Floats | None:
-        if self.counts is None:
-            return None
-        n_classes = len(self.classes_)
-        given = np.asarray(self.counts, dtype=object)
-        if given.shape not in ((), (n_classes,)):
-            raise InputError(f"counts={self.counts!r} must be one number, or one for each of {n_classes} classes")
-        return np.broadcast_to([real("counts", count, 1, 2**53) for count in given.ravel()], (n_classes,)).copy()
+        return NearestPrototype(self.metric, int(self.pooling))
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_steps, of_counts = self._multipliers()
@@ -174,7 +165,7 @@ class CoinPressPrototypes(PrivateClassifier):
             )
             return
         scale = self._scale(X.shape[1])
-        counts = self._declared_counts()
+        counts = declared_counts(self.counts, len(self.classes_))
         if counts is None:
             assert of_counts is not None
             ones = ((np.ones((len(own), 1)), own) for _, own in blocks(X, labels, "counts"))

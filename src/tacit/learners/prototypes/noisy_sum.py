@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.rows import blocks, unit_rows
+from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.rows import blocks, centre_array, normalisation, unit_rows_about
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -32,6 +33,9 @@ class NoisySumPrototypes(PrivateClassifier):
         A pure budget is refused, since Gaussian noise has no pure epsilon.
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    public : array of shape (m, d), optional
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
+        made unit again: what all rows share no longer takes part of their length.
     noise : {"secure", "research"}, default="secure"
         Where noise comes from; only secure noise may be released.
     random_state : int, optional
@@ -45,6 +49,8 @@ class NoisySumPrototypes(PrivateClassifier):
     ----------
     prototypes_ : ndarray of shape (C, d), float64
         The noisy sums; their lengths are about the class sizes.
+    centre_ : ndarray of shape (d,), or None
+        Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`.
@@ -53,6 +59,7 @@ class NoisySumPrototypes(PrivateClassifier):
     -----
     Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
     add/remove; classes are disjoint, so rho pays for the whole table. See `tacit.mechanisms.gaussian`.
+    A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.
 
     Examples
@@ -70,6 +77,7 @@ class NoisySumPrototypes(PrivateClassifier):
         budget: Budget | str = DEFAULT_BUDGET,
         *,
         classes: Any = None,
+        public: Any = None,
         noise: str = "secure",
         random_state: Any = None,
         unit: Unit | str = "add-remove",
@@ -77,6 +85,7 @@ class NoisySumPrototypes(PrivateClassifier):
     ) -> None:
         self.budget = budget
         self.classes = classes
+        self.public = public
         self.noise = noise
         self.random_state = random_state
         self.unit = unit
@@ -88,15 +97,18 @@ class NoisySumPrototypes(PrivateClassifier):
     def _event(self) -> Event:
         return gaussian.event(self._noise_multiplier())
 
+    def _check(self, width: int) -> None:
+        self.centre_ = public_centre(self.public, width)
+
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         n_classes = len(self.classes_)
         z = self._noise_multiplier()
         if z == 0:
-            unit = unit_rows(X)
+            unit = unit_rows_about(X, self.centre_)
             self.prototypes_ = np.stack([unit[labels == c].sum(axis=0) for c in range(n_classes)])
             return
         self.prototypes_ = gaussian.noisy_class_sums(
-            ((unit_rows(rows), own) for rows, own in blocks(X, labels, "class sums")),
+            ((unit_rows_about(rows, self.centre_), own) for rows, own in blocks(X, labels, "class sums")),
             n_classes=n_classes,
             width=X.shape[1],
             noise_multiplier=z,
@@ -108,7 +120,7 @@ class NoisySumPrototypes(PrivateClassifier):
             "clip norm": 1.0,
             "noise standard deviation": self._noise_multiplier(),
             "sampling": "none; every record is used once",
-            "normalisation": "each row is divided by its Euclidean norm",
+            "normalisation": normalisation(self.centre_),
         }
-        what = "one noisy sum of unit rows per class"
-        return Released(what, {"prototypes": self.prototypes_}, NearestPrototype("cosine"), facts)
+        arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
+        return Released("one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts)

@@ -13,7 +13,8 @@ from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.parameters import public_rows, whole
+from tacit.learners.common.parameters import public_centre, public_rows, whole
+from tacit.learners.common.rows import centre_array
 from tacit.learners.prototypes.scores import scores, window
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -46,6 +47,9 @@ class PublicPrototypes(PrivateClassifier):
     d_min, d_max : float, default=0.0, 2.0
         Window to which 1 + cosine is clipped. A narrow window about the top similarities separates candidates
         better; take it from public data. The default window is far cheaper to score.
+    centre : bool, default=False
+        Subtract the mean of the unit public rows from every unit row, public ones too, and make it unit again:
+        similarities then spread more widely.
     selection : {"exponential", "permute-and-flip"}, default="exponential"
         Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
     noise, random_state, unit, ledger
@@ -57,6 +61,8 @@ class PublicPrototypes(PrivateClassifier):
         The chosen rows, as passed, in the order of `public`.
     indices_ : ndarray of shape (C,) or (C, k)
         Their positions in `public`.
+    centre_ : ndarray of shape (d,), or None
+        Mean of the unit public rows, with `centre`.
     utilities_ : ndarray of shape (C, m)
         Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, and
         never in a release.
@@ -67,7 +73,8 @@ class PublicPrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
-    add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. See
+    add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. A public centre changes
+    nothing in this: centred rows are unit rows again. See
     `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and `tacit.learners.prototypes.scores`.
     Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
 
@@ -91,6 +98,7 @@ class PublicPrototypes(PrivateClassifier):
         k: int = 1,
         d_min: float = 0.0,
         d_max: float = 2.0,
+        centre: bool = False,
         selection: str = "exponential",
         noise: str = "secure",
         random_state: Any = None,
@@ -103,6 +111,7 @@ class PublicPrototypes(PrivateClassifier):
         self.k = k
         self.d_min = d_min
         self.d_max = d_max
+        self.centre = centre
         self.selection = selection
         self.noise = noise
         self.random_state = random_state
@@ -113,6 +122,8 @@ class PublicPrototypes(PrivateClassifier):
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
         window(self.d_min, self.d_max)
+        if not isinstance(self.centre, bool | np.bool_):
+            raise InputError(f"centre={self.centre!r} must be True or False; leave it out")
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
@@ -137,6 +148,7 @@ class PublicPrototypes(PrivateClassifier):
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
         check_rows(public, name="public")
+        self.centre_ = public_centre(public, width) if self.centre else None
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, sensitivity=high - low, epsilon=epsilon)
@@ -144,7 +156,7 @@ class PublicPrototypes(PrivateClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         epsilon, public = self._epsilon(), self._public_rows(X.shape[1])
         low, high = window(self.d_min, self.d_max)
-        totals = scores(public, X, labels, len(self.classes_), low, high)
+        totals = scores(public, X, labels, len(self.classes_), low, high, self.centre_)
         rows = progress(totals, "selection", len(totals))
         self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
         self.prototypes_ = np.asarray(public[self.indices_.ravel()]).reshape(*self.indices_.shape, -1)
@@ -166,8 +178,9 @@ class PublicPrototypes(PrivateClassifier):
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
             "clip window of 1 + cosine": [self.d_min, self.d_max],
             "sampling": "none; every record is used once",
-            "normalisation": "cosine similarity of unit vectors, rounded to integers",
+            "normalisation": "cosine similarity of unit vectors, rounded to integers"
+            + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
         }
         what = f"{self.k} public record(s) per class, in the public set's order"
-        arrays = {"prototypes": self.prototypes_, "indices": self.indices_}
-        return Released(what, arrays, NearestPrototype("cosine"), facts)
+        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(self.centre_)
+        return Released(what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts)

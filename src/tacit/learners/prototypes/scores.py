@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows
+from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows_about
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.rounding import integer_rows
 
@@ -46,7 +46,15 @@ def window(d_min: float, d_max: float) -> tuple[int, int]:
     return low, high
 
 
-def scores(public: NDArray[Any], X: NDArray[Any], labels: Integers, n_classes: int, low: int, high: int) -> Integers:
+def scores(
+    public: NDArray[Any],
+    X: NDArray[Any],
+    labels: Integers,
+    n_classes: int,
+    low: int,
+    high: int,
+    centre: Floats | None = None,
+) -> Integers:
     """Exact scores of shape (n_classes, m), between 0 and high - low per record; private.
 
     Parameters
@@ -58,25 +66,29 @@ def scores(public: NDArray[Any], X: NDArray[Any], labels: Integers, n_classes: i
     n_classes : int
     low, high : int
         Clip bounds as `window` gives them.
+    centre : ndarray of shape (d,), optional
+        Public; subtracted from unit rows on both sides, which are then made unit again.
     """
     if len(labels) >= _MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {_MOST_ROWS}")
     order = np.argsort(labels, kind="stable")
-    blocks = _nonzero_blocks(X, labels, order)
+    blocks = _nonzero_blocks(X, labels, order, centre)
     if (low, high) == (0, 2 * NORM**2):
-        return _unclipped(public, blocks, n_classes, len(X))
-    return _clipped(public, blocks, n_classes, len(X), low, high)
+        return _unclipped(public, blocks, n_classes, len(X), centre)
+    return _clipped(public, blocks, n_classes, len(X), low, high, centre)
 
 
-def integers(rows: NDArray[Any]) -> Floats:
+def integers(rows: NDArray[Any], centre: Floats | None = None) -> Floats:
     """Unit rows as integers of norm at most NORM, held in float64."""
-    return integer_rows(unit_rows(rows), NORM).astype(np.float64)
+    return integer_rows(unit_rows_about(rows, centre), NORM).astype(np.float64)
 
 
-def _nonzero_blocks(X: NDArray[Any], labels: Integers, order: Integers) -> Iterator[tuple[Floats, Integers]]:
+def _nonzero_blocks(
+    X: NDArray[Any], labels: Integers, order: Integers, centre: Floats | None
+) -> Iterator[tuple[Floats, Integers]]:
     for start in range(0, len(order), _TILE):
         chosen = order[start : start + _TILE]
-        rows = integers(X[chosen])
+        rows = integers(X[chosen], centre)
         kept = rows.any(axis=1)
         yield rows[kept], labels[chosen][kept]
 
@@ -88,8 +100,9 @@ def _clipped(
     n: int,
     low: int,
     high: int,
+    centre: Floats | None = None,
 ) -> Integers:
-    candidates = integers(public)
+    candidates = integers(public, centre)
     totals = np.zeros((n_classes, len(candidates)), dtype=np.int64)
     for rows, own in progress(blocks, "scores", n, lambda block: len(block[1])):
         present, starts = np.unique(own, return_index=True)
@@ -102,7 +115,9 @@ def _clipped(
     return totals
 
 
-def _unclipped(public: NDArray[Any], blocks: Iterator[tuple[Floats, Integers]], n_classes: int, n: int) -> Integers:
+def _unclipped(
+    public: NDArray[Any], blocks: Iterator[tuple[Floats, Integers]], n_classes: int, n: int, centre: Floats | None
+) -> Integers:
     sums = np.zeros((n_classes, public.shape[1]), dtype=np.int64)
     counts = np.zeros(n_classes, dtype=np.int64)
     for rows, own in progress(blocks, "class sums", n, lambda block: len(block[1])):
@@ -110,7 +125,7 @@ def _unclipped(public: NDArray[Any], blocks: Iterator[tuple[Floats, Integers]], 
         present, starts = np.unique(own, return_index=True)
         if len(own):
             sums[present] += np.add.reduceat(rows, starts, axis=0).astype(np.int64)
-    tiles = (integers(public[start : start + BLOCK_ROWS]) for start in range(0, len(public), BLOCK_ROWS))
+    tiles = (integers(public[start : start + BLOCK_ROWS], centre) for start in range(0, len(public), BLOCK_ROWS))
     products = [exact_product(tile, sums) for tile in progress(tiles, "scores", len(public), len)]
     return np.concatenate(products, axis=1) + (counts * NORM**2)[:, None]
 

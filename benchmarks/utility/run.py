@@ -1,0 +1,116 @@
+"""The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page of figures.
+
+python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only cifar10/10/auto ...]
+
+EMBEDDINGS holds a folder per encoder, in it one per data set with train_x.npy, train_y.npy, test_x.npy, test_y.npy.
+Every cell is a file in FOLDER/cells, written whole; a run that was interrupted goes on where it stopped. At the end,
+and with --report alone, FOLDER/table.md and FOLDER/page.html are written from the cells that are there. Without
+noise and without imbalance all seeds give the same result, which is computed once. Noise is `research`: this
+measures, it releases nothing. Each worker uses one thread where there are as many workers as cores.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from methods import METHODS, grid
+from problems import RATIOS, problem
+from table import Cell, html, markdown, summary
+
+from tacit.compute.atomic import atomic_file
+from tacit.learners.common.metrics import evaluate
+
+Task = tuple[str, int, str, int]
+
+
+def tasks(only: list[str]) -> list[Task]:
+    """Data set, imbalance, method, seed; those whose "data set/imbalance/method" starts with one of `only`."""
+    found = [
+        (dataset, ratio, method, seed)
+        for method, dataset in product(METHODS, RATIOS)
+        for ratio in reversed(RATIOS[dataset])
+        for seed in range(grid(method)[1])
+    ]
+    return sorted(
+        (task for task in found if not only or any(f"{task[0]}/{task[1]}/{task[2]}".startswith(word) for word in only)),
+        key=lambda task: task[3],
+    )
+
+
+def cell_file(out: Path, task: Task, rough: float) -> Path:
+    """Where a cell is kept."""
+    dataset, ratio, method, seed = task
+    return out / "cells" / f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json"
+
+
+def work(embeddings: Path, out: Path, task: Task) -> str:
+    """Compute the cells of a task that are missing."""
+    dataset, ratio, method, seed = task
+    roughs = [rough for rough in grid(method)[0] if not cell_file(out, task, rough).exists()]
+    if ratio == 1 and seed > 0:
+        roughs = [rough for rough in roughs if not math.isinf(rough)]
+    if not roughs:
+        return ""
+    started = time.perf_counter()
+    data = problem(embeddings, dataset, ratio, seed)
+    for rough, predicted in METHODS[method](data, seed, roughs):
+        scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
+        cell = Cell(dataset, ratio, seed, method, rough, scores.balanced, float(scores.minority or 0.0))
+        with atomic_file(cell_file(out, task, rough), force=True) as part:
+            part.write_text(json.dumps(asdict(cell) | {"rough": str(rough)}), encoding="utf-8")
+    return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
+
+
+def read_cells(out: Path) -> list[Cell]:
+    """All cells; where the seeds agree because nothing is random, the one that was computed stands for all."""
+    found = []
+    for file in sorted((out / "cells").glob("*.json")):
+        values = json.loads(file.read_text(encoding="utf-8"))
+        cell = Cell(**values | {"rough": float(values["rough"])})
+        same = cell.ratio == 1 and math.isinf(cell.rough)
+        found += [replace(cell, seed=seed) for seed in range(grid(cell.method)[1])] if same else [cell]
+    return found
+
+
+def report(out: Path) -> None:
+    """Write the table and the page from the cells that are there."""
+    cells = read_cells(out)
+    lines = [*summary(cells), *markdown(cells)]
+    for name, content in (("table.md", "\n".join(lines) + "\n"), ("page.html", html(cells))):
+        with atomic_file(out / name, force=True) as part:
+            part.write_text(content, encoding="utf-8")
+    print("\n".join(summary(cells)))
+
+
+def main() -> None:
+    """Read the command line, compute what is missing, report."""
+    parser = argparse.ArgumentParser(description="The utility table.")
+    parser.add_argument("embeddings", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="starts of data set/imbalance/method")
+    parser.add_argument("--report", action="store_true", help="only write table and page from the cells there are")
+    given = parser.parse_args()
+    if not given.embeddings.is_dir():
+        raise SystemExit(f"{given.embeddings} is not a folder; pass the folder that holds the embeddings")
+    (given.out / "cells").mkdir(parents=True, exist_ok=True)
+    if not given.report:
+        todo = tasks(given.only)
+        results = Parallel(given.workers, return_as="generator_unordered")(
+            delayed(work)(given.embeddings, given.out, task) for task in todo
+        )
+        for number, line in enumerate(results, 1):
+            if line:
+                print(f"[{number}/{len(todo)}] {line}", file=sys.stderr, flush=True)
+    report(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""From cells to the table, to what it says about `auto`, and to a page of figures."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from methods import METHODS
+
+from tacit.report.figures import Result, accuracy_against_rho
+from tacit.report.page import page, picture, text
+
+OURS = "auto"
+HALF_A_POINT = 0.005
+MEASURES = ("balanced", "minority")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: problem, method, rough epsilon, seed, and its accuracies."""
+
+    dataset: str
+    ratio: int
+    seed: int
+    method: str
+    rough: float
+    balanced: float
+    minority: float
+
+
+Values = Mapping[int, tuple[float, float]]
+Columns = dict[tuple[str, int, float], dict[str, Values]]
+
+
+def columns(cells: Sequence[Cell]) -> Columns:
+    """For each problem and rough epsilon, for each method, the measures by seed."""
+    found: Columns = defaultdict(dict)
+    for cell in cells:
+        own = found[cell.dataset, cell.ratio, cell.rough].setdefault(cell.method, {})
+        own[cell.seed] = (cell.balanced, cell.minority)  # type: ignore[index]
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2])))
+
+
+def markdown(cells: Sequence[Cell]) -> Iterator[str]:
+    """The table, a part for each problem: mean over seeds of balanced / minority accuracy; the best is bold."""
+    table = columns(cells)
+    for dataset, ratio in dict.fromkeys((dataset, ratio) for dataset, ratio, _ in table):
+        present = [
+            method
+            for method in METHODS
+            if any(method in own for key, own in table.items() if key[:2] == (dataset, ratio))
+        ]
+        yield f"\n### {dataset}, imbalance {ratio}\n"
+        yield "| e | " + " | ".join(present) + " |"
+        yield "|---|" + "---|" * len(present)
+        for key, own in table.items():
+            if key[:2] == (dataset, ratio):
+                means = {method: np.mean(list(values.values()), axis=0) for method, values in own.items()}
+                best = [max(mean[i] for mean in means.values()) for i in range(2)]
+                yield f"| {key[2]:g} | " + " | ".join(_shown(means.get(method), best) for method in present) + " |"
+
+
+def _shown(mean: np.ndarray | None, best: list[float]) -> str:
+    if mean is None:
+        return ""
+    return " / ".join(
+        f"**{value:.3f}**" if value >= top - 5e-4 else f"{value:.3f}" for value, top in zip(mean, best, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`auto` against the best other private method of a cell, by mean over the seeds that both have."""
+
+    key: tuple[str, int, float]
+    rival: str
+    difference: float
+    error: float
+
+    @property
+    def no_worse(self) -> bool:
+        """Behind by no more than two standard errors of the paired difference, or half a point."""
+        return self.difference >= -max(2 * self.error, HALF_A_POINT)
+
+
+def verdicts(cells: Sequence[Cell], measure: str) -> list[Verdict]:
+    """A verdict for each problem and rough epsilon at which `auto` has a rival."""
+    which = MEASURES.index(measure)
+    result = []
+    for key, own in columns(cells).items():
+        rivals = {method: values for method, values in own.items() if method != OURS}
+        if OURS not in own or not rivals:
+            continue
+        rival = max(rivals, key=lambda method: np.mean([pair[which] for pair in rivals[method].values()]))
+        seeds = sorted(set(own[OURS]) & set(rivals[rival]))
+        gaps = np.array([own[OURS][seed][which] - rivals[rival][seed][which] for seed in seeds])
+        error = float(gaps.std(ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
+        result.append(Verdict(key, rival, float(gaps.mean()), error))
+    return result
+
+
+def summary(cells: Sequence[Cell]) -> Iterator[str]:
+    """What must hold of `auto`, and every cell where it does not."""
+    for measure in MEASURES:
+        found = verdicts(cells, measure)
+        if not found:
+            continue
+        good = sum(verdict.no_worse for verdict in found)
+        hard = [verdict for verdict in found if verdict.key[1] >= 10]
+        ahead = sum(verdict.difference > 0 for verdict in hard)
+        yield (
+            f"\n**{measure}**: `auto` is no worse than the best other private method (2 standard errors, or half "
+            f"a point) in {good} of {len(found)} cells; at imbalance 10 and more it is ahead in {ahead} of {len(hard)}."
+        )
+        for verdict in found:
+            if not verdict.no_worse:
+                dataset, ratio, rough = verdict.key
+                yield (
+                    f"- {dataset}, imbalance {ratio}, e = {rough:g}: {100 * verdict.difference:+.1f} points "
+                    f"(standard error {100 * verdict.error:.1f}) against {verdict.rival}"
+                )
+
+
+def html(cells: Sequence[Cell]) -> str:
+    """A page of figures in the paper's form, one for each problem."""
+    sections = [("What the table says", text("\n".join(summary(cells)).strip()))]
+    order = {method: number for number, method in enumerate(METHODS)}
+    for dataset, ratio in dict.fromkeys(
+        (cell.dataset, cell.ratio) for cell in sorted(cells, key=lambda c: (c.dataset, c.ratio))
+    ):
+        own = sorted((c for c in cells if (c.dataset, c.ratio) == (dataset, ratio)), key=lambda c: order[c.method])
+        results = [Result(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
+        title = f"{dataset}, imbalance {ratio}"
+        sections.append((title, picture(accuracy_against_rho(results, title), title)))
+    return page("Accuracy of private classifiers", sections)

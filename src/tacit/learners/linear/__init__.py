@@ -1,0 +1,1 @@
+"""Linear heads over embeddings of a public encoder."""

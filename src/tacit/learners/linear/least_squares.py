@@ -1,0 +1,207 @@
+"""LeastSquares: ridge regression on noisy second moments and noisy class sums (DP-LS)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.common.head import LinearClassifier
+from tacit.learners.common.parameters import real
+from tacit.learners.common.rows import Floats
+from tacit.mechanisms import gaussian, outer_products
+from tacit.mechanisms.noise import NoiseSource
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event, compose
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+
+SHARE_OF_MOMENTS = 0.1  # of the budget, where there are no class moments; chosen on CIFAR-10
+
+
+class LeastSquares(LinearClassifier):
+    """Classify by one linear score per class, by least squares on noisy moments.
+
+    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. With G the sum of x x' over all
+    records, A_k that over class k and b_k the sum of class k, the head is theta_k = (A_k + alpha G + ridge I)^-1 b_k.
+    By default there are no A_k, which at alpha = inf make no difference: nearly all of the budget then buys b.
+
+    Parameters
+    ----------
+    budget : Budget or str, default="rho=0.5"
+        zCDP or approximate; a pure budget is refused. "rho=inf" is the non-private form.
+    classes : sequence or int, optional
+        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    public : array of shape (m, d), optional
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
+        made unit again.
+    alpha : float, optional
+        Weight of G beside the A_k, as published. If given, G, A and b are bought at a third of the budget each; if
+        omitted, theta_k = (G + ridge I)^-1 b_k, with 10 % of the budget for G.
+    ridge : float, optional
+        By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert.
+    normalise : bool, default=True
+        Divide each theta_k by its norm, so that no class is favoured for its size.
+    intercept : float, default=0.0
+        Value of a constant column beside the unit row, which counts in the norm: the row becomes
+        (x, intercept)/sqrt(1 + intercept^2). 0 is no such column.
+    noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (C, d), float64
+    intercepts_ : ndarray of shape (C,), float64
+    centre_ : ndarray of shape (d,), or None
+        Mean of the unit public rows.
+    classes_ : ndarray of shape (C,)
+    guarantee_, spent_ : Guarantee
+        Equal to `promise()`.
+
+    Notes
+    -----
+    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, all of
+    sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the budget. All else is
+    post-processing. See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
+    Source: Mehta et al. 2023 (DP-LS); the form without A_k, its ridge and the normalised head are tacit's.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
+    >>> y = np.repeat([0, 1], 500)
+    >>> model = tacit.LeastSquares(budget="rho=0.5", classes=2).fit(X, y)
+    >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
+    (array([0]), 0.5)
+    """
+
+    def __init__(
+        self,
+        budget: Budget | str = DEFAULT_BUDGET,
+        *,
+        classes: Any = None,
+        public: Any = None,
+        alpha: float | None = None,
+        ridge: float | None = None,
+        normalise: bool = True,
+        intercept: float = 0.0,
+        noise: str = "secure",
+        random_state: Any = None,
+        unit: Unit | str = "add-remove",
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.budget = budget
+        self.classes = classes
+        self.public = public
+        self.alpha = alpha
+        self.ridge = ridge
+        self.normalise = normalise
+        self.intercept = intercept
+        self.noise = noise
+        self.random_state = random_state
+        self.unit = unit
+        self.ledger = ledger
+
+    def _multipliers(self) -> tuple[float, float, float | None]:
+        """Noise multipliers of G, of b, and of A (None where it is not bought)."""
+        z = self._multiplier()
+        if self.alpha is None:
+            return z / math.sqrt(SHARE_OF_MOMENTS), z / math.sqrt(1 - SHARE_OF_MOMENTS), None
+        real("alpha", self.alpha, 0, 1e9)
+        return z * math.sqrt(3), z * math.sqrt(3), z * math.sqrt(3)
+
+    def _event(self) -> Event:
+        self._intercept()
+        if self.ridge is not None:
+            real("ridge", self.ridge, 1e-9, 1e18)
+        of_all, of_sums, of_classes = self._multipliers()
+        parts = [outer_products.event(of_all), gaussian.event(of_sums)]
+        return compose(parts if of_classes is None else [*parts, outer_products.class_event(of_classes)])
+
+    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
+        if self._multiplier() == 0:
+            moments, sums, class_moments = self._exact(X, labels)
+        else:
+            moments, sums, class_moments = self._noisy(X, labels, noise)
+        theta = _solved(moments, class_moments, self.alpha or 0.0, self._ridge(len(moments)), sums)
+        if self.normalise:
+            norms = np.linalg.norm(theta, axis=1, keepdims=True)
+            theta = theta / np.where(norms > 0, norms, 1.0)
+        self._set_head(theta)
+
+    def _ridge(self, width: int) -> float:
+        if self.ridge is not None:
+            return float(self.ridge)
+        of_all, _, of_classes = self._multipliers()
+        deviation = of_all if of_classes is None else math.hypot(of_classes, (self.alpha or 0.0) * of_all)
+        return 1.0 + deviation * math.sqrt(width)
+
+    def _noisy(
+        self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[Floats, Floats, Floats | None]:
+        of_all, of_sums, of_classes = self._multipliers()
+        width, n_classes = self._head_width(X), len(self.classes_)
+        moments = outer_products.noisy_second_moments(
+            (rows for rows, _ in self._row_blocks(X, labels, "second moments")),
+            width=width,
+            noise_multiplier=of_all,
+            noise=noise,
+        )
+        sums = gaussian.noisy_class_sums(
+            self._row_blocks(X, labels, "class sums"),
+            n_classes=n_classes,
+            width=width,
+            noise_multiplier=of_sums,
+            noise=noise,
+        )
+        if of_classes is None:
+            return moments, sums, None
+        class_moments = outer_products.noisy_class_second_moments(
+            self._row_blocks(X, labels, "class moments"),
+            n_classes=n_classes,
+            width=width,
+            noise_multiplier=of_classes,
+            noise=noise,
+        )
+        return moments, sums, class_moments
+
+    def _exact(self, X: NDArray[Any], labels: NDArray[np.int64]) -> tuple[Floats, Floats, Floats | None]:
+        width, n_classes = self._head_width(X), len(self.classes_)
+        moments, sums = np.zeros((width, width)), np.zeros((n_classes, width))
+        class_moments = None if self.alpha is None else np.zeros((n_classes, width, width))
+        for rows, own in self._row_blocks(X, labels, "moments"):
+            moments += rows.T @ rows
+            np.add.at(sums, own, rows)
+            if class_moments is not None:
+                for c in np.unique(own):
+                    class_moments[c] += rows[own == c].T @ rows[own == c]
+        return moments, sums, class_moments
+
+    def _release(self) -> Released:
+        of_all, of_sums, of_classes = self._multipliers()
+        facts = {
+            "clip norm": 1.0,
+            "noise multiplier of the second moments": of_all,
+            "noise multiplier of the class sums": of_sums,
+            "noise multiplier of the class moments": "not bought" if of_classes is None else of_classes,
+            "ridge": self._ridge(self.coefficients_.shape[1] + int(self.intercept > 0)),
+            "sampling": "none; every record is used once in each sum",
+        }
+        return self._released("one linear score per class, by least squares on noisy moments", facts)
+
+
+def _solved(moments: Floats, class_moments: Floats | None, alpha: float, ridge: float, sums: Floats) -> Floats:
+    """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
+    if class_moments is None:
+        return _ridge_solution(moments, ridge, sums)
+    each = zip(class_moments, sums, strict=True)
+    return np.stack([_ridge_solution(own + alpha * moments, ridge, b[None])[0] for own, b in each])
+
+
+def _ridge_solution(matrix: Floats, ridge: float, sums: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(matrix)
+    result: Floats = (sums @ vectors / (np.maximum(values, 0.0) + ridge)) @ vectors.T
+    return result

@@ -1,0 +1,220 @@
+"""What noisy class sums say about class means, given a public prior: empirical Bayes in closed form.
+
+All of this is post-processing of a release and public rows. Coordinates are those of the public principal axes, with
+variances w; rows x are unit rows about the public centre.
+
+Model. A class has n records about its mean m, with covariance W = 0.7 w. Its released sum is S ~ N(n m, n W + s^2 I),
+its released count N(n, t^2). The prior of m is a mixture of three families, whose weights the classes share:
+
+    "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
+    "shifted"     the same neighbourhoods, moved to the private grand mean
+    "elsewhere"   about the private grand mean alone, variance 0.5 w
+
+The first two contain selection of public records: a class whose sum drowns in noise gets the average of the
+neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
+weights and the distribution of n over classes are estimated by EM on all classes at once, and n by its posterior.
+Given n, every posterior is a mixture of Gaussians; its mean and variance are kept.
+
+Decision. The density of a row in a class, m integrated out: N(x; E m, V + Var m), with V the within-class covariance
+softened to the power 0.6, and Var m multiplied as `density` is told. A class known poorly is wide, not noisy, so it
+keeps a share of the space.
+
+Where the constants were chosen is said in docs/auto.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.learners.common.rows import Floats, unit_rows_about
+
+ROWS, ANCHORS, NEIGHBOURS = 16_384, 2_048, 0.01
+WITHIN, ABOUT_NEIGHBOURHOOD, ELSEWHERE = 0.7, 0.3, 0.5
+ISOTROPIC, SOFTNESS, FLOOR = 0.1, 0.6, 0.003
+SIZES, PICKED, ROUNDS = 40, 512, 20
+
+
+@dataclass(frozen=True)
+class PublicPrior:
+    """What public rows say about classes.
+
+    Parameters
+    ----------
+    axes : ndarray of shape (d, d)
+        Public principal axes, one a column.
+    variances : ndarray of shape (d,)
+        Second moments along them, a tenth spread evenly.
+    neighbourhoods : ndarray of shape (J, d)
+        Means of neighbourhoods of public rows, along the axes.
+    """
+
+    axes: Floats
+    variances: Floats
+    neighbourhoods: Floats
+
+    @property
+    def within(self) -> Floats:
+        """Variances within a class, softened for decisions; what they replace is 1 times as large on average."""
+        within = WITHIN * self.variances + FLOOR * self.variances.max()
+        softened = within**SOFTNESS
+        return np.asarray(softened * np.mean(within / softened))
+
+
+@dataclass(frozen=True)
+class ClassPosterior:
+    """What is believed of each class: mean and variance of its mean, each (C, d), along the axes; and its size, (C,).
+
+    `trust` is the weight of the two families of public neighbourhoods, from 0 to 1.
+    """
+
+    mean: Floats
+    variance: Floats
+    sizes: Floats
+    trust: float
+
+
+def public_prior(public: NDArray[np.generic], centre: Floats) -> PublicPrior:
+    """Learn the prior from public rows of shape (m, d); at most 16,384 of them, evenly spaced, are used."""
+    rows = unit_rows_about(_spaced(public, ROWS), centre)
+    values, axes = np.linalg.eigh(rows.T @ rows / len(rows))
+    variances = np.maximum(values[::-1], 0.0)
+    if variances.max() <= 0:
+        variances = np.ones_like(variances) / len(variances)
+    variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
+    axes = np.ascontiguousarray(axes[:, ::-1])
+    return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes)
+
+
+def _spaced(rows: NDArray[np.generic], most: int) -> NDArray[np.generic]:
+    return rows if len(rows) <= most else np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)])
+
+
+def _neighbourhoods(rows: Floats) -> Floats:
+    """For evenly spaced rows, the mean of the nearest 1 % of all rows."""
+    nearest = max(1, round(NEIGHBOURS * len(rows)))
+    narrow = rows.astype(np.float32)
+    anchors = np.asarray(_spaced(narrow, ANCHORS))
+    means = np.empty(anchors.shape)
+    for start in range(0, len(anchors), 256):
+        similarity = anchors[start : start + 256] @ narrow.T
+        chosen = np.argpartition(-similarity, nearest - 1, axis=1)[:, :nearest]
+        means[start : start + 256] = [rows[own].mean(axis=0) for own in chosen]
+    return means
+
+
+def class_posterior(
+    prior: PublicPrior, sums: Floats, noise: float, counts: Floats, count_noise: float
+) -> ClassPosterior:
+    """Posterior of every class's mean and size.
+
+    Parameters
+    ----------
+    prior : PublicPrior
+    sums : ndarray of shape (C, d)
+        Noisy class sums along the axes.
+    noise : float
+        Standard deviation of the noise in each of their entries.
+    counts : ndarray of shape (C,)
+        Noisy class sizes.
+    count_noise : float
+        Standard deviation of their noise.
+    """
+    grand = _grand_mean(sums, noise, counts, count_noise)
+    sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
+    picked = _spaced(prior.neighbourhoods, PICKED)
+    few = [_Family(prior, means, spread) for means, spread in _families(prior, np.asarray(picked), grand)]
+    evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
+    doubt = np.hypot(count_noise, 0.05 * sizes)
+    evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
+    of_sizes, of_families = _expectation_maximisation(evidence)
+    known = count_noise < 0.1 * np.quantile(counts, 0.25)
+    found = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
+
+    families = [_Family(prior, means, spread) for means, spread in _families(prior, prior.neighbourhoods, grand)]
+    each = [family.posterior(sums, found, noise) for family in families]
+    weights = _normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
+    mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
+    square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
+    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), found, float(1 - of_families[-1]))
+
+
+def density(prior: PublicPrior, posterior: ClassPosterior, widening: float) -> tuple[Floats, Floats, Floats]:
+    """Log density of a row u along the axes, as squares, slopes and offsets: u^2 . squares + u . slopes + offsets.
+
+    `widening` multiplies the variance of the class means.
+    """
+    precision = 1.0 / (prior.within + widening * posterior.variance)
+    offsets = -0.5 * (posterior.mean**2 * precision - np.log(precision)).sum(axis=1)
+    return -0.5 * precision, posterior.mean * precision, offsets
+
+
+def _grand_mean(sums: Floats, noise: float, counts: Floats, count_noise: float) -> Floats:
+    """Mean of all private rows, shrunk by the share of its energy that is noise."""
+    n_classes, width = sums.shape
+    total = max(float(counts.sum()), count_noise * n_classes**0.5, float(n_classes))
+    mean = sums.sum(axis=0) / total
+    energy = float(mean @ mean)
+    signal = max(energy - n_classes * width * (noise / total) ** 2, 0.0)
+    return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
+
+
+def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[tuple[Floats, float]]:
+    moved = means - prior.neighbourhoods.mean(axis=0) + grand
+    return [(means, ABOUT_NEIGHBOURHOOD), (moved, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE)]
+
+
+class _Family:
+    """A prior of class means: equally likely points with a variance about them."""
+
+    def __init__(self, prior: PublicPrior, means: Floats, spread: float) -> None:
+        self.means, self.squares = means, means**2
+        self.about = spread * prior.variances
+        self.within = WITHIN * prior.variances
+
+    def _log_likelihood(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
+        n = sizes[:, None]
+        precision = 1.0 / (n**2 * self.about + n * self.within + noise**2)
+        each = (n * sums * precision) @ self.means.T - 0.5 * (n**2 * precision) @ self.squares.T
+        common = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1) - np.log(len(self.means))
+        return each, common
+
+    def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
+        from scipy.special import logsumexp
+
+        each, common = self._log_likelihood(sums, np.full(len(sums), size), noise)
+        return np.asarray(logsumexp(each, axis=1) + common)
+
+    def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
+        """Log evidence (C,), mean and variance (C, d) of each class's mean."""
+        from scipy.special import logsumexp
+
+        each, common = self._log_likelihood(sums, sizes, noise)
+        shares = _normalised(each, axis=1)
+        n = sizes[:, None]
+        gain = self.about / (self.about + self.within / n + (noise / n) ** 2)
+        centre = shares @ self.means
+        scatter = np.maximum(shares @ self.squares - centre**2, 0.0)
+        mean = centre + gain * (sums / n - centre)
+        evidence = np.asarray(logsumexp(each, axis=1)) + common
+        return evidence, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+
+
+def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
+    """Posterior over sizes (C, SIZES), and family weights, from log evidence of shape (C, SIZES, families)."""
+    n_classes, n_sizes, n_families = evidence.shape
+    of_sizes, of_families = np.full(n_sizes, 1 / n_sizes), np.full(n_families, 1 / n_families)
+    for _ in range(ROUNDS):
+        joint = evidence + np.log(of_sizes)[None, :, None] + np.log(of_families)
+        shares = _normalised(joint, axis=(1, 2))
+        smooth = np.convolve(np.pad(shares.sum(axis=(0, 2)), 2, mode="edge"), [0.1, 0.2, 0.4, 0.2, 0.1], "valid")
+        of_sizes = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
+        of_families = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
+    return np.asarray(shares.sum(axis=2)), of_families
+
+
+def _normalised(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
+    shares = np.exp(logs - logs.max(axis=axis, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=axis, keepdims=True))

@@ -1,0 +1,1 @@
+"""Searches: a learner whose parameters are chosen on the private records, and what that costs."""

@@ -1,0 +1,45 @@
+"""Noise on one count of records, such as how many a classifier gets right.
+
+Unit: add/remove one record. Sensitivity: 1, exactly, since a count is a whole number.
+Theorem, Gaussian: discrete Gaussian noise of standard deviation z is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
+Thm 14]; drawn in units of 2^-32, so that the exact curve holds too (`tacit.mechanisms.gaussian`).
+Theorem, discrete Laplace noise of scale 1/epsilon: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009]. Between
+neighbours the losses are epsilon and -epsilon, as those of binary randomized response, the worst of all epsilon-DP
+mechanisms: so it is recorded as pure only, and not as continuous Laplace noise.
+"""
+
+import numpy as np
+
+from tacit.mechanisms.exponential import noise_scale
+from tacit.mechanisms.gaussian import UNIT
+from tacit.mechanisms.noise import NoiseSource
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Gaussian, PureDP
+
+
+def noisy_count(count: int, cost: Gaussian | PureDP, noise: NoiseSource) -> float:
+    """Release a count with the noise that `cost` prices, Gaussian or discrete Laplace; with none if it has no bound.
+
+    Parameters
+    ----------
+    count : int
+        Below 2^31.
+    cost : Gaussian or PureDP
+        Made by `event`.
+    noise : NoiseSource
+        Where the noise comes from.
+
+    Returns
+    -------
+    float
+    """
+    if not cost.bounded:
+        return float(count)
+    if isinstance(cost, PureDP):
+        return float(noise.laplace(np.array([count]), scale=noise_scale(1, cost.epsilon))[0])
+    return float(noise.gaussian(np.array([count * UNIT]), scale=cost.noise_multiplier * UNIT)[0] / UNIT)
+
+
+def event(budget: Budget) -> Gaussian | PureDP:
+    """What `noisy_count` costs under a budget: discrete Laplace noise for a pure one, else Gaussian."""
+    return PureDP(budget.exponential()) if budget.kind == "pure" else Gaussian(budget.gaussian())

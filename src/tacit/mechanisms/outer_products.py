@@ -1,0 +1,212 @@
+"""Gaussian noise on sums of outer products: gradients of linear heads, second moments of rows.
+
+Unit: add/remove one record; a record is one pair of rows, or one row.
+Sensitivity: 1 in Frobenius norm, exactly, on a computer: left and right rows become integers of norm at most N = 2^18
+(`rounding.py`), so that an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
+records, are below 2^53: float64 holds every partial sum of the matrix product exactly, in any order, block shape or
+number of threads. Blocks are added in int64. A stack of K products of one record, weighted by w_1..w_K, is one
+product whose left row is (w_1 x, ..., w_K x), which is scaled down where sum w_k^2 exceeds 1. Of second moments with
+weights w_k >= 0, K products of r_k = trunc(sqrt(w_k) x) with itself: their norm is sqrt(sum |r_k|^4), at most
+N^2 sqrt(sum w_k^2), since truncation shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x.
+The upper triangle of a symmetric matrix, diagonal included, has no larger norm than the whole and says as much;
+it alone gets noise and is mirrored.
+Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP [Canonne,
+Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding, as derived in
+`gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up to 2^26 released numbers and rho <= 2^10.
+Source: a private second moment is Dwork et al. 2014 ("Analyze Gauss"); in least squares Mehta et al. 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.rounding import integer_rows
+from tacit.privacy.events import Gaussian, Parallel
+
+Floats = NDArray[np.float64]
+
+NORM = 2**18
+UNIT = NORM**2
+_EXACT_ROWS = 2**13
+_MOST_ROWS = 2**26
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Rows as whole numbers of norm at most `NORM`, made by `rounded` once for rows that take part in many sums."""
+
+    values: NDArray[np.float32]
+    """Held in float32, which has every whole number up to 2^24."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def rounded(rows: Floats) -> Rounded:
+    """Round rows of shape (b, d), scaled into the unit ball, to whole numbers of norm at most `NORM`."""
+    return Rounded(integer_rows(rows, NORM).astype(np.float32))
+
+
+def noisy_products(
+    blocks: Iterable[tuple[Floats, Floats | Rounded]],
+    *,
+    shape: tuple[int, int],
+    noise_multiplier: float,
+    noise: NoiseSource,
+) -> Floats:
+    """Release the sum over records of the outer product of a left and a right row.
+
+    Parameters
+    ----------
+    blocks : iterable of (left, right)
+        Rows of shapes (b, shape[0]) and (b, shape[1]); those longer than 1 are scaled down to norm 1. They must depend
+        on their own record and on what is public or released already, to the last bit.
+    shape : tuple of int
+        Shape of the result.
+    noise_multiplier : float
+        Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
+    noise : NoiseSource
+        Where the noise comes from.
+
+    Returns
+    -------
+    ndarray of this shape, float64
+    """
+    totals = product_sums(blocks, shape=shape)
+    return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
+
+
+def noisy_second_moments(
+    blocks: Iterable[Floats | Rounded], *, width: int, noise_multiplier: float, noise: NoiseSource
+) -> Floats:
+    """Release the sum over records of the outer product of a row with itself: symmetric, of shape (width, width).
+
+    The noise of an entry off the diagonal is that of its mirror image; see `noisy_products` for the rest.
+    """
+    totals = product_sums(((rows, rows) for rows in blocks), shape=(width, width))
+    return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise)[0])
+
+
+def noisy_class_second_moments(
+    blocks: Iterable[tuple[Floats, Integers]],
+    *,
+    n_classes: int,
+    width: int,
+    noise_multiplier: float,
+    noise: NoiseSource,
+) -> Floats:
+    """Release the second moments of each class's rows, of shape (n_classes, width, width), with noise of its own."""
+    totals = class_product_sums(blocks, n_classes=n_classes, width=width)
+    return _noisy_symmetric(totals, noise_multiplier, noise)
+
+
+def noisy_weighted_second_moments(
+    blocks: Iterable[tuple[Rounded, Floats]],
+    *,
+    n_weights: int,
+    width: int,
+    noise_multiplier: float,
+    noise: NoiseSource,
+) -> Floats:
+    """Release K sums over records of a weight times the outer product of a row with itself: (K, width, width).
+
+    Blocks are rows and their weights of shape (b, K), none negative. Weights of a record whose norm exceeds 1 are
+    scaled down to norm 1; see `noisy_products` for what they may depend on.
+    """
+    totals = weighted_product_sums(blocks, n_weights=n_weights, width=width)
+    return _noisy_symmetric(totals, noise_multiplier, noise)
+
+
+def product_sums(blocks: Iterable[tuple[Floats | Rounded, Floats | Rounded]], *, shape: tuple[int, int]) -> Integers:
+    """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
+    totals = np.zeros(shape, dtype=np.int64)
+    n = 0
+    for left, right in blocks:
+        n = _counted(n, len(left))
+        for part in _parts(len(left)):
+            totals += _exact(_whole(left, part), _whole(right, part))
+    return totals
+
+
+def class_product_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
+    """Exact sum of the outer products of integer rows with themselves, per class, in units of 2^-36; not private."""
+    totals = np.zeros((n_classes, width, width), dtype=np.int64)
+    n = 0
+    for rows, labels in blocks:
+        n = _counted(n, len(rows))
+        for c in np.unique(labels):
+            own = rows[labels == c]
+            for part in _parts(len(own)):
+                whole = _whole(own, part)
+                totals[c] += _exact(whole, whole)
+    return totals
+
+
+def weighted_product_sums(blocks: Iterable[tuple[Rounded, Floats]], *, n_weights: int, width: int) -> Integers:
+    """Exact sum of outer products of integer rows, for each weight, in units of 2^-36; not private."""
+    totals = np.zeros((n_weights, width, width), dtype=np.int64)
+    n = 0
+    for rows, weights in blocks:
+        n = _counted(n, len(rows))
+        factors = _factors(weights)
+        for part in _parts(len(rows)):
+            whole = _whole(rows, part)
+            for k in range(n_weights):
+                own = np.trunc(whole * factors[part, k : k + 1])
+                totals[k] += _exact(own, own)
+    return totals
+
+
+def event(noise_multiplier: float) -> Gaussian:
+    """What `noisy_products`, `noisy_second_moments` or `noisy_weighted_second_moments` costs."""
+    return Gaussian(noise_multiplier)
+
+
+def class_event(noise_multiplier: float) -> Parallel:
+    """What `noisy_class_second_moments` costs: one Gaussian, since a record is in one class."""
+    return Parallel(Gaussian(noise_multiplier), over="classes")
+
+
+def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSource) -> Floats:
+    rows, columns = np.triu_indices(totals.shape[-1])
+    released = noise.gaussian(totals[:, rows, columns], scale=noise_multiplier * UNIT) / UNIT
+    result = np.empty(totals.shape)
+    result[:, rows, columns] = released
+    result[:, columns, rows] = released
+    return result
+
+
+def _factors(weights: Floats) -> Floats:
+    """Roots of weights scaled into the unit ball, each row by its own values alone; zeros where one is not finite."""
+    weights = np.ascontiguousarray(weights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", weights, weights))
+        scaled = np.maximum(weights, 0.0) / np.maximum(norms, 1.0)[:, None]
+    scaled[~np.isfinite(norms)] = 0.0
+    result: Floats = np.sqrt(scaled) * (1 - 2.0**-32)
+    return result
+
+
+def _whole(rows: Floats | Rounded, part: slice) -> Floats:
+    whole = rows.values[part] if isinstance(rows, Rounded) else integer_rows(rows[part], NORM)
+    return whole.astype(np.float64)
+
+
+def _exact(left: Floats, right: Floats) -> Integers:
+    return np.asarray((left.T @ right).astype(np.int64))
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, start + _EXACT_ROWS) for start in range(0, n, _EXACT_ROWS))
+
+
+def _counted(n: int, more: int) -> int:
+    if n + more > _MOST_ROWS:
+        raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
+    return n + more

@@ -1,0 +1,34 @@
+"""Private search: a secret random number of runs, of which only the best one's output leaves.
+
+Unit: that of one run. A run includes the score by which it is compared: both must be private.
+Number of runs: truncated negative binomial of shape s and parameter g, P(k) proportional to (1-g)^k/k times the product
+of (l+s)/l over l = 1 to k-1; s = 0 is logarithmic, s = 1 geometric. Drawn exactly, with rational numbers alone: a
+geometric k, kept with probability the product of (l+s)/(l+1) over l = 1 to k-1, else drawn anew. g is the very float
+that the price is computed from.
+Theorem: that of `RepeatAndSelect` and `tacit.privacy.accounting` [Papernot and Steinke 2022, Theorem 2]. It holds for
+identical runs: which candidate a run tries is drawn in the run, and ties go to the earliest run, which is a random
+one. It does not cover a fixed number of runs, nor trying every candidate once.
+"""
+
+from fractions import Fraction
+
+from tacit.errors import InputError
+from tacit.mechanisms.noise import NoiseSource
+from tacit.privacy.events import Event, RepeatAndSelect
+
+
+def number_of_runs(search: RepeatAndSelect, noise: NoiseSource) -> int:
+    """Draw the number of runs, at least 1, of what `event` made; it must stay secret."""
+    go_on, shape = 1 - Fraction(search.halt), Fraction(search.shape)
+    runs = 1
+    while noise.bernoulli(go_on):
+        kept = noise.bernoulli((runs + shape) / (runs + 1))
+        runs = runs + 1 if kept else 1
+    return runs
+
+
+def event(one: Event, mean: float, shape: float) -> RepeatAndSelect:
+    """What a search costs, each run of which costs `one`; shape is from 0 to 1, where the draw is exact."""
+    if not 0 <= shape <= 1:
+        raise InputError(f"shape={shape} must be from 0 to 1, where the draw is exact; pass shape=1 (geometric)")
+    return RepeatAndSelect(one, mean, shape)

@@ -1,0 +1,115 @@
+"""The utility table on a small made-up problem: it runs, resumes, and says what its cells say."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "utility"
+
+
+@pytest.fixture
+def utility(monkeypatch):
+    """The benchmark's modules, imported as its command imports them."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import methods
+    import problems
+    import run
+    import table
+
+    yield methods, problems, run, table
+    for name in ("methods", "problems", "run", "table"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def embeddings(tmp_path):
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(10, 8))
+    for store, n in (("cifar10", 400), ("tiny_imagenet", 300)):
+        folder = tmp_path / "data" / "mobilenetv2-in1k-160" / store
+        folder.mkdir(parents=True)
+        for split, rows in (("train", n), ("test", 100)):
+            y = np.arange(rows) % 10
+            np.save(folder / f"{split}_x.npy", (centres[y] + rng.normal(size=(rows, 8))).astype(np.float16))
+            np.save(folder / f"{split}_y.npy", y.astype(np.int16))
+    return tmp_path / "data"
+
+
+def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, monkeypatch, capsys):
+    _, _, run, _ = utility
+    out = tmp_path / "out"
+    words = [str(embeddings), "--out", str(out), "--workers", "1", "--only", "cifar10/10/noisy-sum", "cifar10/10/auto"]
+    monkeypatch.setattr(sys, "argv", ["run.py", *words])
+    run.main()
+    cells = sorted((out / "cells").glob("*.json"))
+    assert len(cells) == 2 * 10 * 5
+    assert "in " in capsys.readouterr().out
+    before = {file: file.stat().st_mtime_ns for file in cells}
+    cells[0].unlink()
+    run.main()
+    after = {file: file.stat().st_mtime_ns for file in cells}
+    assert [file for file in cells if before[file] != after[file]] == [cells[0]]
+    text = (out / "table.md").read_text(encoding="utf-8")
+    assert "### cifar10, imbalance 10" in text
+    assert text.count("\n| ") == 11
+    assert "<img" in (out / "page.html").read_text(encoding="utf-8")
+
+
+def test_without_noise_and_imbalance_one_seed_stands_for_all(utility, embeddings, tmp_path):
+    _, _, run, _ = utility
+    out = tmp_path / "out"
+    (out / "cells").mkdir(parents=True)
+    for seed in range(5):
+        run.work(embeddings, out, ("cifar10", 1, "least-squares", seed))
+    assert len(list((out / "cells").glob("*-inf-*.json"))) == 1
+    cells = [cell for cell in run.read_cells(out) if math.isinf(cell.rough)]
+    assert [cell.seed for cell in cells] == list(range(5))
+
+
+@pytest.mark.parametrize("method", ["public", "public-5"])
+def test_public_choices_are_those_of_the_learner(utility, embeddings, method):
+    """The table computes scores once for all budgets; a seed and a budget must give what the learner gives."""
+    import tacit
+
+    methods, problems, _, _ = utility
+    data = problems.problem(embeddings, "cifar10", 10, 0)
+    ((_, predicted),) = methods.METHODS[method](data, 3, (2.0,))
+    centre = tacit.learners.common.parameters.public_centre(data.public, 8)
+    unit = tacit.learners.common.rows.unit_rows_about(data.public, centre)
+    low, high = np.quantile(1 + unit @ unit.T, methods.QUANTILES)
+    learner = tacit.PublicPrototypes(
+        "rho=2.0", public=data.public, classes=10, k=5 if method == "public-5" else 1, centre=True,
+        d_min=low, d_max=high, noise="research", random_state=3,
+    )  # fmt: skip
+    assert np.array_equal(learner.fit(data.x, data.y).predict(data.test_x), predicted)
+
+
+def test_verdicts(utility):
+    _, _, _, table = utility
+
+    def cells(method, values, ratio=10):
+        return [table.Cell("d", ratio, seed, method, 1.0, value, value / 2) for seed, value in enumerate(values)]
+
+    behind = [*cells("auto", [0.50, 0.51, 0.52]), *cells("public", [0.52, 0.53, 0.54])]
+    (verdict,) = table.verdicts(behind, "balanced")
+    assert (verdict.rival, round(verdict.difference, 9), verdict.no_worse) == ("public", -0.02, False)
+    assert any("-2.0 points" in line for line in table.summary(behind))
+    noisy = [*cells("auto", [0.50, 0.60, 0.40]), *cells("public", [0.52, 0.53, 0.54])]
+    assert table.verdicts(noisy, "balanced")[0].no_worse
+    close = [*cells("auto", [0.516, 0.526, 0.536]), *cells("public", [0.52, 0.53, 0.54])]
+    assert table.verdicts(close, "balanced")[0].no_worse
+    assert not table.verdicts(cells("auto", [0.5]), "balanced")
+
+
+def test_a_cell_file_is_plain(utility, embeddings, tmp_path):
+    _, _, run, _ = utility
+    out = tmp_path / "out"
+    (out / "cells").mkdir(parents=True)
+    run.work(embeddings, out, ("cifar10", 100, "coinpress", 1))
+    cell = json.loads((out / "cells" / "cifar10-100-coinpress-2-1.json").read_text(encoding="utf-8"))
+    assert set(cell) == {"dataset", "ratio", "seed", "method", "rough", "balanced", "minority"}
+    assert 0 <= cell["balanced"] <= 1

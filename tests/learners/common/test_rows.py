@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from tacit.errors import InputError
+from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.rows import unit_rows, unit_rows_about
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(20, 5)) + 1
+CENTRE = RNG.normal(size=5) / 4
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def test_rows_about_a_centre_are_unit_rows_of_the_direct_formula():
+    assert np.allclose(unit_rows_about(ROWS, CENTRE), unit(unit(ROWS) - CENTRE))
+    assert np.array_equal(unit_rows_about(ROWS, None), unit_rows(ROWS))
+
+
+def test_rows_of_zeros_stay_zeros_and_so_does_the_centre_itself():
+    rows = np.array([[0.0, 0.0], [3.0, 4.0], [1e-200, 0.0], [1e200, 0.0]])
+    found = unit_rows_about(rows, np.array([0.6, 0.8]))
+    assert not found[0].any()
+    assert np.linalg.norm(found[1]) in (0, pytest.approx(1))
+    assert np.allclose(found[2:], unit(np.array([[0.4, -0.8]] * 2)))
+    assert not unit_rows_about(rows[3:], np.array([1.0, 0.0])).any()
+
+
+def test_a_row_does_not_depend_on_the_other_rows():
+    whole = unit_rows_about(ROWS, CENTRE)
+    for chosen in (slice(None, None, -1), slice(3, 4), slice(0, 20, 3)):
+        assert np.array_equal(unit_rows_about(ROWS[chosen], CENTRE), whole[chosen])
+
+
+def test_the_centre_is_the_mean_of_unit_public_rows():
+    assert np.allclose(public_centre(ROWS.tolist(), 5), unit(ROWS).mean(axis=0))
+    assert np.allclose(public_centre(ROWS.astype(np.float32), 5), unit(ROWS).mean(axis=0), atol=1e-6)
+    assert public_centre(None, 5) is None
+    with pytest.raises(InputError, match="encode both alike"):
+        public_centre(ROWS, 4)
+    with pytest.raises(InputError, match="public row 1 is all zeros"):
+        public_centre([[1.0], [0.0]], 1)

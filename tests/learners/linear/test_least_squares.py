@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import BudgetError, InputError
+from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, _solved
+from tacit.mechanisms.noise import ResearchNoise
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Gaussian, Parallel, compose
+
+RNG = np.random.default_rng(0)
+CENTRES = RNG.normal(size=(4, 12))
+Y = RNG.integers(0, 4, 500)
+X = CENTRES[Y] * 2 + RNG.normal(size=(500, 12))
+PUBLIC = RNG.normal(size=(80, 12)) + 1
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def about(x, centre):
+    return unit(unit(x) - centre)
+
+
+def direct(rows, y, n_classes, ridge, alpha=None):
+    """Section 6 of the specification in plain numpy."""
+    moments = rows.T @ rows
+    theta = []
+    for c in range(n_classes):
+        own = rows[y == c]
+        matrix = moments if alpha is None else own.T @ own + alpha * moments
+        theta.append(np.linalg.solve(matrix + ridge * np.eye(len(matrix)), own.sum(axis=0)))
+    return np.array(theta)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.3])
+@pytest.mark.parametrize("public", [None, PUBLIC])
+def test_infinite_budget_is_the_direct_formula(alpha, public):
+    rows = unit(X) if public is None else about(X, unit(public).mean(axis=0))
+    model = tacit.LeastSquares("rho=inf", classes=4, alpha=alpha, public=public, normalise=False).fit(X, Y)
+    expected = direct(rows, Y, 4, 1.0, alpha)
+    assert np.allclose(model.coefficients_, expected, rtol=1e-10, atol=1e-12)
+    assert np.array_equal(model.predict(X), (rows @ expected.T).argmax(axis=1))
+    equal = tacit.LeastSquares("rho=inf", classes=4, alpha=alpha, public=public).fit(X, Y)
+    assert np.allclose(equal.coefficients_, unit(expected), rtol=1e-10, atol=1e-12)
+
+
+def test_the_intercept_is_a_constant_column_that_counts_in_the_norm():
+    rows = np.column_stack([unit(X), np.full(500, 0.5)]) / np.sqrt(1.25)
+    model = tacit.LeastSquares("rho=inf", classes=4, intercept=0.5, ridge=2.0, normalise=False).fit(X, Y)
+    expected = direct(rows, Y, 4, 2.0)
+    scores = model.released_.decision.similarities(model.released_.arrays, X)
+    assert np.allclose(scores, rows @ expected.T)
+    assert model.coefficients_.shape == (4, 12)
+
+
+def test_the_budget_is_spent_in_the_stated_parts():
+    model = tacit.LeastSquares("rho=0.5")
+    z = 1.0
+    parts = [Gaussian(z / SHARE_OF_MOMENTS**0.5), Parallel(Gaussian(z / (1 - SHARE_OF_MOMENTS) ** 0.5), "classes")]
+    assert model.promise().event == compose(parts)
+    published = tacit.LeastSquares("rho=0.5", alpha=1.0).promise().event
+    assert published == compose([Gaussian(3**0.5), 2 * Parallel(Gaussian(3**0.5), "classes")])
+    for event in (model.promise().event, published):
+        assert event.rho == pytest.approx(0.5)
+        assert Budget.parse("rho=0.5").permits(event)
+
+
+@pytest.mark.parametrize("unit", ["replace", "change-label"])
+def test_other_units_pay_for_twice_the_sensitivity(unit):
+    assert tacit.LeastSquares("rho=0.5").promise().rho == pytest.approx(0.5)
+    promise = tacit.LeastSquares("rho=0.5", unit=unit).promise()
+    assert promise.rho <= 0.5 * (1 + 1e-9)
+    assert tacit.LeastSquares("rho=0.5", unit=unit)._multiplier() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.5])
+def test_noise_of_each_part_agrees_with_its_event(alpha):
+    """Variances over 2,000 draws, and a record's contribution of norm 1, against the events."""
+    x, y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]), np.array([0, 1, 1])
+    model = tacit.LeastSquares("rho=2", classes=2, alpha=alpha, noise="research")
+    model.classes_, model.centre_ = np.array([0, 1]), None
+    noise = ResearchNoise(0)
+    drawn = [model._noisy(x, y, noise) for _ in range(2000)]
+    of_all, of_sums, of_classes = model._multipliers()
+    exact = model._exact(x, y)
+    upper = np.triu_indices(2)
+    moments = np.stack([draw[0] for draw in drawn]) - exact[0]
+    assert moments[:, *upper].var(axis=0) == pytest.approx([of_all**2] * 3, rel=0.15)
+    assert moments[:, *upper].var() == pytest.approx(of_all**2, rel=0.05)
+    assert (np.stack([draw[1] for draw in drawn]) - exact[1]).var() == pytest.approx(of_sums**2, rel=0.05)
+    if alpha is not None:
+        of_class = np.stack([draw[2] for draw in drawn]) - exact[2]
+        assert of_class[:, :, *upper].var() == pytest.approx(of_classes**2, rel=0.05)
+        parts = np.column_stack([moments[:, 0, 1], of_class[:, 0, 0, 1], of_class[:, 1, 0, 1]])
+        assert np.abs(np.corrcoef(parts, rowvar=False) - np.eye(3)).max() < 0.12
+    multipliers = [part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n]
+    assert sorted(multipliers) == pytest.approx(sorted(z for z in (of_all, of_sums, of_classes) if z is not None))
+
+
+def test_noisy_moments_need_no_luck():
+    """At a budget of nearly nothing the noisy moments are far from positive; the head is finite all the same."""
+    for seed in range(5):
+        model = tacit.LeastSquares("rho=1e-6", classes=4, alpha=0.1, noise="research", random_state=seed).fit(X, Y)
+        assert np.isfinite(model.coefficients_).all()
+        assert np.allclose(np.linalg.norm(model.coefficients_, axis=1), 1)
+
+
+def test_a_matrix_that_is_not_positive_is_projected():
+    basis = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    noisy, positive = (basis @ np.diag(values) @ basis.T for values in ([5.0, 1.0, -3.0], [5.0, 1.0, 0.0]))
+    expected = np.linalg.solve(positive + 2 * np.eye(3), np.ones(3))
+    assert np.allclose(_solved(noisy, None, 0.0, 2.0, np.ones((1, 3)))[0], expected)
+    assert np.allclose(_solved(noisy / 2, noisy[None] / 2, 1.0, 2.0, np.ones((1, 3)))[0], expected)
+
+
+def test_a_large_budget_is_near_the_non_private_form():
+    exact = tacit.LeastSquares("rho=inf", classes=4, public=PUBLIC).fit(X, Y)
+    near = tacit.LeastSquares("rho=1e6", classes=4, public=PUBLIC).fit(X, Y)
+    assert np.allclose(near.coefficients_, exact.coefficients_, atol=0.01)
+
+
+def test_a_class_without_records_has_no_say():
+    model = tacit.LeastSquares("rho=inf", classes=5).fit(X, Y)
+    assert not model.coefficients_[4].any()
+
+
+@pytest.mark.slow
+def test_accuracy_on_real_embeddings_is_above_the_floor(embeddings):
+    """The column "LS cos" of section 3 of the specification, less half a point."""
+    folder = embeddings / "mobilenetv2-in1k-160"
+    x, y, test_x, test_y = (
+        np.load(folder / "cifar100" / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y")
+    )
+    public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000]
+    for e, floor in ((0.1, 0.462), (0.5, 0.598), (2, 0.623), (np.inf, 0.625)):
+        budget = f"rho={e * e / 2}"
+        model = tacit.LeastSquares(budget, classes=100, public=public, noise="research", random_state=0).fit(x, y)
+        assert model.score(test_x, test_y) > floor - 0.005
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
+        ({"alpha": -1}, InputError, "alpha=-1 must be a number"),
+        ({"ridge": 0}, InputError, "ridge=0 must be a number"),
+        ({"intercept": "1"}, InputError, "intercept='1' must be a number"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        tacit.LeastSquares(**({"classes": 4} | parameters)).fit(X, Y)

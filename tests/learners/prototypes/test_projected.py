@@ -1,0 +1,227 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import tacit
+from tacit.errors import BudgetError, InputError
+from tacit.learners.common.softmax import residuals
+from tacit.learners.prototypes import projected as module
+from tacit.learners.prototypes.projected import COUNT_SHARE, FARTHEST, pulls
+from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Gaussian, Parallel, compose
+
+RNG = np.random.default_rng(0)
+CENTRES = RNG.normal(size=(4, 12))
+Y = RNG.integers(0, 4, 500)
+X = CENTRES[Y] + RNG.normal(size=(500, 12))
+PUBLIC = RNG.normal(size=(80, 12)) + 1
+ZERO = np.zeros(4)
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def naive_gradients(rows, labels, layer, sums, scale, clip):
+    """Each record's gradient by the layer as a matrix of its own, clipped, one after the other."""
+    total = np.zeros_like(layer)
+    prototypes = unit(sums @ layer.T)
+    for x, y in zip(rows, labels, strict=True):
+        residual = softmax(scale * prototypes @ layer @ x) - np.eye(len(sums))[y]
+        gradient = np.outer(residual @ prototypes, x)
+        total += gradient / max(1, np.linalg.norm(gradient) / clip)
+    return total
+
+
+def sums_of(rows, labels):
+    return np.stack([rows[labels == c].sum(axis=0) for c in range(4)])
+
+
+@pytest.mark.parametrize(("public", "dimension"), [(None, None), (PUBLIC, 2)])
+def test_infinite_budget_is_the_direct_formula(public, dimension):
+    rows = unit(X) if public is None else unit(unit(X) - unit(public).mean(axis=0))
+    sums = sums_of(rows, Y)
+    shares = np.bincount(Y) + 1.0
+    model = tacit.ProjectedPrototypes("rho=inf", classes=4, public=public, dimension=dimension).fit(X, Y)
+    layer = previous = ahead = np.linalg.svd(unit(sums))[2][: dimension or 4]
+    for step in range(60):
+        prototypes = unit(sums @ ahead.T)
+        residual = softmax(20 * rows @ ahead.T @ prototypes.T + np.log(shares / shares.mean()), axis=1) - np.eye(4)[Y]
+        layer = ahead - (40 if public is None else 10) / 500 * (residual @ prototypes).T @ rows
+        ahead = layer + step / (step + 3) * (layer - previous)
+        previous = layer
+    scores = rows @ layer.T @ unit(sums @ layer.T).T
+    assert np.allclose(model.coefficients_ @ rows.T, scores.T)
+    assert np.allclose(model.prototypes_ @ model.prototypes_.T, sums @ layer.T @ layer @ sums.T)
+    assert np.allclose(model.coefficients_, unit(model.prototypes_) @ model.projection_)
+    assert np.array_equal(model.predict(X), scores.argmax(axis=1))
+
+
+def test_it_starts_as_noisy_sums():
+    still = tacit.ProjectedPrototypes("rho=inf", classes=4, learning_rate=1e-9).fit(X, Y)
+    assert np.allclose(still.coefficients_, unit(tacit.NoisySumPrototypes("rho=inf", classes=4).fit(X, Y).prototypes_))
+
+
+@pytest.mark.parametrize("step", [1e-6, -1e-6])
+def test_the_gradient_is_that_of_the_cross_entropy_with_prototypes_held(step):
+    rng = np.random.default_rng(3)
+    layer, sums, x = rng.normal(size=(3, 12)), rng.normal(size=(4, 12)), unit(X)[:1]
+    prototypes = unit(sums @ layer.T)
+
+    def loss(layer):
+        scores = 5 * prototypes @ layer @ x[0]
+        return (np.log(np.exp(scores).sum()) - scores[Y[0]]) / 5
+
+    expected = naive_gradients(x, Y[:1], layer, sums, 5, 1e9)
+    for entry in np.ndindex(layer.shape):
+        moved = layer.copy()
+        moved[entry] += step
+        assert (loss(moved) - loss(layer)) / step == pytest.approx(expected[entry], abs=1e-5)
+
+
+@pytest.mark.parametrize("clip", [0.1, 1.0, 2.0])
+@pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
+def test_clipping_is_that_of_every_single_gradient(clip, size):
+    rng = np.random.default_rng(1)
+    layer, sums = rng.normal(size=(3, 12)) * size, rng.normal(size=(4, 12))
+    model = tacit.ProjectedPrototypes(scale=7.0, clip=clip)
+    parts = [(rounded(unit(X[half])), Y[half]) for half in (slice(0, 200), slice(200, 500))]
+    found = product_sums(model._products(layer, sums, ZERO, parts), shape=(3, 12)) / UNIT * clip
+    assert np.allclose(found, naive_gradients(unit(X), Y, layer, sums, 7.0, clip), atol=0.02)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize(("n_classes", "width"), [(2, 1), (7, 33), (100, 256)])
+def test_a_pull_does_not_depend_on_the_other_rows(scale, n_classes, width):
+    """Bit for bit: in blocks of any shape, at any place, in any order."""
+    rng = np.random.default_rng(2)
+    rows, labels = unit(rng.normal(size=(301, width))), rng.integers(0, n_classes, 301)
+    head, prototypes = rng.normal(size=(n_classes, width)), rng.normal(size=(n_classes, min(width, 40))) * scale
+
+    def of(chosen):
+        own = residuals(rounded(rows[chosen]), labels[chosen], head, np.zeros(n_classes))
+        return pulls(own, prototypes)
+
+    whole = of(np.arange(301))
+    order = rng.permutation(301)
+    for chosen in (np.arange(301)[::-1], order, order[:100], order[:1], order[::2]):
+        assert np.array_equal(of(chosen), whole[chosen])
+
+
+def test_pulls_are_products():
+    rng = np.random.default_rng(2)
+    own = rng.normal(size=(50, 7))
+    own *= 2**0.5 / np.linalg.norm(own, axis=1, keepdims=True)
+    assert np.allclose(pulls(own, 3 * np.eye(7)[:, :5]), 3 * own[:, :5], atol=1e-4)
+
+
+def test_the_budget_is_spent_in_sums_steps_and_counts():
+    promise = tacit.ProjectedPrototypes("rho=0.5", steps=7, share=0.3).promise()
+    of_sums, of_step, of_counts = 0.3**-0.5, (7 / (0.7 - COUNT_SHARE)) ** 0.5, COUNT_SHARE**-0.5
+    sums, counts = (Parallel(Gaussian(z), "classes") for z in (of_sums, of_counts))
+    assert promise.event == compose([sums, 7 * Gaussian(of_step), counts])
+    assert promise.rho == pytest.approx(0.5)
+    assert Budget.parse("rho=0.5").permits(promise.event)
+    declared = tacit.ProjectedPrototypes("rho=0.5", steps=7, share=0.3, counts=125).promise()
+    assert declared.event == compose([sums, 7 * Gaussian((7 / 0.7) ** 0.5)])
+    assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.5])
+def test_noise_of_sums_and_of_a_step_agrees_with_their_events(clip):
+    """Of no records, over 2,000 draws: variances z^2, and (learning rate x clip x z/n)^2."""
+    settings = {"classes": 2, "steps": 1, "counts": 1, "learning_rate": 1.0, "clip": clip, "noise": "research"}
+    nothing = np.zeros((2, 2)), np.array([0, 1])
+    models = [tacit.ProjectedPrototypes("rho=0.02", random_state=s, **settings).fit(*nothing) for s in range(2000)]
+    multipliers = [event.base().noise_multiplier for event, _ in models[0].guarantee_.event.counted()]
+    assert multipliers == pytest.approx([(25 / 0.7) ** 0.5, (25 / 0.3) ** 0.5])
+    layers = np.stack([model.projection_ for model in models])
+    sums = np.stack([np.linalg.solve(model.projection_, model.prototypes_.T).T for model in models])
+    assert sums.var(axis=0).mean() == pytest.approx(multipliers[0] ** 2, rel=0.05)
+    starts = np.stack([np.linalg.svd(unit(own))[2] for own in sums])
+    assert (layers - starts).var(axis=0).mean() == pytest.approx((clip * multipliers[1] / 2) ** 2, rel=0.05)
+
+
+def test_noise_of_each_release_is_fresh_at_the_multiplier_of_its_event(monkeypatch):
+    steps, sums = [], []
+
+    def products(blocks, **settings):
+        exact = product_sums(list(blocks), shape=settings["shape"])
+        released = settings["noise"].gaussian(exact, scale=settings["noise_multiplier"] * UNIT) / UNIT
+        steps.append((settings["noise_multiplier"], released - exact / UNIT))
+        return released
+
+    class_sums = module.gaussian.noisy_class_sums
+
+    def noisy_class_sums(blocks, **settings):
+        sums.append(settings["noise_multiplier"])
+        return class_sums(blocks, **settings)
+
+    monkeypatch.setattr(module.outer_products, "noisy_products", products)
+    monkeypatch.setattr(module.gaussian, "noisy_class_sums", noisy_class_sums)
+    model = tacit.ProjectedPrototypes("rho=0.1", classes=4, steps=12, noise="research", random_state=0).fit(X, Y)
+    done = [Gaussian(z) for z, _ in steps] + [Parallel(Gaussian(z), "classes") for z in sums]
+    assert dict(compose(done).counted()) == dict(model.guarantee_.event.counted())
+    assert len(steps) == 12
+    assert len(sums) == 2  # sums and counts
+    noise = np.stack([drawn.ravel() for _, drawn in steps])
+    assert np.abs(np.corrcoef(noise) - np.eye(12)).max() < 0.8
+    assert noise.std() == pytest.approx(steps[0][0], rel=0.1)
+
+
+def test_the_learning_rate_is_the_longest_that_noise_allows():
+    fit = {"classes": 4, "counts": 125, "noise": "research", "random_state": 0}
+    assert tacit.ProjectedPrototypes("rho=1e6", **fit).fit(X, Y).learning_rate_ == 40
+    assert tacit.ProjectedPrototypes("rho=1e6", public=PUBLIC, **fit).fit(X, Y).learning_rate_ == 10
+    short = tacit.ProjectedPrototypes("rho=0.005", steps=10, share=0.75, **fit).fit(X, Y)
+    assert short.learning_rate_ == pytest.approx(3 * 500 / (100 * 10 * 2 * 12**0.5))
+
+
+def test_counts_are_noisy_unless_declared():
+    def rate(n, seed, **parameters):
+        model = tacit.ProjectedPrototypes("rho=0.005", classes=4, noise="research", random_state=seed, **parameters)
+        return model.fit(X[:n], Y[:n]).learning_rate_
+
+    assert len({rate(500, seed) for seed in range(20)}) > 10
+    assert rate(400, 0, counts=125) == rate(500, 1, counts=125)
+
+
+def test_a_class_without_records_is_farthest_without_noise():
+    model = tacit.ProjectedPrototypes("rho=inf", classes=5).fit(X, Y)
+    assert model.intercepts_.tolist() == [0, 0, 0, 0, FARTHEST]
+    assert set(model.predict(-X)) <= {0, 1, 2, 3}
+
+
+@pytest.mark.slow
+def test_accuracy_on_real_embeddings_is_above_that_of_noisy_sums(embeddings):
+    folder = embeddings / "mobilenetv2-in1k-160"
+    x, y, test_x, test_y = (
+        np.load(folder / "cifar100" / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y")
+    )
+    public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000]
+    for budget, least in [("rho=inf", 0.64), ("rho=32", 0.64), ("rho=0.5", 0.61), ("rho=0.005", 0.52)]:
+        model = tacit.ProjectedPrototypes(
+            budget, classes=100, public=public, noise="secure" if budget == "rho=inf" else "research"
+        )
+        assert model.fit(x, y).score(test_x, test_y) > least
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
+        ({"steps": 0}, InputError, "steps=0 must be a whole number"),
+        ({"share": 0.95}, InputError, "share=0.95 must be a number from 0.1 to 0.9"),
+        ({"dimension": 0}, InputError, "dimension=0 must be a whole number"),
+        ({"scale": 0}, InputError, "scale=0 must be a number"),
+        ({"clip": 0}, InputError, "clip=0 must be a number"),
+        ({"counts": [1, 2]}, InputError, "must be one number, or one for each of 4 classes"),
+        ({"balanced": 1}, InputError, "balanced=1 must be True or False"),
+        ({"learning_rate": 0}, InputError, "learning_rate=0 must be a number"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        tacit.ProjectedPrototypes(**({"classes": 4} | parameters)).fit(X, Y)

@@ -1,0 +1,371 @@
+"""Searches: what is charged is what is done, and nothing leaves that is not charged."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import tacit
+from contracts.learners import NEEDS, PUBLIC, X, Y, learner_class
+from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning, ReleaseError
+from tacit.learners.methods import METHODS
+from tacit.learners.search.base import dearest
+from tacit.mechanisms import counts, repetition
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
+from tacit.privacy.ledger import Ledger
+
+PUBLIC_Y = np.repeat([0, 1, 2], 20)
+CANDIDATES = [{"k": 1}, {"k": 3}, {"k": 1, "d_min": 1.2, "d_max": 1.8}]
+PAID = [tacit.RandomSearch, tacit.GridSearch]
+SEARCHES = [*PAID, tacit.UnpaidSearch]
+APPROX = "epsilon=1,delta=1e-6"
+KIND = pytest.mark.parametrize("kind", SEARCHES, ids=lambda kind: kind.__name__)
+PAID_KIND = pytest.mark.parametrize("kind", PAID, ids=lambda kind: kind.__name__)
+
+
+def public(**parameters):
+    return tacit.PublicPrototypes(public=PUBLIC, **parameters)
+
+
+def make(kind, estimator=None, candidates=CANDIDATES, **parameters):
+    parameters = {"budget": APPROX, "classes": range(3)} | parameters
+    return kind(estimator or public(), candidates, **parameters)
+
+
+@KIND
+@pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
+@pytest.mark.parametrize("budget", [APPROX, "epsilon=1", "epsilon=20,delta=1e-9"])
+def test_promise_is_kept_and_spends_the_budget(kind, unit, budget):
+    search = make(kind, budget=budget, unit=unit)
+    promise = search.promise()
+    search.fit(X, Y)
+    assert search.guarantee_ == search.spent_ == promise == clone(search).promise()
+    assert promise.unit == unit
+    assert "tuning included" in promise.statement()
+    assert search.best_params_ in CANDIDATES
+    assert set(search.predict(X)) <= {0, 1, 2}
+    if kind is not tacit.UnpaidSearch:
+        limit = Budget.parse(budget)
+        assert limit.permits(promise.event)
+        assert limit.epsilon * 0.9999 < promise.epsilon(limit.delta or 0.0) <= limit.epsilon
+
+
+@pytest.mark.parametrize("method", METHODS)
+@PAID_KIND
+def test_every_method_can_be_tuned(kind, method):
+    estimator = learner_class(method)(**NEEDS.get(method, {}))
+    search = make(kind, estimator, [{}], budget="epsilon=8,delta=1e-6").fit(X, Y)
+    assert search.guarantee_ == search.promise()
+    assert search.predict(X).shape == (120,)
+    tacit.Release.of(search).verify()
+
+
+def test_a_run_is_the_fit_and_its_score():
+    event = make(tacit.RandomSearch, mean_runs=7, shape=0.5, score_share=0.2).promise().event
+    assert (event.mean, event.shape) == (7, 0.5)
+    (fit, _), (score, _) = event.event.counted()
+    assert isinstance(fit, Parallel)
+    assert isinstance(fit.event, Exponential)
+    assert isinstance(score, Gaussian)
+    assert score.rho == pytest.approx(0.25 * fit.rho)
+    pure = make(tacit.RandomSearch, budget="epsilon=1", score_share=0.2).promise().event
+    (fit, _), (score, _) = pure.event.counted()
+    assert isinstance(score, PureDP)
+    assert score.epsilon == pytest.approx(0.25 * fit.pure)
+
+
+def test_a_grid_adds_up_all_it_does():
+    guarantee = make(tacit.GridSearch, budget="rho=0.6").promise()
+    assert guarantee.rho == pytest.approx(0.6, rel=1e-7)
+    assert len(guarantee.events) == 2 * len(CANDIDATES)
+    assert {round(event.rho, 6) for event in guarantee.events} == {0.18, 0.02}
+    assert make(tacit.GridSearch, budget="epsilon=0.6").promise().epsilon(0) == pytest.approx(0.6, rel=1e-7)
+
+
+@PAID_KIND
+def test_public_rows_score_at_no_cost(kind):
+    search = make(kind, budget="epsilon=1", validation=(PUBLIC, PUBLIC_Y), noise="research", random_state=0)
+    costs = [part for part, _ in search.promise().event.contained() if not isinstance(part, RepeatAndSelect)]
+    assert {type(part) for part in costs} == {Exponential}
+    search.fit(X, Y)
+    truth = max(score for _, score in search.scores_)
+    assert truth == np.sum(search.predict(PUBLIC) == PUBLIC_Y)
+
+
+@pytest.mark.parametrize("noise", ["secure", "research"])
+@pytest.mark.parametrize("budget", [APPROX, "epsilon=1"])
+@PAID_KIND
+def test_the_noise_of_scores_is_what_the_promise_says(kind, budget, noise, monkeypatch):
+    charged = []
+    draw = counts.noisy_count
+    monkeypatch.setattr(
+        counts, "noisy_count", lambda hits, cost, source: charged.append(cost) or draw(hits, cost, source)
+    )
+    search = make(kind, budget=budget, noise=noise).fit(X, Y)
+    assert set(charged) < {part for part, _ in search.guarantee_.event.contained()}
+    assert all(cost.bounded for cost in charged)
+
+
+@PAID_KIND
+def test_a_run_is_fitted_at_the_noise_that_the_promise_says(kind):
+    search = make(kind, tacit.NoisySumPrototypes(), [{}, {}]).fit(X, Y)
+    charged = [part.noise_multiplier for part, _ in search.guarantee_.event.contained() if isinstance(part, Gaussian)]
+    assert search.released_.mechanism["noise standard deviation"] == min(charged)
+
+
+def test_scores_count_the_records_that_the_run_gets_right():
+    search = make(tacit.GridSearch, candidates=[{"k": 1}], budget="rho=1e6", noise="research", random_state=0).fit(X, Y)
+    assert search.scores_[0][1] == pytest.approx(np.sum(search.predict(X) == Y), abs=0.1)
+
+
+def test_runs_are_as_many_as_drawn_and_candidates_are_drawn_in_each():
+    search = make(tacit.RandomSearch, candidates=[{"k": k} for k in range(1, 5)], mean_runs=6, noise="research")
+    fits = [clone(search).set_params(random_state=seed).fit(X[::8], Y[::8]) for seed in range(60)]
+    runs = [len(fit.scores_) for fit in fits]
+    assert min(runs) >= 1
+    assert np.mean(runs) == pytest.approx(6, abs=4)  # geometric: a standard error of 0.7
+    assert len(set(runs)) > 5
+    assert {fit.scores_[0][0]["k"] for fit in fits} == {1, 2, 3, 4}
+    drawn = np.bincount([candidate["k"] for fit in fits for candidate, _ in fit.scores_])[1:]
+    assert stats.chisquare(drawn).pvalue > 1e-6
+    assert any(len({candidate["k"] for candidate, _ in fit.scores_}) < len(fit.scores_) for fit in fits)
+
+
+def test_the_number_of_runs_is_drawn_for_the_event_that_is_promised(monkeypatch):
+    asked = []
+    monkeypatch.setattr(repetition, "number_of_runs", lambda event, noise: asked.append(event) or 2)
+    search = make(tacit.RandomSearch, mean_runs=3, shape=0).fit(X, Y)
+    assert asked == [search.guarantee_.event]
+
+
+def test_only_the_best_run_leaves():
+    search = make(tacit.RandomSearch, candidates=[{"d_min": 1.999, "d_max": 2.0}, {}], noise="research", mean_runs=12)
+    search.set_params(random_state=3, budget="epsilon=30,delta=1e-6").fit(X, Y)
+    best = max(search.scores_, key=lambda run: run[1])
+    assert search.best_params_ == best[0]
+    secure = make(tacit.RandomSearch).fit(X, Y)
+    assert not hasattr(secure, "scores_")
+    assert not any("score" in name or "runs" in name for name in vars(secure) if name.endswith("_"))
+    facts = secure.released_.mechanism
+    assert "secret number of runs" in facts["tuning"]
+    assert str(secure.best_params_["k"]) in facts["chosen parameters"]
+
+
+@pytest.mark.parametrize("kind", PAID, ids=lambda kind: kind.__name__)
+def test_a_tuned_classifier_can_be_released(kind, tmp_path):
+    search = make(kind).fit(X, Y)
+    release = tacit.Release.load(tacit.Release.of(search, name="tuned").save(tmp_path / "tuned")).verify()
+    assert np.array_equal(release.predict(X), search.predict(X))
+    assert release.document.stamp is None
+    expected = "approximate" if kind is tacit.RandomSearch else "zCDP"
+    assert release.document.variant.variant == expected
+    assert ("-zCDP" in release.document.accounting.statement) == (kind is tacit.GridSearch)
+    assert "priced as continuous" in str(release.document.accounting.assumptions)
+    assert "tuning included" in release.card()
+
+
+def test_an_unpaid_search_is_not_private_and_says_so(tmp_path):
+    search = make(tacit.UnpaidSearch, budget="rho=0.5").fit(X, Y)
+    assert not search.guarantee_.bounded
+    assert "not private" in search.guarantee_.statement()
+    assert "tuned on the private records without paying" in search.guarantee_.statement()
+    release = tacit.Release.of(search)
+    assert release.document.stamp == "NOT FOR RELEASE"
+    assert "without paying" in release.card()
+    with pytest.raises(ReleaseError, match="NOT FOR RELEASE"):
+        release.save(tmp_path / "unpaid")
+    assert len(search.scores_) == len(CANDIDATES)
+    assert {score == int(score) for _, score in search.scores_} == {True}
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("rho=1000")
+    with pytest.raises(LedgerError, match="would overdraw"):
+        make(tacit.UnpaidSearch, ledger=ledger).fit(X, Y)
+
+
+def test_an_unpaid_run_has_the_full_budget_in_its_unit():
+    search = make(tacit.UnpaidSearch, tacit.NoisySumPrototypes(), [{}], budget="rho=0.5", unit="replace")
+    alone = tacit.NoisySumPrototypes("rho=0.5", classes=3, unit="replace")
+    assert Gaussian(alone._noise_multiplier()) in [part for part, _ in search._event().contained()]
+
+
+@KIND
+@pytest.mark.parametrize("budget", ["epsilon=inf", "rho=inf"])
+def test_an_infinite_budget_tries_all_without_noise(kind, budget):
+    fits = [make(kind, budget=budget).fit(X, Y) for _ in range(2)]
+    assert not fits[0].guarantee_.bounded
+    assert fits[0].scores_ == fits[1].scores_
+    assert len(fits[0].scores_) == len(CANDIDATES)
+    assert "all of it is in the price" not in fits[0].released_.mechanism["tuning"]
+    with_rows = make(kind, budget=budget, validation=(PUBLIC, PUBLIC_Y)) if kind in PAID else None
+    assert with_rows is None or not with_rows.fit(X, Y).guarantee_.bounded
+
+
+def test_a_random_search_has_no_zcdp():
+    with pytest.raises(BudgetError, match=r"zCDP.*pass epsilon=1,delta=1e-6 or the like, or use GridSearch"):
+        make(tacit.RandomSearch, budget="rho=0.5").promise()
+
+
+@PAID_KIND
+def test_a_pure_budget_needs_a_pure_estimator(kind):
+    with pytest.raises(BudgetError, match="budget epsilon=1 is pure and Gaussian noise has no pure epsilon"):
+        make(kind, tacit.NoisySumPrototypes(), [{}], budget="epsilon=1").promise()
+
+
+@PAID_KIND
+@pytest.mark.parametrize(
+    "budget", ["epsilon=1e-7", "epsilon=1e9", "epsilon=0.01,delta=1e-30", "epsilon=1e9,delta=1e-6"]
+)
+def test_the_ends_of_the_range_can_be_spent(kind, budget):
+    assert Budget.parse(budget).permits(make(kind, budget=budget).promise().event)
+
+
+def test_candidates_that_cost_differently_are_charged_as_the_dearest():
+    coinpress = tacit.CoinPressPrototypes()
+    search = make(tacit.RandomSearch, coinpress, [{}, {"counts": 40}, {"steps": (0.5, 0.5)}])
+    assert Budget.parse(APPROX).permits(search.promise().event)
+    assert search.promise().unprotected == ("class counts (declared)",)
+    search.fit(X, Y)
+    assert dearest([Gaussian(1.0), Gaussian(1.0)], pure=False) == Gaussian(1.0)
+    assert dearest([Gaussian(2.0), Gaussian(1.0)], pure=False) == ZCDP(0.5)
+    assert dearest([Exponential(2.0), PureDP(1.0)], pure=True) == PureDP(2.0)
+
+
+@KIND
+def test_the_ledger_is_charged_once_for_all(kind, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    search = make(kind, ledger=ledger).fit(X, Y)
+    (charge,) = ledger.account().charges
+    assert charge.guarantee == search.promise()
+    assert "ledger of 'data', tuning included" in search.guarantee_.statement()
+
+
+def test_research_runs_repeat_with_their_seed_and_differ_from_each_other():
+    def scores(seed):
+        rows = {"validation": (PUBLIC, PUBLIC_Y), "budget": "rho=0.001"}  # exact scores of fits that are mostly noise
+        search = make(tacit.GridSearch, tacit.NoisySumPrototypes(), [{}] * 5, noise="research", **rows)
+        return [score for _, score in search.set_params(random_state=seed).fit(X, Y).scores_]
+
+    assert scores(1) == scores(1) != scores(2)
+    assert len(set(scores(1))) > 2
+
+
+def test_grids_of_scikit_learn_pipelines_and_names_as_classes():
+    names = np.array(["wolf", "ant", "mole"])
+    grid = ParameterGrid({"k": [1, 3], "d_min": [0.0, 1.0]})
+    search = make(tacit.GridSearch, candidates=grid, budget="rho=1e4", classes=names)
+    pipeline = make_pipeline(FunctionTransformer(), search).fit(X, names[Y])
+    assert pipeline.score(X, names[Y]) > 0.9
+    assert len(pipeline[-1].scores_) == 4
+    search = make(tacit.GridSearch, budget="rho=1e4", classes=names, validation=(PUBLIC, names[PUBLIC_Y]))
+    assert max(score for _, score in search.fit(X, names[Y]).scores_) > 50
+
+
+def test_omitted_classes_warn_and_are_listed():
+    search = make(tacit.GridSearch, classes=None)
+    with pytest.warns(PrivacyLeakWarning, match="pass classes=") as caught:
+        search.fit(X, Y)
+    assert len(caught) == 1
+    assert search.guarantee_.unprotected == ("class list (read off the private labels)",)
+
+
+BAD = [
+    ({"candidates": []}, "candidates is empty"),
+    ({"candidates": {"k": 1}}, "must be a list of dicts"),
+    ({"candidates": 3}, "must be a list of dicts"),
+    ({"candidates": [1]}, "candidate 1 must be a dict"),
+    ({"candidates": [{"kk": 1}]}, "'kk' is none of the estimator's; it has"),
+    ({"candidates": [{"budget": "rho=1"}]}, "'budget' is set by the search"),
+    ({"candidates": [{"k": 0}]}, "k=0 must be a whole number"),
+    ({"estimator": 3}, "estimator=3 must be a learner of tacit"),
+    ({"estimator": tacit.GridSearch(None, None, budget=APPROX)}, "must be a learner of tacit, and no search"),
+    ({"estimator": public(classes=3), "classes": None}, "classes of the estimator is not used"),
+    ({"mean_runs": 0.5}, "mean_runs=0.5 must be a number from 1"),
+    ({"mean_runs": math.nan}, "mean_runs=nan must be a number"),
+    ({"mean_runs": "5"}, "mean_runs='5' must be a number"),
+    ({"shape": 2}, "shape=2 must be a number from 0 to 1"),
+    ({"score_share": 0}, "score_share=0 must be a number"),
+    ({"score_share": math.nan}, "score_share=nan must be a number"),
+    ({"unit": "person"}, "unit='person' must be one of"),
+    ({"budget": "epsilon=1e-9,delta=1e-30", "mean_runs": 1000}, "leaves each run less than"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_parameters_are_one_line_before_any_data(parameters, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make(tacit.RandomSearch, **parameters).promise()
+    assert "\n" not in str(caught.value)
+
+
+BAD_WITH_DATA = [
+    ({"candidates": [{"k": 1}, {"k": 61}]}, "k=61 must be at most the 60 public rows"),
+    ({"estimator": tacit.PublicPrototypes()}, "public=None"),
+    ({"validation": PUBLIC}, "validation must be a pair"),
+    ({"validation": (PUBLIC[:, :2], PUBLIC_Y)}, "pass 6 columns"),
+    ({"validation": (PUBLIC, PUBLIC_Y[:-1])}, "one label a row"),
+    ({"validation": (PUBLIC, PUBLIC_Y + 1)}, "label 3, which is not among the 3 declared classes"),
+    ({"validation": (PUBLIC * math.nan, PUBLIC_Y)}, "validation row 0 is not finite"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_WITH_DATA, ids=[message for _, message in BAD_WITH_DATA])
+def test_what_does_not_fit_the_data_is_refused_before_it_is_charged(parameters, message, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    search = make(tacit.RandomSearch, ledger=ledger, **parameters)
+    with pytest.raises(InputError, match=message) as caught:
+        search.fit(X, Y)
+    assert "\n" not in str(caught.value)
+    assert not ledger.path.exists()
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+
+
+def test_a_ledger_of_the_estimator_would_not_be_charged():
+    estimator = public(ledger=Ledger("nowhere", "data"))
+    with pytest.raises(InputError, match="ledger of the estimator is not used; pass ledger= to the search"):
+        make(tacit.RandomSearch, estimator).promise()
+
+
+def test_progress_is_over_runs():
+    from tacit.compute.progress import reporting
+
+    seen = []
+    with reporting(lambda label, done, total: seen.append((label, done, total))):
+        make(tacit.GridSearch).fit(X, Y)
+    assert [entry for entry in seen if entry[0] == "search"] == [("search", done, 3) for done in (1, 2, 3)]
+
+
+def test_events_inside_a_recorded_search_are_counted(tmp_path):
+    folder = tacit.Release.of(make(tacit.RandomSearch).fit(X, Y), name="many").save(tmp_path / "many")
+    document = json.loads((folder / "release.json").read_text())
+    inside = [{"count": 1, "event": {"type": "Laplace", "noise_multiplier": 1.0 + i}} for i in range(60)]
+    document["guarantee"]["event"]["event"] = inside
+    (folder / "release.json").write_text(json.dumps(document))
+    with pytest.raises(ReleaseError, match="more than 50 events"):
+        tacit.Release.load(folder)
+
+
+CHECKED = [
+    tacit.GridSearch(tacit.NoisySumPrototypes(), [{}], budget="rho=100", noise="research"),
+    tacit.RandomSearch(tacit.NoisySumPrototypes(), [{}], budget="epsilon=inf"),
+    tacit.UnpaidSearch(tacit.NoisySumPrototypes(), [{}], budget="rho=100", noise="research"),
+]
+
+
+@pytest.mark.parametrize("search", CHECKED, ids=lambda search: type(search).__name__)
+def test_scikit_learn_checks(search):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(search, on_fail=None)
+    assert [result["check_name"] for result in results if result["status"] == "failed"] == []
+    assert sum(result["status"] == "passed" for result in results) > 40

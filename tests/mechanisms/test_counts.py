@@ -1,0 +1,58 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.mechanisms import counts
+from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.privacy import accounting
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Gaussian, PureDP
+
+SOURCES = [SecureNoise(), ResearchNoise(0)]
+SOURCE = pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
+
+
+@SOURCE
+@pytest.mark.parametrize("z", [0.5, 6.0])
+def test_gaussian_counts_have_the_stated_deviation(noise, z):
+    values = np.array([counts.noisy_count(40, Gaussian(z), noise) for _ in range(2000)])
+    assert stats.kstest((values - 40) / z, "norm").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 1.5])
+def test_secure_pure_counts_are_discrete_laplace(epsilon):
+    values = np.array([counts.noisy_count(40, PureDP(epsilon), SecureNoise()) for _ in range(6000)]) - 40
+    share = math.exp(-epsilon)
+    support = np.arange(-4, 5)
+    expected = (1 - share) / (1 + share) * share ** np.abs(support)
+    observed = [(values == k).sum() for k in support]
+    rest = [6000 - sum(observed), 6000 * (1 - expected.sum())]
+    assert stats.chisquare([*observed, rest[0]], [*(6000 * expected), rest[1]]).pvalue > 1e-6
+
+
+def test_research_pure_counts_are_about_laplace():
+    values = [counts.noisy_count(0, PureDP(0.1), SOURCES[1]) for _ in range(4000)]
+    assert np.std(values) == pytest.approx(math.sqrt(2) / 0.1, rel=0.1)
+
+
+def test_neighbours_of_a_pure_count_lose_what_randomized_response_does():
+    """P(k) against P(k-1) of the discrete Laplace distribution, summed exactly over k: not that of continuous noise."""
+    epsilon, order = 0.8, 3.0
+    k = np.arange(-400, 401)
+    one = np.exp(-epsilon * np.abs(k)) * np.tanh(epsilon / 2)
+    other = np.exp(-epsilon * np.abs(k - 1)) * np.tanh(epsilon / 2)
+    exact = math.log((one**order * other ** (1 - order)).sum()) / (order - 1)
+    assert accounting.renyi(PureDP(epsilon), np.array([order]))[0] == pytest.approx(exact)
+
+
+@SOURCE
+def test_without_a_bound_the_count_is_exact(noise):
+    assert counts.noisy_count(7, Gaussian(0.0), noise) == counts.noisy_count(7, PureDP(math.inf), noise) == 7
+
+
+def test_the_event_spends_the_budget():
+    assert counts.event(Budget.pure(0.5)) == PureDP(0.5)
+    assert counts.event(Budget.zcdp(0.5)) == Gaussian(1.0)
+    assert counts.event(Budget.zcdp(math.inf)) == Gaussian(0.0)
