@@ -20,6 +20,7 @@ ROUGH_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, math.inf)
 FEW_EPSILONS = (0.1, 0.5, 2.0, 8.0, math.inf)
 SEEDS, FEW_SEEDS = 5, 3
 K = 5
+NOISE_SEEDS = 1000  # apart from the seeds of the problems, so that no noise repeats what chose the records
 QUANTILES = (0.9, 0.999)
 
 Predictions = Iterator[tuple[float, NDArray[np.int64]]]
@@ -32,7 +33,7 @@ def budget(rough: float) -> str:
 
 def _learner(kind: type, **parameters: object) -> Callable[[Problem, int, Sequence[float]], Predictions]:
     def predictions(data: Problem, seed: int, roughs: Sequence[float]) -> Predictions:
-        shared = {"classes": data.n_classes, "public": data.public, "noise": "research", "random_state": seed}
+        shared = {"classes": data.n_classes, "public": data.public, "noise": "research", "random_state": NOISE_SEEDS + seed}
         for rough in roughs:
             given = {name: value(data) if callable(value) else value for name, value in parameters.items()}
             yield rough, kind(budget(rough), **shared | given).fit(data.x, data.y).predict(data.test_x)
@@ -54,7 +55,7 @@ def _public(data: Problem, seed: int, roughs: Sequence[float], k: int) -> Predic
     learner.fit(data.x, data.y)
     width = round(high * 2**36) - round(low * 2**36)
     scores = np.rint(learner.utilities_ * width).astype(np.int64)
-    noise = ResearchNoise(seed)
+    noise = ResearchNoise(NOISE_SEEDS + seed)
     for rough in roughs:
         if math.isinf(rough):
             yield rough, learner.predict(data.test_x)
