@@ -11,7 +11,8 @@ STUB = Path(__file__).resolve().parents[1] / "src" / "tacit" / "__init__.pyi"
 def stub() -> str:
     imports = []
     for name, path in sorted(tacit.LAZY.items(), key=lambda item: item[1]):
-        imports.append(f"from {path.partition(':')[0]} import {name} as {name}")
+        module = path.partition(":")[0] if ":" in path else path.rpartition(".")[0]
+        imports.append(f"from {module} import {name} as {name}")
     return "\n".join(["# Written by tools/stub.py.", *imports, "", "LAZY: dict[str, str]", "__version__: str", ""])
 
 

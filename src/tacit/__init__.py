@@ -22,6 +22,7 @@ LAZY: dict[str, str] = {
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
+    "pate": "tacit.learners.pate",
 } | {path.partition(":")[2]: path for path in METHODS.values()}
 
 __all__ = sorted(LAZY)

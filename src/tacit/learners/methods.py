@@ -18,6 +18,6 @@ METHODS: dict[str, str] = {
 
 
 def load(path: str) -> Any:
-    """The object that "module:name" names."""
+    """The object that "module:name" names, or the module alone."""
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module), name) if name else import_module(module)

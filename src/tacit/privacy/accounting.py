@@ -114,6 +114,34 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     return z
 
 
+@lru_cache(maxsize=1024)
+def largest_rho(epsilon_: float, delta: float) -> float:
+    """Largest rho, rounded down, such that rho-zCDP is (epsilon, delta)-DP by the bounds above.
+
+    At order a the conversion of [Canonne, Kamath and Steinke 2020, Prop. 12] allows
+    (epsilon - ln(1 - 1/a) + ln(delta a)/(a - 1))/a; the best order is as good as all.
+    """
+    check_delta(delta)
+    if math.isinf(epsilon_) or delta == 0:
+        return epsilon_ if math.isinf(epsilon_) else 0.0
+    orders = _WIDE_ORDERS
+    for _ in range(4):
+        allowed = (epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1)) / orders
+        order = orders[np.argmax(allowed)]
+        orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 201)
+    rho = max(float(allowed.max()), 0.0)
+    while rho > 0 and epsilon(ZCDP(rho), delta) > epsilon_:
+        rho *= 1 - 1e-10
+    return rho
+
+
+def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
+    """Epsilon at delta of Renyi curves of shape (..., orders), by the same conversion; of shape (...)."""
+    check_delta(delta)
+    slack = np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
+    return np.asarray(np.maximum((values + slack).min(axis=-1), 0.0))
+
+
 def renyi(event: Event, orders: Floats) -> Floats:
     """Renyi divergence bound of `event` at each order above 1."""
     return np.asarray(sum(n * _RENYI[type(part)](part, orders) for part, n in event.base().counted()), dtype=float)

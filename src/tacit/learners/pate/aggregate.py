@@ -1,0 +1,292 @@
+"""Votes to labels within every group's budget: `tacit.pate.aggregate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.data.labels import class_list
+from tacit.errors import BudgetError, InputError
+from tacit.learners.pate.aggregators import UNANSWERED, Interactive
+from tacit.learners.pate.data_dependent import DataDependent, Odometer
+from tacit.learners.pate.filter import ZCDPFilter
+from tacit.learners.pate.scheme import Scheme, scheme
+from tacit.mechanisms import votes as mechanism
+from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
+from tacit.privacy.guarantee import Guarantee
+
+Floats = NDArray[np.float64]
+
+DELTA = 1e-5
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What voting released, and what is known of its price.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (queries,)
+        Class of each query, -1 where it was not answered or not asked.
+    asked : int
+        Queries that were asked: the first ones. Each paid for a check, where there is one.
+    answered : int
+        Labels that were bought.
+    paid : ndarray of shape (queries,), bool
+        Which ones.
+    sensitivity : dict of str to float, or to ndarray of shape (queries,)
+        What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
+    guarantee_ : Guarantee
+        Known before any vote: each group's budget, or what the limits allow at worst where that is less.
+    spent_ : Guarantee
+        What was asked and answered cost. A report, not a guarantee.
+    internal_ : DataDependent
+        Figures that depend on the votes: private, never part of a release.
+    """
+
+    labels: Integers
+    asked: int
+    answered: int
+    paid: NDArray[np.bool_]
+    sensitivity: dict[str, Any]
+    guarantee_: Guarantee
+    spent_: Guarantee
+    internal_: DataDependent = field(repr=False)
+
+
+def aggregate(
+    votes: Any,
+    *,
+    classes: Any,
+    aggregator: str = "confident",
+    collector: str = "gnmax",
+    sigma: float | None = None,
+    sigma1: float | None = None,
+    threshold: float | None = None,
+    gamma: float | None = None,
+    confidence: float | None = None,
+    student_scores: Any = None,
+    budgets: Mapping[str, float] | float | None = None,
+    shares: Mapping[str, float] | None = None,
+    teacher_groups: Sequence[str | Sequence[str]] | None = None,
+    copies: Mapping[str, int] | None = None,
+    delta: float = DELTA,
+    n_labels: int | None = None,
+    stopping: str = "filter",
+    exact_q: bool = False,
+    noise: str = "secure",
+    random_state: Any = None,
+) -> Answers:
+    """Turn teachers' votes into labels, until a limit or a group's budget is reached.
+
+    Parameters
+    ----------
+    votes : array of shape (queries, teachers), whole numbers
+        Each teacher's class for each query, in the order in which they are asked. Under upsampling, one column for each
+        of the T' real teachers.
+    classes : sequence of int, or int
+        The public class list, whole numbers >= 0; N stands for 0..N-1.
+    aggregator : {"confident", "gnmax", "interactive", "laplace"}
+        See `tacit.learners.pate.aggregators`.
+    collector : {"gnmax", "upsampling", "vanishing", "weighting"}
+        How groups with different budgets vote together; see `tacit.learners.pate.collectors`.
+    sigma, sigma1, threshold : float
+        Noise on counts, noise of the check and its threshold, in votes of plain PATE: under upsampling all three are
+        multiplied by the growth in teachers.
+    gamma : float
+        For "laplace": the noise has scale 1/gamma.
+    confidence, student_scores : float, array of shape (queries, classes)
+        For "interactive". Scores are public, not negative, and add up to 1 for each query.
+    budgets : dict of str to float, or float, optional
+        Epsilon of each budget group at `delta`, or of all records. Without it the limits alone end the voting.
+        Infinite budgets are plurality without noise.
+    shares : dict of str to float, optional
+        Share of each group in the records; adds up to 1. Lays the groups out over the columns in this order, for plans
+        and simulations.
+    teacher_groups : sequence of length teachers, optional
+        The real thing instead: whose records each teacher has, a name, or several names for mixed budgets.
+    copies : dict of str to int, optional
+        For upsampling: the number of teachers that hold a record of each group; by default the smallest whole numbers in
+        proportion to the budgets, within 5 %.
+    delta : float, default=1e-5
+        At which budgets are read.
+    n_labels : int, optional
+        Stop after this many bought labels.
+    stopping : {"filter", "data-dependent"}
+        "filter" keeps every budget whatever the votes. "data-dependent" stops where the data-dependent costs reach a
+        budget, as published tables do. When it stops tells about the votes, so the promise is what the limits allow,
+        and secure noise refuses it.
+    exact_q : bool, default=False
+        Compute data-dependent figures from the exact probability of another label, not from the union bound.
+    noise : {"secure", "research"}
+        See `NoisySumPrototypes`.
+    random_state : int, optional
+        Seed of research noise.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    InputError, BudgetError
+        If something is out of range, or not even one query fits a budget.
+
+    Notes
+    -----
+    Guarantee: under replacement of one record of group g, epsilon_g at delta, provided that a record reaches one
+    teacher only, or its d_g under upsampling. Numbers of records, groups and budgets are public. See
+    `tacit.mechanisms.votes` for the price of a query and `tacit.learners.pate.filter` for why stopping is private.
+    Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> votes = np.repeat([[0], [1], [2], [1]], 1000, axis=1)
+    >>> out = tacit.pate.aggregate(votes, classes=3, aggregator="gnmax", sigma=10, budgets=1.0)
+    >>> out.labels, out.asked, round(out.guarantee_.epsilon(1e-5), 4)
+    (array([ 0,  1,  2, -1]), 3, 1.0)
+    """
+    values = _classes(classes)
+    indices = _vote_indices(votes, values)
+    plan = scheme(
+        *indices.shape,
+        aggregator=aggregator,
+        collector=collector,
+        budgets=budgets,
+        shares=shares,
+        teacher_groups=teacher_groups,
+        copies=copies,
+        delta=delta,
+        n_labels=n_labels,
+        sigma=sigma,
+        sigma1=sigma1,
+        threshold=threshold,
+        gamma=gamma,
+        confidence=confidence,
+    )
+    if stopping not in ("filter", "data-dependent"):
+        raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
+    if stopping == "data-dependent" and noise != "research":
+        raise BudgetError(
+            "stopping='data-dependent' tells about the votes, which no budget covers; pass stopping='filter', or "
+            "noise='research' to repeat a published table"
+        )
+    scores = _scores(student_scores, plan, len(values))
+    return vote(plan, indices, values, scores, noise_source(noise, random_state), stopping, exact_q)
+
+
+def vote(
+    plan: Scheme,
+    votes: Integers,
+    classes: NDArray[Any],
+    scores: Floats | None,
+    noise: NoiseSource,
+    stopping: str = "filter",
+    exact_q: bool = False,
+) -> Answers:
+    """`aggregate` once everything is checked; votes are class indices."""
+    aggregator = plan.aggregator.scaled(plan.collector.scale)
+    account = ZCDPFilter(plan.collector, plan.aggregator, plan.rhos())
+    odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
+    labels, paid = np.full(len(votes), UNANSWERED, dtype=np.int64), np.zeros(len(votes), dtype=bool)
+    asked = 0
+    for start in progress(range(0, len(votes), _BLOCK), "queries", -(-len(votes) // _BLOCK)):
+        part = slice(start, min(start + _BLOCK, len(votes)))
+        counts = mechanism.vote_counts(votes[part], plan.collector.weights(part), len(classes))
+        in_votes = counts / mechanism.UNIT
+        own = None if scores is None else scores[part]
+        decided = aggregator.decide(counts, noise, own, in_votes.sum(axis=1))
+        if stopping == "filter":
+            fit = account.fitting(plan.collector.sensitivities(part), decided.paid)
+        else:
+            fit = odometer.fitting(part, in_votes, decided.paid)
+        wanted = np.flatnonzero(np.cumsum(decided.paid) == plan.n_labels - paid.sum())
+        fit = min(fit, int(wanted[0]) + 1) if len(wanted) else fit
+        done = slice(start, start + fit)
+        labels[done], paid[done] = decided.labels[:fit], decided.paid[:fit]
+        account.charge(_first(plan.collector.sensitivities(part), fit), decided.paid[:fit])
+        odometer.charge(done, in_votes[:fit], decided.paid[:fit])
+        asked = done.stop
+        if asked < part.stop or paid.sum() == plan.n_labels:
+            break
+    if asked == 0:
+        raise BudgetError(
+            f"budgets {plan.budgets} at delta={plan.delta:g} do not allow one query under {plan.aggregator}; "
+            "pass larger budgets, or more noise with more teachers"
+        )
+    of_groups = plan.collector.of_groups(slice(0, len(votes)))
+    sensitivity = {
+        group: float(own[0]) if len(own) == 1 else own for group, own in zip(plan.budgets, of_groups, strict=True)
+    }
+    return Answers(
+        labels=np.where(labels >= 0, classes[labels], UNANSWERED),
+        asked=asked,
+        answered=int(paid.sum()),
+        paid=paid,
+        sensitivity=sensitivity,
+        guarantee_=plan.promise() if stopping == "filter" else plan.without_filter().promise(),
+        spent_=plan.guarantee(dict(zip(plan.budgets, account.events(), strict=True))),
+        internal_=odometer.report(),
+    )
+
+
+def _first(sensitivities: Floats, n: int) -> Floats:
+    return sensitivities if sensitivities.shape[1] == 1 else sensitivities[:, :n]
+
+
+def _classes(classes: Any) -> NDArray[np.int64]:
+    values = np.asarray(class_list(classes))
+    if values.dtype.kind != "i" or values.min() < 0:
+        raise InputError("classes of votes must be whole numbers >= 0, since -1 is no label; number them from 0")
+    return values
+
+
+def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
+    try:
+        given = np.asarray(votes)
+    except ValueError as error:
+        raise InputError(
+            "votes have rows of different lengths; pass one vote of every teacher for every query"
+        ) from error
+    if given.ndim != 2 or 0 in given.shape or given.dtype == object:
+        raise InputError(f"votes have shape {given.shape}; pass whole numbers of shape (queries, teachers)")
+    if given.dtype.kind not in "iu":
+        raise InputError(f"votes have dtype {given.dtype}; pass whole numbers, the class that each teacher votes for")
+    order = np.argsort(classes)
+    place = np.searchsorted(classes, given, sorter=order).clip(max=len(classes) - 1)
+    indices = order[place]
+    outside = classes[indices] != given
+    if outside.any():
+        query, teacher = np.argwhere(outside)[0]
+        raise InputError(
+            f"teacher {teacher} votes for {given[query, teacher]} at query {query}, which is none of the {len(classes)} "
+            "classes; declare it in classes, or correct the vote"
+        )
+    return indices.astype(np.int64)
+
+
+def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
+    if not isinstance(plan.aggregator, Interactive):
+        if scores is not None:
+            raise InputError("student_scores are for aggregator='interactive'; leave them out")
+        return None
+    if scores is None:
+        raise InputError("aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them")
+    given = np.asarray(scores, dtype=np.float64)
+    if (
+        given.shape != (plan.n_queries, n_classes)
+        or not np.all(given >= 0)
+        or not np.allclose(given.sum(axis=1), 1, atol=1e-3)
+    ):
+        raise InputError(
+            f"student_scores of shape {given.shape} must be probabilities of shape {(plan.n_queries, n_classes)}; "
+            "pass predict_proba of the student"
+        )
+    return given

@@ -1,0 +1,211 @@
+"""Collectors: how teachers whose records have different budgets vote together.
+
+A budget group is a set of records with one budget. A collector says how much each vote weighs, and what one record of
+each group can move: its sensitivity, in votes of plain PATE. The more a group allows, the more it moves.
+
+`gnmax`      every vote weighs 1; all stop at the smallest budget
+`upsampling` a record is copied to d_g teachers, d_g proportional to its budget; noise grows with the teachers, by f
+`vanishing`  a teacher of group g votes in a share of the queries proportional to its budget; votes weigh T/participants
+`weighting`  a vote weighs in proportion to the budget of its teacher
+
+Weights are whole multiples of 2^-20, so that the stated sensitivity is what a computer adds up.
+Source: Boenisch et al. 2022 (Individualized PATE). A published code multiplies a weight by its group's share of the
+teachers, which has no privacy meaning, and pairs sorted budgets with separately sorted weights; here both are by group.
+A new collector is a class with these methods and its line in COLLECTORS.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.mechanisms.noise import Integers
+from tacit.mechanisms.votes import UNIT
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PRECISION = 0.05
+_MOST_COPIES = 1000
+
+
+class Collector(ABC):
+    """Base of the collectors.
+
+    Parameters
+    ----------
+    budgets : dict of str to float
+        Epsilon of each group.
+    holds : ndarray of shape (groups, teachers), bool
+        Which teachers learned from records of which group, in the order of `budgets`.
+    """
+
+    scale = 1.0
+    """By how much noise and threshold grow beside those of plain PATE."""
+
+    def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
+        self.budgets, self.holds = dict(budgets), holds
+        self.n_teachers = holds.shape[1]
+
+    def weights(self, queries: slice) -> Integers:
+        """Weight of each vote in units of 2^-20, of shape (teachers,) or (queries, teachers)."""
+        return np.full(self.n_teachers, UNIT, dtype=np.int64)
+
+    @abstractmethod
+    def payers(self) -> Bools:
+        """Whose costs are counted, of shape (groups, payers): what a group pays is the largest over its payers."""
+
+    @abstractmethod
+    def sensitivities(self, queries: slice) -> Floats:
+        """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers, queries); 0 is no vote."""
+
+    def of_groups(self, queries: slice) -> Floats:
+        """The largest sensitivity of each group's payers, of shape (groups, 1) or (groups, queries)."""
+        each = self.sensitivities(queries)
+        return np.stack([each[own].max(axis=0) for own in self.payers()])
+
+
+class _ByGroup(Collector):
+    """One sensitivity for each group, the same for all queries."""
+
+    def payers(self) -> Bools:
+        return np.eye(len(self.budgets), dtype=bool)
+
+
+class PlainCollector(_ByGroup):
+    """Every vote weighs 1."""
+
+    def sensitivities(self, queries: slice) -> Floats:
+        return np.ones((len(self.budgets), 1))
+
+
+class UpsamplingCollector(_ByGroup):
+    """Teachers hold copies of all groups' records.
+
+    Parameters
+    ----------
+    copies : dict of str to int
+        d_g, the number of teachers that hold a record of the group.
+    shares : dict of str to float
+        Share of each group in the records.
+    """
+
+    def __init__(
+        self, budgets: Mapping[str, float], holds: Bools, copies: Mapping[str, int], shares: Mapping[str, float]
+    ) -> None:
+        super().__init__(budgets, holds)
+        self.copies = np.array([copies[group] for group in budgets], dtype=np.float64)
+        self.scale = float(sum(shares[group] * copies[group] for group in budgets))
+
+    def sensitivities(self, queries: slice) -> Floats:
+        return self.copies[:, None] / self.scale
+
+
+class WeightingCollector(_ByGroup):
+    """A vote weighs in proportion to the smallest budget among the records behind it; all weights add up to T."""
+
+    def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
+        super().__init__(budgets, holds)
+        own = smallest_budgets(budgets, holds)
+        self.own = np.floor(UNIT * self.n_teachers * (own / own.sum())).astype(np.int64)
+
+    def weights(self, queries: slice) -> Integers:
+        return self.own
+
+    def sensitivities(self, queries: slice) -> Floats:
+        return np.array([[self.own[teachers].max() / UNIT] for teachers in self.holds])
+
+
+class VanishingCollector(Collector):
+    """A teacher takes part in a share of the queries: its smallest budget over the largest of all.
+
+    Teachers with the same budget take turns, so that no two of them differ by more than one query.
+    """
+
+    def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
+        super().__init__(budgets, holds)
+        self.own = smallest_budgets(budgets, holds)
+        self.ranks = [np.flatnonzero(self.own == budget) for budget in np.unique(self.own)]
+
+    def participation(self, queries: slice) -> Bools:
+        """Who votes, of shape (queries, teachers)."""
+        places = np.arange(queries.start, queries.stop)
+        taking_part = np.zeros((len(places), self.n_teachers), dtype=bool)
+        for teachers in self.ranks:
+            share = Fraction(float(self.own[teachers[0]])) / Fraction(float(self.own.max()))
+            turns = share * len(teachers)
+            first = np.array([math.floor(turns * int(place)) for place in [*places, queries.stop]])
+            turn = (np.arange(len(teachers)) - first[:-1, None]) % len(teachers)
+            taking_part[:, teachers] = turn < (first[1:] - first[:-1])[:, None]
+        return taking_part
+
+    def weights(self, queries: slice) -> Integers:
+        taking_part = self.participation(queries)
+        return taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None]
+
+    def payers(self) -> Bools:
+        return self.holds
+
+    def sensitivities(self, queries: slice) -> Floats:
+        return np.asarray(self.weights(queries).T / UNIT)
+
+
+COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
+
+
+def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
+    """The smallest budget among the records of each teacher, of shape (teachers,)."""
+    return np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
+
+
+def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> dict[str, int]:
+    """The smallest whole numbers in proportion to the budgets, each within this relative precision.
+
+    Any numbers would be private: what a record of a group can move is counted with the numbers used.
+    """
+    values = np.array(list(budgets.values()))
+    ratios = values / values.min()
+    for least in range(1, _MOST_COPIES):
+        copies = np.maximum(np.rint(least * ratios), 1)
+        if np.all(np.abs(copies / (least * ratios) - 1) <= precision):
+            return {group: int(d) for group, d in zip(budgets, copies, strict=True)}
+    raise InputError(f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger precision")
+
+
+def teachers_of(counts: Mapping[str, float], n_teachers: int) -> dict[str, int]:
+    """Teachers per group in proportion to its size, by largest remainder."""
+    total = sum(counts.values())
+    exact = {group: n_teachers * count / total for group, count in counts.items()}
+    teachers = {group: math.floor(value) for group, value in exact.items()}
+    rest = sorted(exact, key=lambda group: teachers[group] - exact[group])
+    for group in rest[: n_teachers - sum(teachers.values())]:
+        teachers[group] += 1
+    return teachers
+
+
+def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str]) -> Bools:
+    """Which teachers hold records of which group, from one group name, or several, for each teacher."""
+    holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
+    for teacher, own in enumerate(teacher_groups):
+        for group in [own] if isinstance(own, str) else own:
+            if group not in groups:
+                raise InputError(
+                    f"teacher {teacher} has group {group!r}, which has no budget; pass budgets={{{group!r}: ...}}"
+                )
+            holds[list(groups).index(group), teacher] = True
+    empty = [group for group, own in zip(groups, holds, strict=True) if not own.any()]
+    if empty:
+        raise InputError(
+            f"group {empty[0]!r} has a budget and no teacher; leave it out of budgets, or name its teachers"
+        )
+    if not holds.any(axis=0).all():
+        raise InputError(
+            f"teacher {int(np.argmin(holds.any(axis=0)))} has no group; name at least one for every teacher"
+        )
+    return holds

@@ -1,0 +1,226 @@
+"""What voting cost, given the votes. Private itself: for the owner's eyes, for published tables, never for a release.
+
+Renyi costs of each payer (see `collectors.py`) add up over queries; `tacit.mechanisms.vote_bounds` has the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.pate.aggregators import Aggregator, Costs, aggregator_of
+from tacit.learners.pate.collectors import Collector
+from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
+from tacit.privacy.accounting import renyi_epsilons
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ORDERS = 1 + np.geomspace(0.02, 5000.0, 120)
+
+
+@dataclass(frozen=True)
+class DataDependent:
+    """Epsilon of each group by data-dependent costs, at `delta`. Private: it depends on the votes.
+
+    `orders` of shape (orders,) and `costs` of shape (groups, orders) are the Renyi curves behind it.
+    """
+
+    epsilon: dict[str, float]
+    delta: float
+    orders: Floats
+    costs: Floats
+
+
+class Odometer:
+    """Adds up data-dependent costs.
+
+    Parameters
+    ----------
+    collector : Collector
+    aggregator : Aggregator
+        As for plain PATE.
+    budgets : dict of str to float
+        Epsilon of each group.
+    delta : float
+    exact_q : bool
+        Whether q comes from quadrature, not from the union bound.
+    """
+
+    def __init__(
+        self, collector: Collector, aggregator: Aggregator, budgets: Mapping[str, float], delta: float, exact_q: bool
+    ) -> None:
+        self.collector, self.budgets, self.delta = collector, dict(budgets), delta
+        self.aggregator = aggregator.scaled(collector.scale)
+        self.log_q: LogQ = log_q_exact if exact_q else log_q_union
+        self.payers = collector.payers()
+        self.totals = np.zeros((self.payers.shape[1], len(ORDERS)))
+        self.allowance = np.where(self.payers, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
+
+    def fitting(self, queries: slice, counts: Floats, paid: Bools) -> int:
+        """How many of these queries, in order, leave every payer within its budget; counts are in votes."""
+        who, costs = self._curves(queries, counts, paid)
+
+        def within(m: int) -> bool:
+            after = self.totals + np.tensordot(who[:, :, :m], costs[:, :m], 2)
+            return bool(np.all(renyi_epsilons(after, ORDERS, self.delta) <= self.allowance))
+
+        low, high = 0, len(paid) + 1
+        while high - low > 1:
+            middle = high - 1 if low == 0 and high == len(paid) + 1 else (low + high) // 2
+            low, high = (middle, high) if within(middle) else (low, middle)
+        return low
+
+    def charge(self, queries: slice, counts: Floats, paid: Bools) -> None:
+        """Record queries that were asked."""
+        self.totals += np.tensordot(*self._curves(queries, counts, paid), 2)
+
+    def report(self) -> DataDependent:
+        """The figures so far."""
+        epsilons = renyi_epsilons(self.totals, ORDERS, self.delta)
+        groups = {group: float(epsilons[own].max()) for group, own in zip(self.budgets, self.payers, strict=True)}
+        return DataDependent(
+            groups, self.delta, ORDERS, np.stack([self.totals[own].max(axis=0) for own in self.payers])
+        )
+
+    def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:
+        """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves, queries, orders)."""
+        sensitivities = self.collector.sensitivities(queries) * self.collector.scale
+        if sensitivities.shape[1] == 1:  # each payer has its own
+            each = [self._charged(counts, float(value), paid) for (value,) in sensitivities]
+            return np.eye(len(each))[:, :, None] * np.ones(len(paid)), np.stack(each)
+        return (sensitivities > 0)[:, None] * 1.0, self._charged(counts, sensitivities.max(axis=0), paid)[None]
+
+    def _charged(self, counts: Floats, sensitivity: Floats | float, paid: Bools) -> Floats:
+        return charged(self.aggregator.renyi(counts, sensitivity, ORDERS, self.log_q), paid)
+
+
+def charged(costs: Costs, answered: Any) -> Floats:
+    """Cost of each query, of shape (queries, orders): the check, and the label where it was bought."""
+    share = np.asarray(answered, dtype=np.float64)[:, None]
+    return costs.check + np.where(share > 0, costs.label, 0.0) * share
+
+
+def rdp_per_vote(
+    votes: Any,
+    *,
+    sigma: float | None = None,
+    orders: Any,
+    sensitivity: float = 1.0,
+    aggregator: str = "gnmax",
+    sigma1: float | None = None,
+    threshold: float | None = None,
+    gamma: float | None = None,
+    answered: Any = None,
+    exact_q: bool = False,
+) -> Floats:
+    """Data-dependent Renyi cost of each query. Private: it depends on the votes.
+
+    Parameters
+    ----------
+    votes : array of shape (queries, classes)
+        Votes per class; weights count as they are.
+    sigma, sigma1, threshold, gamma : float
+        Of the aggregator, for these counts.
+    orders : array of shape (orders,)
+        Renyi orders, above 1.
+    sensitivity : float, default=1.0
+        What one record can move, in the votes of `votes`.
+    aggregator : {"gnmax", "confident", "laplace"}
+    answered : array of shape (queries,), optional
+        Which queries were answered and so paid for a label; all by default. Probabilities give the expected cost: a
+        planning figure.
+    exact_q : bool, default=False
+        Use the exact probability of another label, by quadrature, and not the union bound.
+
+    Returns
+    -------
+    ndarray of shape (queries, orders)
+
+    Notes
+    -----
+    Source: Papernot et al. 2018, Theorem 6; see `tacit.mechanisms.vote_bounds`.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> tacit.pate.rdp_per_vote([[180, 70]], sigma=20, orders=[2, 50]).round(9)
+    array([[3.72010000e-05, 1.15186485e-01]])
+    """
+    counts, answers, at, own = _checked(
+        votes, orders, answered, sensitivity, aggregator, sigma, sigma1, threshold, gamma
+    )
+    parts = [
+        charged(own.renyi(counts[part], sensitivity, at, _log_q(exact_q)), answers[part])
+        for part in blocks(len(counts))
+    ]
+    return np.concatenate(parts)
+
+
+def rdp(
+    votes: Any,
+    *,
+    sigma: float | None = None,
+    orders: Any,
+    sensitivity: float = 1.0,
+    aggregator: str = "gnmax",
+    sigma1: float | None = None,
+    threshold: float | None = None,
+    gamma: float | None = None,
+    answered: Any = None,
+    exact_q: bool = False,
+) -> Floats:
+    """Sum over queries of `rdp_per_vote`, of shape (orders,), in memory that does not grow with the queries."""
+    counts, answers, at, own = _checked(
+        votes, orders, answered, sensitivity, aggregator, sigma, sigma1, threshold, gamma
+    )
+    total = np.zeros(len(at))
+    for part in blocks(len(counts)):
+        total += _sum_of_distinct(counts[part], answers[part], sensitivity, at, own, _log_q(exact_q))
+    return total
+
+
+def _sum_of_distinct(
+    counts: Floats, answers: Floats, sensitivity: float, orders: Floats, own: Aggregator, log_q: LogQ
+) -> Floats:
+    """Costs depend on the counts in any order, and many queries have the same: each is computed once."""
+    keys = np.column_stack([-np.sort(-counts, axis=1), answers])
+    distinct, times = np.unique(keys, axis=0, return_counts=True)
+    return np.asarray(times @ charged(own.renyi(distinct[:, :-1], sensitivity, orders, log_q), distinct[:, -1]))
+
+
+def _checked(votes: Any, orders: Any, answered: Any, sensitivity: float, aggregator: str, *given: float | None) -> Any:
+    counts = np.asarray(votes)
+    if (
+        counts.dtype.kind not in "iuf"
+        or counts.ndim != 2
+        or 0 in counts.shape
+        or not np.all((counts >= 0) & np.isfinite(counts))
+    ):
+        raise InputError(
+            f"votes have dtype {counts.dtype} and shape {counts.shape}; pass votes per class, >= 0, of shape (queries, classes)"
+        )
+    at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
+        raise InputError(f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]")
+    if not (np.isscalar(sensitivity) and sensitivity > 0 and np.isfinite(sensitivity)):
+        raise InputError(f"sensitivity={sensitivity!r} must be a positive number; leave it out for plain PATE")
+    if aggregator == "interactive":
+        raise InputError("aggregator='interactive' depends on a student too; see `internal_` of tacit.pate.aggregate")
+    names = ("sigma", "sigma1", "threshold", "gamma")
+    own = aggregator_of(aggregator, **dict(zip(names, given, strict=True)))
+    answers = np.ones(len(counts)) if answered is None else np.asarray(answered, dtype=np.float64)
+    if answers.shape != (len(counts),) or not np.all((answers >= 0) & (answers <= 1)):
+        raise InputError(
+            f"answered has shape {answers.shape}; pass one value from 0 to 1 for each of {len(counts)} queries"
+        )
+    return counts, answers, at, own
+
+
+def _log_q(exact: bool) -> LogQ:
+    return log_q_exact if exact else log_q_union

@@ -1,0 +1,104 @@
+"""The filter: how far voting may go, and what it cost.
+
+Each payer (a group, or a teacher; see `collectors.py`) has an allowance rho. Before a query is asked, its check and its
+label must fit in what is left of every allowance of those who vote. Costs follow from public facts and from what was
+released already, never from the votes, so that stopping is private: a zCDP filter [Whitehouse et al. 2023, Thm 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.learners.pate.aggregators import Aggregator
+from tacit.learners.pate.collectors import Collector
+from tacit.privacy import accounting
+from tacit.privacy.events import ZCDP, Event, compose
+
+Floats = NDArray[np.float64]
+
+_SLACK = 1 + 1e-12  # sums of floats
+
+
+def allowances(budgets: Mapping[str, float], delta: float) -> dict[str, float]:
+    """The largest rho of each group whose epsilon at delta is within its budget."""
+    return {group: accounting.largest_rho(epsilon, delta) for group, epsilon in budgets.items()}
+
+
+class ZCDPFilter:
+    """What each payer has spent, and which queries still fit.
+
+    Parameters
+    ----------
+    collector : Collector
+    aggregator : Aggregator
+        As for plain PATE: the collector's scale is in the sensitivities.
+    rhos : dict of str to float
+        Allowance of each group.
+    """
+
+    def __init__(self, collector: Collector, aggregator: Aggregator, rhos: Mapping[str, float]) -> None:
+        self.aggregator = aggregator
+        self.payers = collector.payers()
+        allowed = np.array(list(rhos.values()))[:, None]
+        self.allowance = np.where(self.payers, allowed, np.inf).min(axis=0)
+        self.spent = np.zeros(len(self.allowance))
+        self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
+
+    def prices(self, sensitivities: Floats) -> tuple[Floats, Floats]:
+        """rho of the check and of the label of each query for each payer, of the shape of `sensitivities`."""
+        check, label = (np.zeros_like(sensitivities) for _ in range(2))
+        for value in np.unique(sensitivities[sensitivities > 0]):
+            looked = self.aggregator.check(float(value))
+            check[sensitivities == value] = 0.0 if looked is None else looked.rho
+            label[sensitivities == value] = self.aggregator.label(float(value)).rho
+        return check, label
+
+    def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
+        """How many of these queries may be asked in order, where `paid` says which of them buy a label."""
+        check, label = self.prices(np.broadcast_to(sensitivities, (len(self.spent), len(paid))))
+        cost = check + label * paid
+        before = self.spent[:, None] + np.cumsum(cost, axis=1) - cost
+        fits = (before + check + label <= self.allowance[:, None] * _SLACK) | (check + label == 0)
+        all_fit = fits.all(axis=0)
+        return len(paid) if all_fit.all() else int(np.argmin(all_fit))
+
+    def charge(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> None:
+        """Record queries that were asked."""
+        of_all = np.broadcast_to(sensitivities, (len(self.spent), len(paid)))
+        check, label = self.prices(of_all)
+        self.spent += (check + label * paid).sum(axis=1)
+        columns, place = np.unique(of_all, axis=1, return_inverse=True)
+        for i, column in enumerate(columns.T):
+            asked, bought = self.uses.get(tuple(column), (0, 0))
+            own = place.ravel() == i
+            self.uses[tuple(column)] = asked + int(own.sum()), bought + int(paid[own].sum())
+
+    def events(self) -> list[Event]:
+        """What each group spent: the events of its dearest payer."""
+        return [self._events(int(np.flatnonzero(own)[np.argmax(self.spent[own])])) for own in self.payers]
+
+    def _events(self, payer: int) -> Event:
+        parts: list[Event] = []
+        for column, (asked, bought) in self.uses.items():
+            if column[payer] > 0:
+                looked = self.aggregator.check(column[payer])
+                parts += [] if looked is None else [asked * looked]
+                parts.append(bought * self.aggregator.label(column[payer]))
+        return compose(parts)
+
+
+def promised(
+    collector: Collector, aggregator: Aggregator, rhos: Mapping[str, float], queries: int, labels: int
+) -> dict[str, Event]:
+    """The smaller of each group's allowance and what the public limits allow at worst."""
+    worst = ZCDPFilter(collector, aggregator, rhos)
+    for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
+        paid = np.arange(part.start, part.stop) < labels
+        if collector.sensitivities(part).shape[1] > 1:  # any of the queries may be the ones answered
+            paid = np.ones(part.stop - part.start, dtype=bool)
+        worst.charge(collector.sensitivities(part), paid)
+    caps = zip(rhos.items(), worst.events(), strict=True)
+    return {group: event if event.rho <= rho else ZCDP(rho) for (group, rho), event in caps}

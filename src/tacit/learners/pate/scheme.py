@@ -1,0 +1,184 @@
+"""A voting scheme: everything about a voting that is public, checked; and what it promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import BudgetError, InputError
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
+from tacit.learners.pate.collectors import (
+    COLLECTORS,
+    Bools,
+    Collector,
+    PlainCollector,
+    UpsamplingCollector,
+    VanishingCollector,
+    WeightingCollector,
+    copies_for,
+    holds_of,
+    teachers_of,
+)
+from tacit.learners.pate.filter import allowances, promised
+from tacit.privacy.events import Event, compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+ALL = "all"  # the group of plain PATE
+UNPROTECTED = ("number of records",)
+OF_GROUPS = ("which record is in which budget group", "budgets of the groups")
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Who votes with which weight, the noise, budgets and limits.
+
+    `aggregator` is as for plain PATE; `n_labels` is the most labels to buy.
+    """
+
+    collector: Collector
+    aggregator: Aggregator
+    budgets: dict[str, float]
+    delta: float
+    n_queries: int
+    n_labels: int
+
+    def rhos(self) -> dict[str, float]:
+        """Allowance of each group."""
+        return allowances(self.budgets, self.delta)
+
+    def promise(self) -> Guarantee:
+        """What voting costs at most, whatever the votes."""
+        return self.guarantee(promised(self.collector, self.aggregator, self.rhos(), self.n_queries, self.n_labels))
+
+    def without_filter(self) -> Scheme:
+        """The same with limits alone."""
+        return replace(self, budgets=dict.fromkeys(self.budgets, math.inf))
+
+    def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
+        """These events of the groups, under this unit."""
+        if list(events) == [ALL]:
+            return Guarantee(Unit.REPLACE, events[ALL], UNPROTECTED)
+        return Guarantee(Unit.REPLACE, compose([]), UNPROTECTED + OF_GROUPS, tuple(events.items()))
+
+
+def scheme(
+    n_queries: int,
+    n_teachers: int,
+    *,
+    aggregator: str,
+    collector: str,
+    budgets: Mapping[str, float] | float | None,
+    shares: Mapping[str, float] | None,
+    teacher_groups: Sequence[str | Sequence[str]] | None,
+    copies: Mapping[str, int] | None,
+    delta: float,
+    n_labels: int | None,
+    **noise: float | None,
+) -> Scheme:
+    """Check what is public about a voting and put it together; the parameters are those of `tacit.pate.aggregate`.
+
+    Raises
+    ------
+    InputError, BudgetError
+        If they are out of range or contradict each other.
+    """
+    if collector not in COLLECTORS:
+        raise InputError(f"collector={collector!r} must be one of {', '.join(COLLECTORS)}; pass collector='weighting'")
+    real("delta", delta, 1e-30, 1 - 1e-9)
+    allowed = _budgets(budgets)
+    if not isinstance(budgets, Mapping):
+        if collector != "gnmax" or any(given is not None for given in (shares, teacher_groups, copies)):
+            raise InputError("groups need a budget each; pass budgets={'a': 1.0, 'b': 2.0}, or no groups")
+        members: Collector = PlainCollector(allowed, np.ones((1, n_teachers), dtype=bool))
+    else:
+        members = _collector(collector, allowed, n_teachers, shares, teacher_groups, copies)
+    infinite = budgets is not None and all(math.isinf(epsilon) for epsilon in allowed.values())
+    own: Aggregator = Plurality() if infinite else aggregator_of(aggregator, **noise)
+    most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
+    if most > n_queries:
+        raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
+    return Scheme(members, own, allowed, float(delta), n_queries, most)
+
+
+def _collector(
+    name: str,
+    budgets: dict[str, float],
+    n_teachers: int,
+    shares: Mapping[str, float] | None,
+    teacher_groups: Sequence[str | Sequence[str]] | None,
+    copies: Mapping[str, int] | None,
+) -> Collector:
+    if (shares is None) == (teacher_groups is None):
+        raise InputError(
+            "budget groups need either shares= (of the records) or teacher_groups= (of each column); pass one"
+        )
+    if copies is not None and name != "upsampling":
+        raise InputError(f"copies={dict(copies)} is for collector='upsampling'; leave it out")
+    if name == "upsampling":
+        if shares is None:
+            raise InputError(
+                "upsampling gives every teacher records of all groups; pass shares= of the records instead"
+            )
+        own = checked_shares(shares, budgets)
+        times = copies_for(budgets) if copies is None else dict(copies)
+        if set(times) != set(budgets):
+            raise InputError(f"copies={times} must name the groups {', '.join(budgets)}; pass one number for each")
+        for group, number in times.items():
+            whole(f"copies of group {group!r}", number, 1, n_teachers)
+        return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, own)
+    holds = _holds(budgets, n_teachers, shares, teacher_groups)
+    if name == "gnmax" or all(math.isinf(epsilon) for epsilon in budgets.values()):
+        return PlainCollector(budgets, holds)
+    if any(math.isinf(epsilon) for epsilon in budgets.values()):
+        raise BudgetError(f"budgets {budgets} are infinite for some groups only; pass finite ones, or gnmax")
+    return (WeightingCollector if name == "weighting" else VanishingCollector)(budgets, holds)
+
+
+def _holds(
+    budgets: dict[str, float],
+    n_teachers: int,
+    shares: Mapping[str, float] | None,
+    teacher_groups: Sequence[str | Sequence[str]] | None,
+) -> Bools:
+    if shares is not None:
+        sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
+        return holds_of([group for group in shares for _ in range(sizes[group])], list(budgets))
+    assert teacher_groups is not None
+    if len(teacher_groups) != n_teachers:
+        raise InputError(
+            f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass one for each"
+        )
+    return holds_of(teacher_groups, list(budgets))
+
+
+def _budgets(budgets: Any) -> dict[str, float]:
+    given = budgets if isinstance(budgets, Mapping) else {ALL: math.inf if budgets is None else budgets}
+    if not given:
+        raise BudgetError("budgets is empty; pass an epsilon for each group, such as {'a': 1.0}")
+    for group, epsilon in given.items():
+        if not isinstance(group, str) or not group.isprintable() or not group:
+            raise BudgetError(f"group {group!r} must be printable text; rename it")
+        number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
+        if not number or not (1e-3 <= epsilon <= 1e6 or epsilon == math.inf):
+            raise BudgetError(f"budget {epsilon!r} of group {group!r} must be an epsilon from 0.001 to 1e+06, or inf")
+    return {group: float(epsilon) for group, epsilon in given.items()}
+
+
+def checked_shares(shares: Mapping[str, float], budgets: Mapping[str, float]) -> dict[str, float]:
+    """Shares of the groups in the records, if they name the groups with budgets and add up to 1."""
+    if not isinstance(shares, Mapping) or set(shares) != set(budgets):
+        named = ", ".join(map(str, shares)) if isinstance(shares, Mapping) else repr(shares)
+        raise InputError(f"shares name {named} and budgets {', '.join(budgets)}; name the same groups in both")
+    for group, share in shares.items():
+        real(f"share of group {group!r}", share, 0, 1)
+        if share == 0:
+            raise InputError(f"group {group!r} has share 0, so no record; leave it out of budgets and shares")
+    if not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
+        raise InputError(f"shares add up to {sum(shares.values()):g}, not 1; correct them")
+    return {group: float(share) for group, share in shares.items()}

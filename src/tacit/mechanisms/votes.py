@@ -1,0 +1,81 @@
+"""Noisy votes: the class with the most votes under noise, and a noisy look at how many it has.
+
+Unit: replace one record. It is behind votes of total weight s at most, its sensitivity (1 in plain PATE).
+Sensitivity: a vote of weight s that moves from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
+in L1; it changes the largest count, and the largest count less public numbers, by s. All exactly, on a computer:
+votes are counted in whole units of 2^-20, and noise is drawn on whole units.
+Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop. 8],
+a check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020, Thm 14],
+so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under Laplace
+noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017].
+Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.privacy.events import Gaussian, Laplace
+
+Floats = NDArray[np.float64]
+
+UNIT = 2**20
+
+
+def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
+    """Votes per class, in units of 2^-20; not private.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (queries, teachers)
+        Class indices.
+    weights : ndarray of shape (queries, teachers) or (teachers,)
+        Weight of each vote in these units; 0 where a teacher takes no part.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (queries, n_classes), int64
+    """
+    n = len(votes)
+    cells = votes + n_classes * np.arange(n)[:, None]
+    weighed = np.broadcast_to(weights, votes.shape).ravel()
+    totals = np.bincount(cells.ravel(), weights=weighed, minlength=n * n_classes)  # whole numbers below 2^53: exact
+    return totals.astype(np.int64).reshape(n, n_classes)
+
+
+def noisy_argmax(counts: Integers, sigma: float, noise: NoiseSource) -> Integers:
+    """Class with the largest count + N(0, sigma^2), for counts in units of 2^-20; at sigma = 0 the lowest of the largest."""
+    noisy = noise.gaussian(counts, scale=sigma * UNIT) if sigma > 0 else counts
+    return np.asarray(np.argmax(noisy, axis=1))
+
+
+def laplace_argmax(counts: Integers, gamma: float, noise: NoiseSource) -> Integers:
+    """Class with the largest count + Lap(1/gamma), for counts in units of 2^-20."""
+    noisy = noise.laplace(counts, scale=UNIT / gamma) if math.isfinite(gamma) else counts
+    return np.asarray(np.argmax(noisy, axis=1))
+
+
+def noisy_exceeds(largest: Integers, threshold: float, sigma: float, noise: NoiseSource) -> NDArray[np.bool_]:
+    """Whether each of these + N(0, sigma^2) reaches the threshold, in votes; the others are in units of 2^-20."""
+    noisy = noise.gaussian(largest, scale=sigma * UNIT) if sigma > 0 else largest
+    return np.asarray(noisy >= threshold * UNIT)
+
+
+def label_event(sigma: float, sensitivity: float) -> Gaussian:
+    """What a label of `noisy_argmax` costs: rho = s^2/sigma^2."""
+    return Gaussian(sigma / (math.sqrt(2) * sensitivity))
+
+
+def laplace_event(gamma: float, sensitivity: float) -> Laplace:
+    """What a label of `laplace_argmax` costs: 2 gamma s in pure epsilon."""
+    return Laplace(1 / (2 * gamma * sensitivity))
+
+
+def check_event(sigma: float, sensitivity: float) -> Gaussian:
+    """What a check of `noisy_exceeds` costs: rho = s^2/(2 sigma^2)."""
+    return Gaussian(sigma / sensitivity)
