@@ -1,8 +1,7 @@
 """What noisy votes release, exactly: log probabilities by quadrature over the noise of one count; Renyi divergences."""
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 X = np.linspace(-50, 50, 1001)  # spaced .1, at which the trapezoid rule is exact to rounding
 

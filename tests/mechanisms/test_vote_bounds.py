@@ -130,9 +130,9 @@ def test_laplace_bounds_cover_the_exact_divergence():
     smaller = 0
     for _ in range(300):
         gamma, s, lead = rng.uniform(0.05, 0.5), rng.uniform(0.5, 1.5), rng.uniform(0, 60)
-        bound = vote_bounds.laplace_renyi(
-            vote_bounds.log_q_laplace(np.array([[lead, 0.0]]), gamma), gamma * s, orders
-        )[0]
+        bound = vote_bounds.laplace_renyi(vote_bounds.log_q_laplace(np.array([[lead, 0.0]]), gamma), gamma * s, orders)[
+            0
+        ]
         smaller += np.any(bound < 0.9 * np.minimum(2 * (gamma * s) ** 2 * orders, 2 * gamma * s))
 
         def chances(gap, gamma=gamma):

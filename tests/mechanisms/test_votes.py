@@ -59,7 +59,7 @@ def test_prices_cover_the_exact_divergence_of_what_is_released(sensitivity, orde
 
 
 def test_the_price_of_a_label_is_reached():
-    """Two classes, one vote that moves: the event's mu is the distance of the difference of counts, so no less would do."""
+    """Two classes, one vote that moves: mu is the distance of the difference of counts, so no less would do."""
     sigma, s = 4.0, 1.5
     exact = norm.cdf(2 * s / (math.sqrt(2) * sigma) - 1) - norm.cdf(-1)  # an attack's advantage at threshold 1
     mu = votes.label_event(sigma, s).mu

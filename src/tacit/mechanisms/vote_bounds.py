@@ -103,8 +103,8 @@ def gaussian_renyi(log_q: Floats, sigma: Floats | float, orders: Floats) -> Floa
     log_q : ndarray of shape (queries,)
         Log of a bound on the probability of another output than the likeliest.
     sigma : float or ndarray of shape (queries,)
-        Standard deviation of the noise divided by the sensitivity: the cost that no votes change is lambda/sigma^2. For a
-        check pass sqrt(2) sigma_1/s.
+        Standard deviation of the noise divided by the sensitivity: the cost that no votes change is lambda/sigma^2.
+        For a check pass sqrt(2) sigma_1/s.
     orders : ndarray of shape (orders,)
         Above 1.
 

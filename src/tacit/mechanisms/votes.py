@@ -4,8 +4,8 @@ Unit: replace one record. It is behind votes of total weight s at most, its sens
 Sensitivity: a vote of weight s that moves from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
 in L1; it changes the largest count, and the largest count less public numbers, by s. All exactly, on a computer:
 votes are counted in whole units of 2^-20, and noise is drawn on whole units.
-Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop. 8],
-a check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020, Thm 14],
+Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop. 8], a
+check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020, Thm 14],
 so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under Laplace
 noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017].
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
@@ -49,7 +49,7 @@ def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
 
 
 def noisy_argmax(counts: Integers, sigma: float, noise: NoiseSource) -> Integers:
-    """Class with the largest count + N(0, sigma^2), for counts in units of 2^-20; at sigma = 0 the lowest of the largest."""
+    """Class with the largest count + N(0, sigma^2), counts in units of 2^-20; at sigma = 0 the first of the largest."""
     noisy = noise.gaussian(counts, scale=sigma * UNIT) if sigma > 0 else counts
     return np.asarray(np.argmax(noisy, axis=1))
 

@@ -112,8 +112,8 @@ def aggregate(
     teacher_groups : sequence of length teachers, optional
         The real thing instead: whose records each teacher has, a name, or several names for mixed budgets.
     copies : dict of str to int, optional
-        For upsampling: the number of teachers that hold a record of each group; by default the smallest whole numbers in
-        proportion to the budgets, within 5 %.
+        For upsampling: the number of teachers that hold a record of each group; by default the smallest whole numbers
+        in proportion to the budgets, within 5 %.
     delta : float, default=1e-5
         At which budgets are read.
     n_labels : int, optional
@@ -266,10 +266,10 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
     if outside.any():
         query, teacher = np.argwhere(outside)[0]
         raise InputError(
-            f"teacher {teacher} votes for {given[query, teacher]} at query {query}, which is none of the {len(classes)} "
-            "classes; declare it in classes, or correct the vote"
+            f"teacher {teacher} votes for {given[query, teacher]} at query {query}, which is none of the "
+            f"{len(classes)} classes; declare it in classes, or correct the vote"
         )
-    return indices.astype(np.int64)
+    return np.asarray(indices, dtype=np.int64)
 
 
 def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:

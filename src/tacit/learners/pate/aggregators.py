@@ -212,7 +212,7 @@ class Plurality(Aggregator):
         return votes.label_event(0.0, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        return Costs(np.zeros((len(counts), len(orders))), np.full((len(counts), len(orders)), np.inf))
+        return Costs(np.zeros((len(counts), len(orders))), np.full((len(counts), len(orders)), math.inf))
 
     def scaled(self, factor: float) -> Self:
         return self

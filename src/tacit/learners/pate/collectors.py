@@ -104,7 +104,7 @@ class UpsamplingCollector(_ByGroup):
         self.scale = float(sum(shares[group] * copies[group] for group in budgets))
 
     def sensitivities(self, queries: slice) -> Floats:
-        return self.copies[:, None] / self.scale
+        return np.asarray(self.copies[:, None] / self.scale)
 
 
 class WeightingCollector(_ByGroup):
@@ -116,7 +116,7 @@ class WeightingCollector(_ByGroup):
         self.own = np.floor(UNIT * self.n_teachers * (own / own.sum())).astype(np.int64)
 
     def weights(self, queries: slice) -> Integers:
-        return self.own
+        return np.asarray(self.own)
 
     def sensitivities(self, queries: slice) -> Floats:
         return np.array([[self.own[teachers].max() / UNIT] for teachers in self.holds])
@@ -147,7 +147,7 @@ class VanishingCollector(Collector):
 
     def weights(self, queries: slice) -> Integers:
         taking_part = self.participation(queries)
-        return taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None]
+        return np.asarray(taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None])
 
     def payers(self) -> Bools:
         return self.holds
@@ -161,7 +161,7 @@ COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 
 def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
     """The smallest budget among the records of each teacher, of shape (teachers,)."""
-    return np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
+    return np.asarray(np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0))
 
 
 def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> dict[str, int]:
@@ -169,6 +169,8 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
 
     Any numbers would be private: what a record of a group can move is counted with the numbers used.
     """
+    if all(math.isinf(epsilon) for epsilon in budgets.values()):
+        return dict.fromkeys(budgets, 1)
     values = np.array(list(budgets.values()))
     ratios = values / values.min()
     for least in range(1, _MOST_COPIES):

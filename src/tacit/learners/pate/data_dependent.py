@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-from tacit.learners.pate.aggregators import Aggregator, Costs, aggregator_of
+from tacit.learners.common.parameters import real
+from tacit.learners.pate.aggregators import Aggregator, Costs, Plurality, aggregator_of
 from tacit.learners.pate.collectors import Collector
 from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
 from tacit.privacy.accounting import renyi_epsilons
@@ -78,7 +79,10 @@ class Odometer:
 
     def charge(self, queries: slice, counts: Floats, paid: Bools) -> None:
         """Record queries that were asked."""
-        self.totals += np.tensordot(*self._curves(queries, counts, paid), 2)
+        if isinstance(self.aggregator, Plurality):
+            self.totals[:] = np.inf
+        else:
+            self.totals += np.tensordot(*self._curves(queries, counts, paid), 2)
 
     def report(self) -> DataDependent:
         """The figures so far."""
@@ -93,8 +97,10 @@ class Odometer:
         sensitivities = self.collector.sensitivities(queries) * self.collector.scale
         if sensitivities.shape[1] == 1:  # each payer has its own
             each = [self._charged(counts, float(value), paid) for (value,) in sensitivities]
-            return np.eye(len(each))[:, :, None] * np.ones(len(paid)), np.stack(each)
-        return (sensitivities > 0)[:, None] * 1.0, self._charged(counts, sensitivities.max(axis=0), paid)[None]
+            return np.asarray(np.eye(len(each))[:, :, None] * np.ones(len(paid))), np.stack(each)
+        return (sensitivities > 0)[:, None].astype(np.float64), self._charged(counts, sensitivities.max(axis=0), paid)[
+            None
+        ]
 
     def _charged(self, counts: Floats, sensitivity: Floats | float, paid: Bools) -> Floats:
         return charged(self.aggregator.renyi(counts, sensitivity, ORDERS, self.log_q), paid)
@@ -203,13 +209,13 @@ def _checked(votes: Any, orders: Any, answered: Any, sensitivity: float, aggrega
         or not np.all((counts >= 0) & np.isfinite(counts))
     ):
         raise InputError(
-            f"votes have dtype {counts.dtype} and shape {counts.shape}; pass votes per class, >= 0, of shape (queries, classes)"
+            f"votes have dtype {counts.dtype} and shape {counts.shape}; "
+            "pass votes per class, >= 0, of shape (queries, classes)"
         )
     at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
     if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
         raise InputError(f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]")
-    if not (np.isscalar(sensitivity) and sensitivity > 0 and np.isfinite(sensitivity)):
-        raise InputError(f"sensitivity={sensitivity!r} must be a positive number; leave it out for plain PATE")
+    real("sensitivity", sensitivity, 1e-9, 1e9)
     if aggregator == "interactive":
         raise InputError("aggregator='interactive' depends on a student too; see `internal_` of tacit.pate.aggregate")
     names = ("sigma", "sigma1", "threshold", "gamma")

@@ -58,6 +58,8 @@ class ZCDPFilter:
 
     def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
         """How many of these queries may be asked in order, where `paid` says which of them buy a label."""
+        if np.all(np.isinf(self.allowance)):
+            return len(paid)
         check, label = self.prices(np.broadcast_to(sensitivities, (len(self.spent), len(paid))))
         cost = check + label * paid
         before = self.spent[:, None] + np.cumsum(cost, axis=1) - cost
@@ -69,7 +71,7 @@ class ZCDPFilter:
         """Record queries that were asked."""
         of_all = np.broadcast_to(sensitivities, (len(self.spent), len(paid)))
         check, label = self.prices(of_all)
-        self.spent += (check + label * paid).sum(axis=1)
+        self.spent += (check + np.where(paid, label, 0.0)).sum(axis=1)
         columns, place = np.unique(of_all, axis=1, return_inverse=True)
         for i, column in enumerate(columns.T):
             asked, bought = self.uses.get(tuple(column), (0, 0))

@@ -120,6 +120,9 @@ def _collector(
         )
     if copies is not None and name != "upsampling":
         raise InputError(f"copies={dict(copies)} is for collector='upsampling'; leave it out")
+    infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
+    if any(infinite) and not all(infinite) and name != "gnmax":
+        raise BudgetError(f"budgets {budgets} are infinite for some groups only; pass finite ones, or gnmax")
     if name == "upsampling":
         if shares is None:
             raise InputError(
@@ -133,10 +136,8 @@ def _collector(
             whole(f"copies of group {group!r}", number, 1, n_teachers)
         return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, own)
     holds = _holds(budgets, n_teachers, shares, teacher_groups)
-    if name == "gnmax" or all(math.isinf(epsilon) for epsilon in budgets.values()):
+    if name == "gnmax" or all(infinite):
         return PlainCollector(budgets, holds)
-    if any(math.isinf(epsilon) for epsilon in budgets.values()):
-        raise BudgetError(f"budgets {budgets} are infinite for some groups only; pass finite ones, or gnmax")
     return (WeightingCollector if name == "weighting" else VanishingCollector)(budgets, holds)
 
 

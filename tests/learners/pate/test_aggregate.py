@@ -1,0 +1,318 @@
+"""Voting: budgets are kept whatever the votes, by an account of our own; published counts are reproduced."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tacit
+from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances
+from tacit.errors import BudgetError, InputError
+from tacit.learners.pate import collectors
+
+COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
+DELTA = 1e-5
+
+
+def ballots(n_queries, n_teachers, seed=0, n_classes=10):
+    """Votes of teachers that are right most of the time, and the truth."""
+    rng = np.random.RandomState(seed)
+    truth = rng.randint(0, n_classes, n_queries)
+    sure = rng.beta(8, 1.2, n_queries)
+    right = rng.rand(n_teachers, n_queries) < sure
+    wrong = (truth + rng.randint(1, n_classes, (n_teachers, n_queries))) % n_classes
+    return np.where(right, truth, wrong).T, truth
+
+
+def own_epsilon(rho):
+    """zCDP to epsilon at DELTA, by a search over orders that shares no code with tacit."""
+    orders = 1 + np.exp(np.linspace(np.log(1e-3), np.log(1e5), 200_000))
+    return float(np.min(rho * orders + np.log1p(-1 / orders) - np.log(DELTA * orders) / (orders - 1)))
+
+
+@st.composite
+def votings(draw):
+    n_groups = draw(st.integers(1, 4))
+    names = [f"g{i}" for i in range(n_groups)]
+    budgets = {name: draw(st.floats(0.3, 4)) for name in names}
+    raw = {name: draw(st.integers(1, 20)) for name in names}
+    shares = {name: part / sum(raw.values()) for name, part in raw.items()}
+    return budgets, shares, draw(st.integers(40, 120)), draw(st.integers(0, 10**6))
+
+
+@settings(max_examples=30, deadline=None)
+@given(votings(), st.sampled_from(COLLECTORS), st.sampled_from(["gnmax", "confident"]))
+def test_no_group_pays_more_than_its_budget(voting, collector, aggregator):
+    budgets, shares, n_teachers, seed = voting
+    rng = np.random.default_rng(seed)
+    votes = rng.integers(0, 4, (300, n_teachers))
+    sigma, sigma1 = rng.uniform(20, 60), rng.uniform(40, 120)
+    own = {"sigma": sigma} | ({"sigma1": sigma1, "threshold": n_teachers / 3} if aggregator == "confident" else {})
+    facts = {"classes": 4, "aggregator": aggregator, "collector": collector, "budgets": budgets, "shares": shares}
+    try:
+        out = tacit.pate.aggregate(votes, **facts, **own, noise="research", random_state=seed)
+    except (BudgetError, InputError) as error:  # a small group has no teacher, a small budget no query
+        assume(not any(reason in str(error) for reason in ("no teacher", "copies of group", "not allow one query")))
+        raise
+    bought = out.labels >= 0
+    assert bought.sum() == out.answered
+    assert not bought[out.asked :].any()
+    for group, epsilon in budgets.items():
+        s = np.broadcast_to(out.sensitivity[group], 300)[: out.asked]
+        if collector == "vanishing":  # at most: the group's teachers take turns, and the dearest of them counts
+            rho = max_over_turns(
+                votes.shape[1], budgets, shares, group, out, sigma, sigma1 if len(own) > 1 else math.inf
+            )
+        else:
+            rho = np.sum(s**2 * bought[: out.asked]) / sigma**2
+            rho += np.sum(s**2) / (2 * sigma1**2) if aggregator == "confident" else 0.0
+        assert own_epsilon(rho) <= epsilon * (1 + 1e-9)
+        assert out.spent_.epsilon(DELTA, group) <= own_epsilon(rho) * (1 + 1e-9)
+        assert out.guarantee_.epsilon(DELTA, group) <= epsilon * (1 + 1e-9)
+        totals = dict(zip(budgets, out.spent_._totals(), strict=True))
+        assert totals[group].rho == pytest.approx(rho, rel=1e-9)
+
+
+def max_over_turns(n_teachers, budgets, shares, group, out, sigma, sigma1):
+    """Cost of the dearest teacher of a group under vanishing, from the turns it took."""
+    sizes = collectors.teachers_of(shares, n_teachers)
+    names = [name for name in shares for _ in range(sizes[name])]
+    taking_part = collectors.VanishingCollector(budgets, collectors.holds_of(names, list(budgets))).participation(
+        slice(0, out.asked)
+    )
+    weight = np.floor(2**20 * n_teachers / taking_part.sum(axis=1)) / 2**20
+    each = taking_part * (weight**2 * (out.labels[: out.asked] >= 0) / sigma**2 + weight**2 / (2 * sigma1**2))[:, None]
+    return max(each[:, i].sum() for i, name in enumerate(names) if name == group)
+
+
+@pytest.mark.parametrize("collector", COLLECTORS)
+@pytest.mark.parametrize("order", [2.0, 8.0])
+def test_each_record_is_charged_what_it_can_change(collector, order):
+    """The noisy answer to one query, of neighbours that differ in the votes behind one record."""
+    budgets, shares = {"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 0.5, "b": 0.25, "c": 0.25}
+    sigma, sigma1, threshold = 4.0, 6.0, 7.0
+    own = collectors.copies_for(budgets)
+    scale = sum(shares[g] * own[g] for g in budgets) if collector == "upsampling" else 1.0
+    n_teachers = round(12 * scale)
+    names = [g for g, n in collectors.teachers_of(shares, 12).items() for _ in range(n)]
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        votes = rng.integers(0, 3, (7, n_teachers))
+        out = tacit.pate.aggregate(
+            votes,
+            classes=3,
+            collector=collector,
+            budgets=dict.fromkeys(budgets, 1e6) | {g: 1e3 * e for g, e in budgets.items()},
+            shares=shares,
+            sigma=sigma,
+            sigma1=sigma1,
+            threshold=threshold,
+            noise="research",
+            random_state=0,
+        )
+        for query in (0, 3, 6):
+            weights = np.ones(n_teachers)
+            if collector == "weighting":
+                weights = np.array([budgets[name] for name in names])
+                weights *= 12 / weights.sum()
+            if collector == "vanishing":
+                turns = collectors.VanishingCollector(budgets, collectors.holds_of(names, list(budgets)))
+                weights = turns.participation(slice(query, query + 1))[0].astype(float)
+                weights *= 12 / weights.sum()
+            for group in budgets:
+                s = float(np.broadcast_to(out.sensitivity[group], 7)[query])
+                if collector == "upsampling":
+                    changed = rng.choice(n_teachers, own[group], replace=False)
+                else:
+                    changed = [rng.choice([i for i, name in enumerate(names) if name == group])]
+                other = votes[query].copy()
+                other[changed] = (votes[query][changed[0]] + 1) % 3
+                tops = [np.array([weights[row == c].sum() for c in range(3)]) for row in (votes[query], other)]
+                labels = [log_label_chances(counts, sigma * scale) for counts in tops]
+                checks = [log_check_chances(c.max(), threshold * scale, sigma1 * scale) for c in tops]
+                outputs = [np.append(check[0] + label, check[1]) for check, label in zip(checks, labels, strict=True)]
+                charged = order * s**2 * (1 / sigma**2 + 1 / (2 * sigma1**2))
+                assert divergence(*outputs, order) <= charged + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("collector", "published", "n_teachers"), [("gnmax", 549, 250), ("upsampling", 1525, 472), ("weighting", 1492, 250)]
+)
+def test_published_counts_under_data_dependent_stopping(collector, published, n_teachers):
+    rng = np.random.RandomState(1)
+    truth = rng.randint(0, 10, 4000)
+    sure = rng.beta(8, 1.2, 4000)
+    right = rng.rand(700, 4000) < sure
+    wrong = (truth + rng.randint(1, 10, (700, 4000))) % 10
+    votes = np.where(right, truth, wrong)[:n_teachers].T
+    facts = {
+        "classes": 10, "collector": collector, "sigma": 40, "sigma1": 150, "threshold": 200,
+        "budgets": {"a": 1.0, "b": 2.0, "c": 3.0}, "shares": {"a": 0.34, "b": 0.43, "c": 0.23}, "noise": "research",
+    }  # fmt: skip
+    asked = [
+        tacit.pate.aggregate(votes, stopping="data-dependent", random_state=seed, **facts).asked for seed in range(8)
+    ]
+    assert np.mean(asked) == pytest.approx(published, rel=0.05)
+    filtered = tacit.pate.aggregate(votes, random_state=0, **facts)
+    assert filtered.asked < published / 4
+    assert max(filtered.internal_.epsilon.values()) < 1.1
+
+
+def test_the_promise_is_the_smaller_of_budget_and_limits():
+    votes, _ = ballots(200, 250)
+    few = tacit.pate.aggregate(votes[:10], classes=10, aggregator="gnmax", sigma=60, budgets=3.0)
+    assert few.guarantee_ == few.spent_
+    assert few.guarantee_.rho == pytest.approx(10 / 60**2)
+    many = tacit.pate.aggregate(votes, classes=10, aggregator="gnmax", sigma=60, budgets=1.0)
+    assert many.guarantee_.epsilon(DELTA) == pytest.approx(1, abs=1e-6)
+    assert many.spent_.rho <= many.guarantee_.rho == pytest.approx(0.030557, abs=1e-6)
+    assert many.asked == math.floor(0.030557 * 60**2)
+    assert many.guarantee_.unit == "replace"
+
+
+def test_limits_end_the_voting():
+    votes, _ = ballots(400, 250)
+    out = tacit.pate.aggregate(
+        votes, classes=10, sigma=40, sigma1=150, threshold=200, n_labels=20, noise="research", random_state=0
+    )
+    assert out.answered == 20
+    assert out.labels[out.asked - 1] >= 0
+    assert out.asked < 400
+    assert (out.labels[out.asked :] == -1).all()
+
+
+@pytest.mark.parametrize("collector", COLLECTORS)
+def test_infinite_budgets_are_plurality(collector):
+    votes, _ = ballots(50, 60)
+    out = tacit.pate.aggregate(
+        votes, classes=10, collector=collector, budgets={"a": math.inf, "b": math.inf}, shares={"a": 0.5, "b": 0.5}
+    )
+    counts = np.stack([(votes == c).sum(axis=1) for c in range(10)], axis=1)
+    assert out.labels.tolist() == counts.argmax(axis=1).tolist()
+    assert not out.guarantee_.bounded
+
+
+def test_interactive_asks_where_teachers_disagree_with_the_student():
+    votes, truth = ballots(300, 250)
+    sure = np.full((300, 10), 0.002)
+    sure[np.arange(300), truth] = 0.982
+    facts = {"classes": 10, "aggregator": "interactive", "sigma": 10, "sigma1": 15, "threshold": 100, "confidence": 0.9}
+    agreeing = tacit.pate.aggregate(votes, student_scores=sure, **facts)
+    assert agreeing.answered < 60
+    assert np.mean(agreeing.labels == truth) > 0.9
+    unsure = tacit.pate.aggregate(votes, student_scores=np.full((300, 10), 0.1), **facts)
+    assert unsure.answered > 150
+    assert (unsure.labels[~unsure.paid] == -1).all()
+    assert unsure.spent_.rho == pytest.approx(300 / (2 * 15**2) + unsure.answered / 10**2)
+
+
+def test_laplace_is_priced_in_pure_epsilon():
+    votes, truth = ballots(30, 250)
+    out = tacit.pate.aggregate(votes, classes=10, aggregator="laplace", gamma=0.05)
+    assert out.guarantee_.epsilon(0) == pytest.approx(30 * 2 * 0.05)
+    assert np.mean(out.labels == truth) > 0.9
+
+
+def test_mixed_teachers_take_the_smallest_budget():
+    votes, _ = ballots(300, 20)
+    groups = ["a"] * 8 + ["b"] * 8 + [("a", "b", "c")] * 4
+    budgets = {"a": 1.0, "b": 2.0, "c": 4.0}
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 10, "budgets": budgets, "teacher_groups": groups}
+    weighed = tacit.pate.aggregate(votes, collector="weighting", **facts)
+    assert weighed.sensitivity["c"] == weighed.sensitivity["a"] == pytest.approx(weighed.sensitivity["b"] / 2, rel=1e-5)
+    vanished = tacit.pate.aggregate(votes, collector="vanishing", **facts)
+    assert vanished.spent_.epsilon(DELTA, "c") <= vanished.spent_.epsilon(DELTA, "a") * (1 + 1e-9)
+
+
+def test_vanishing_teachers_take_equal_turns():
+    budgets = {"a": 1.0, "b": 2.5}
+    turns = collectors.VanishingCollector(budgets, collectors.holds_of(["a"] * 7 + ["b"] * 5, list(budgets)))
+    whole = turns.participation(slice(0, 1000))
+    assert np.array_equal(whole[300:700], turns.participation(slice(300, 700)))
+    taken = whole.sum(axis=0)
+    assert (taken[7:] == 1000).all()
+    assert np.ptp(taken[:7]) <= 1
+    assert taken[:7].mean() == pytest.approx(400, abs=1)
+
+
+def test_copies_are_the_smallest_ratios():
+    assert collectors.copies_for({"a": 1.0, "b": 2.0, "c": 3.0}) == {"a": 1, "b": 2, "c": 3}
+    assert collectors.copies_for({"a": 2.0, "b": 2.0}) == {"a": 1, "b": 1}
+    assert collectors.copies_for({"a": 1.0, "b": 1.5}) == {"a": 2, "b": 3}
+    assert collectors.copies_for({"a": 0.7, "b": 1.2}) == {"a": 3, "b": 5}
+
+
+def test_rdp_sums_what_each_vote_costs():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(250, rng.dirichlet(np.ones(10) * 0.2, 5000))
+    orders = np.array([2.0, 16.5, 64.0])
+    each = tacit.pate.rdp_per_vote(counts, sigma=40, orders=orders)
+    assert each.shape == (5000, 3)
+    assert tacit.pate.rdp(counts, sigma=40, orders=orders) == pytest.approx(each.sum(axis=0), rel=1e-10)
+    facts = {"sigma": 40, "sigma1": 150, "threshold": 200, "aggregator": "confident", "orders": orders}
+    answered = rng.random(5000) < 0.5
+    total = tacit.pate.rdp(counts, answered=answered, **facts)
+    assert total == pytest.approx(tacit.pate.rdp_per_vote(counts, answered=answered, **facts).sum(axis=0), rel=1e-10)
+    assert np.all(total < tacit.pate.rdp(counts, **facts))
+    doubled = tacit.pate.rdp_per_vote(2 * counts, sigma=80, orders=orders, sensitivity=2)
+    assert doubled == pytest.approx(each, rel=1e-9)
+
+
+VOTES, _TRUTH = ballots(50, 40)
+FACTS = {"classes": 10, "sigma": 40, "sigma1": 150, "threshold": 30}
+BAD = {
+    "ragged": ({"votes": [[1, 2], [1]]}, "different lengths"),
+    "fractional": ({"votes": VOTES + 0.5}, "dtype float64; pass whole numbers"),
+    "no queries": ({"votes": VOTES[:0]}, r"shape \(0, 40\)"),
+    "outside": ({"votes": VOTES + 5}, "none of the 10 classes"),
+    "negative": ({"votes": VOTES - 1}, "none of the 10 classes"),
+    "no such aggregator": ({"aggregator": "max"}, "aggregator='max' must be one of"),
+    "no such collector": ({"collector": "max"}, "collector='max' must be one of"),
+    "no sigma": ({"sigma": None}, "needs sigma"),
+    "zero sigma": ({"sigma": 0}, "sigma=0 must be a number"),
+    "nan threshold": ({"threshold": math.nan}, "threshold=nan must be a number"),
+    "not its own": ({"gamma": 1.0}, "gamma=1.0 is no parameter"),
+    "zero budget": ({"budgets": 0.0}, "budget 0.0 of group"),
+    "nan budget": ({"budgets": {"a": math.nan}, "shares": {"a": 1.0}}, "budget nan of group 'a'"),
+    "negative budget": ({"budgets": {"a": -1.0}, "shares": {"a": 1.0}}, "budget -1.0 of group 'a'"),
+    "no budgets": ({"budgets": {}}, "budgets is empty"),
+    "delta of 1": ({"delta": 1.0, "budgets": 1.0}, "delta=1.0 must be a number"),
+    "shares": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.6}}, "add up to 1.1, not 1"),
+    "no share": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 1.0, "b": 0.0}}, "share 0, so no record"),
+    "other shares": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "c": 0.5}}, "name the same groups"),
+    "no groups": ({"budgets": {"a": 1.0}}, "either shares= .* or teacher_groups="),
+    "no teacher": ({"budgets": {"a": 1.0, "b": 2.0}, "teacher_groups": ["a"] * 40}, "a budget and no teacher"),
+    "too few": ({"budgets": {"a": 1.0}, "teacher_groups": ["a"] * 39}, "39 entries for 40 teachers"),
+    "unknown group": ({"budgets": {"a": 1.0}, "teacher_groups": ["z"] * 40}, "which has no budget"),
+    "never met": ({"n_labels": 51}, "never met"),
+    "nothing fits": ({"budgets": 0.001}, "do not allow one query"),
+    "private stop": ({"stopping": "data-dependent", "budgets": 1.0}, "noise='research'"),
+    "classes": ({"classes": ["a", "b"]}, "whole numbers"),
+    "scores": ({"student_scores": np.ones((50, 10))}, "interactive"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(case):
+    given_, message = BAD[case]
+    with pytest.raises((InputError, BudgetError), match=message) as caught:
+        tacit.pate.aggregate(**({"votes": VOTES} | FACTS | given_))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"votes": [[1.0, -2.0]]}, "votes per class"),
+        ({"votes": [1, 2]}, "votes per class"),
+        ({"orders": [1.0]}, "above 1"),
+        ({"sensitivity": 0.0}, "sensitivity=0.0"),
+        ({"answered": [2.0]}, "answered"),
+        ({"aggregator": "interactive"}, "interactive"),
+    ],
+)
+def test_bad_input_of_rdp(given_, message):
+    with pytest.raises(InputError, match=message):
+        tacit.pate.rdp(**({"votes": [[3, 2]], "sigma": 2.0, "orders": [2.0]} | given_))
