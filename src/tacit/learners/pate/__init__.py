@@ -1,6 +1,16 @@
 """PATE: labels by the noisy votes of teachers, and a student that learns from them."""
 
 from tacit.learners.pate.aggregate import Answers, aggregate
+from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
 
-__all__ = ["Answers", "DataDependent", "aggregate", "rdp", "rdp_per_vote"]
+__all__ = [
+    "Answers",
+    "Calibration",
+    "DataDependent",
+    "aggregate",
+    "calibrate",
+    "rdp",
+    "rdp_per_vote",
+    "simulated_counts",
+]

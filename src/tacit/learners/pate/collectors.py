@@ -20,6 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.votes import UNIT
 
+Group = TypeVar("Group")
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -180,7 +182,7 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
     raise InputError(f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger precision")
 
 
-def teachers_of(counts: Mapping[str, float], n_teachers: int) -> dict[str, int]:
+def teachers_of(counts: Mapping[Group, float], n_teachers: int) -> dict[Group, int]:
     """Teachers per group in proportion to its size, by largest remainder."""
     total = sum(counts.values())
     exact = {group: n_teachers * count / total for group, count in counts.items()}

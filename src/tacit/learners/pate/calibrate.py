@@ -1,0 +1,146 @@
+"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by the private ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import BudgetError, InputError
+from tacit.learners.common.parameters import real, whole
+from tacit.mechanisms import votes as mechanism
+from tacit.privacy import accounting
+
+Floats = NDArray[np.float64]
+
+_SIGMAS = np.geomspace(0.01, 2.0, 24)  # of the number of teachers
+_CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
+_THRESHOLDS = np.linspace(0.2, 1.0, 9)
+_DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """An aggregator's noise, in votes, and what it may be expected to do on votes like the simulated ones.
+
+    `labels` and `accuracy` are of the answered queries; `sigma1` and `threshold` are None for GNMax.
+    """
+
+    aggregator: str
+    sigma: float
+    sigma1: float | None
+    threshold: float | None
+    labels: float
+    accuracy: float
+
+
+def simulated_counts(n_queries: int, n_teachers: int, n_classes: int, accuracy: float, seed: int = 0) -> Floats:
+    """Votes per class of made-up teachers, of shape (n_queries, n_classes); class 0 is the right one.
+
+    How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong votes half fall on
+    one class, as mistakes that teachers share do.
+    """
+    rng = np.random.default_rng(seed)
+    mean = real("accuracy", accuracy, 0.01, 0.99)
+    right = rng.binomial(n_teachers, rng.beta(9 * mean, 9 * (1 - mean), n_queries))
+    wrong = n_teachers - right
+    if n_classes == 2:
+        return np.column_stack([right, wrong]).astype(float)
+    shared = rng.binomial(wrong, 0.5)
+    rest = rng.multinomial(wrong - shared, np.full(n_classes - 2, 1 / (n_classes - 2)))
+    return np.column_stack([right, shared, rest]).astype(float)
+
+
+def calibrate(
+    budget: float,
+    counts: Any,
+    *,
+    delta: float = 1e-5,
+    n_queries: int | None = None,
+    aggregator: str | None = None,
+    accuracy: float = 0.95,
+    truth: Any = None,
+    seed: int = 0,
+) -> Calibration:
+    """Choose sigma, or sigma, sigma1 and threshold, for the most answered labels that are right often enough.
+
+    Parameters
+    ----------
+    budget : float
+        Epsilon of the group that pays for its votes at sensitivity 1, at `delta`.
+    counts : array of shape (simulated, classes)
+        Votes per class that are public or simulated (`simulated_counts`); private ones would leak.
+    delta : float, default=1e-5
+    n_queries : int, optional
+        Number of queries there are to answer; by default as many as `counts` has.
+    aggregator : {"gnmax", "confident"}, optional
+        By default the better of the two.
+    accuracy : float, default=0.95
+        Share of the answered labels that should be right; if nothing reaches it, the most accurate is chosen.
+    truth : array of shape (simulated,), optional
+        The right class of each; by default class 0, as `simulated_counts` has it.
+    seed : int, default=0
+        Of the simulated noise.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    BudgetError
+        If no noise considered allows a single query.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> votes = tacit.pate.simulated_counts(1000, 250, 10, accuracy=0.85)
+    >>> tacit.pate.calibrate(1.0, votes, n_queries=9000).labels > 50
+    True
+    """
+    votes = np.asarray(counts, dtype=np.float64)
+    if votes.ndim != 2 or 0 in votes.shape or not np.all(np.isfinite(votes) & (votes >= 0)):
+        raise InputError(f"counts have shape {votes.shape}; pass votes per class, >= 0, of shape (simulated, classes)")
+    if aggregator not in (None, "gnmax", "confident"):
+        raise InputError(f"aggregator={aggregator!r} must be 'gnmax' or 'confident'; leave it out for the better one")
+    queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
+    real("accuracy", accuracy, 0, 1)
+    rho = accounting.largest_rho(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
+    right = np.zeros(len(votes), dtype=np.int64) if truth is None else np.asarray(truth)
+    if right.shape != (len(votes),):
+        raise InputError(f"truth has shape {right.shape}; pass the class of each of {len(votes)} simulated queries")
+    found = list(_candidates(votes, right, rho, queries, aggregator, np.random.default_rng(seed)))
+    if not found:
+        raise BudgetError(f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass a larger one")
+    return max(found, key=lambda one: (min(one.accuracy, accuracy), one.labels))
+
+
+def _candidates(
+    votes: Floats, right: NDArray[Any], rho: float, queries: int, aggregator: str | None, rng: np.random.Generator
+) -> Iterator[Calibration]:
+    n_teachers = float(votes.sum(axis=1).max())
+    noise = rng.standard_normal((_DRAWS, *votes.shape))
+    of_check = rng.standard_normal((_DRAWS, len(votes)))
+    largest = votes.max(axis=1)
+    for sigma in (_SIGMAS * n_teachers).tolist():
+        correct = np.argmax(votes + sigma * noise, axis=2) == right
+        label = mechanism.label_event(sigma, 1.0).rho
+        asked = min(queries, math.floor(rho / label))
+        if aggregator != "confident" and asked >= 1:
+            yield Calibration("gnmax", sigma, None, None, float(asked), float(correct.mean()))
+        if aggregator == "gnmax":
+            continue
+        for sigma1 in (_CHECKS * sigma).tolist():
+            check = mechanism.check_event(sigma1, 1.0).rho
+            for threshold in (_THRESHOLDS * n_teachers).tolist():
+                passed = largest + sigma1 * of_check >= threshold
+                share = float(passed.mean())
+                asked = min(queries, math.floor(rho / (check + share * label)))
+                if share * asked >= 1 and check + label <= rho:
+                    yield Calibration(
+                        "confident", sigma, sigma1, threshold, share * asked, float(correct[passed].mean())
+                    )

@@ -1,0 +1,78 @@
+"""Calibration: it keeps the budget, and what it expects is what happens."""
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import BudgetError, InputError
+
+COUNTS = tacit.pate.simulated_counts(1500, 250, 10, accuracy=0.8)
+
+
+def teacher_votes(counts):
+    """Votes that add up to these counts."""
+    return np.stack([np.repeat(np.arange(counts.shape[1]), row) for row in counts.astype(int)])
+
+
+@pytest.mark.parametrize("aggregator", ["gnmax", "confident", None])
+def test_what_it_expects_happens(aggregator):
+    own = tacit.pate.calibrate(2.0, COUNTS, aggregator=aggregator, accuracy=0.97)
+    assert aggregator in (None, own.aggregator)
+    noise = {"sigma": own.sigma, "sigma1": own.sigma1, "threshold": own.threshold}
+    fresh = tacit.pate.simulated_counts(1500, 250, 10, accuracy=0.8, seed=1)
+    outs = [
+        tacit.pate.aggregate(
+            teacher_votes(fresh), classes=10, aggregator=own.aggregator, **noise, budgets=2.0, noise="research",
+            random_state=seed,
+        )
+        for seed in range(5)
+    ]  # fmt: skip
+    answered = np.mean([out.answered for out in outs])
+    assert answered == pytest.approx(own.labels, rel=0.15)
+    accuracy = np.mean(np.concatenate([out.labels[out.paid] == 0 for out in outs]))
+    assert accuracy == pytest.approx(own.accuracy, abs=0.03)
+    assert own.accuracy >= 0.96
+
+
+def test_it_beats_the_usual_noise_under_the_filter():
+    own = tacit.pate.calibrate(1.0, COUNTS, accuracy=0.9)
+    usual = tacit.pate.aggregate(
+        teacher_votes(COUNTS), classes=10, sigma=40, sigma1=150, threshold=200, budgets=1.0, noise="research",
+        random_state=0,
+    )  # fmt: skip
+    assert own.labels > 2 * usual.answered
+
+
+def test_more_budget_means_more_labels():
+    labels = [tacit.pate.calibrate(budget, COUNTS, accuracy=0.9).labels for budget in (0.5, 1.0, 2.0)]
+    assert labels == sorted(labels)
+    assert tacit.pate.calibrate(2.0, COUNTS, n_queries=20, accuracy=0.9).labels <= 20
+
+
+def test_two_classes():
+    counts = tacit.pate.simulated_counts(200, 50, 2, accuracy=0.8)
+    assert (counts.sum(axis=1) == 50).all()
+    assert tacit.pate.calibrate(1.0, counts).accuracy > 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"counts": [1, 2]}, "counts have shape"),
+        ({"counts": -COUNTS}, "counts have shape"),
+        ({"budget": 0.0}, "budget=0.0"),
+        ({"delta": 1.0}, "delta=1.0"),
+        ({"aggregator": "laplace"}, "aggregator='laplace'"),
+        ({"accuracy": 2.0}, "accuracy=2.0"),
+        ({"truth": [0]}, "truth has shape"),
+        ({"n_queries": 0}, "n_queries=0"),
+    ],
+)
+def test_bad_input(given, message):
+    with pytest.raises(InputError, match=message):
+        tacit.pate.calibrate(**({"budget": 1.0, "counts": COUNTS} | given))
+
+
+def test_a_budget_for_nothing():
+    with pytest.raises(BudgetError, match="allows no query"):
+        tacit.pate.calibrate(0.001, COUNTS[:, :2] / 100)
