@@ -14,6 +14,7 @@ VERBS = {
     "inspect": "Check a release and print its card.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
+    "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "ledger": "Show what was spent on a data set, or state what may be.",
 }
 

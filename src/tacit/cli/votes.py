@@ -1,0 +1,174 @@
+"""`tacit votes`: labels from the votes of teachers, within every group's budget."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import read_classes, shown_progress
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.learners.pate import Answers
+
+FILES = ("guarantee.json", "labels.csv", "statement.txt")
+
+
+def votes(
+    votes: Path,
+    /,
+    *,
+    out: Path,
+    classes: str | None = None,
+    aggregator: str = "confident",
+    collector: str = "gnmax",
+    budgets: str | None = None,
+    shares: str | None = None,
+    copies: str | None = None,
+    sigma: float | None = None,
+    sigma1: float | None = None,
+    threshold: float | None = None,
+    gamma: float | None = None,
+    n_labels: int | None = None,
+    delta: float = 1e-5,
+    stopping: str = "filter",
+    noise: str = "secure",
+    seed: int | None = None,
+    force: bool = False,
+) -> None:
+    """Turn votes into labels that may be handed out.
+
+    Parameters
+    ----------
+    votes
+        A .npy file of whole numbers, one row a query, one column a teacher.
+    out
+        Folder for labels.csv, guarantee.json and statement.txt.
+    classes
+        A number N for 0..N-1. If left out it is read off the votes, which is listed as unprotected.
+    aggregator
+        confident, gnmax or laplace.
+    collector
+        How budget groups vote together: gnmax, upsampling, vanishing or weighting.
+    budgets
+        Epsilon of each group, such as a=1,b=2,c=3, or one number for all.
+    shares
+        Share of each group in the records, such as a=.5,b=.3,c=.2; the columns are laid out in this order.
+    copies
+        For upsampling: how many teachers hold a record of each group, such as a=1,b=2.
+    sigma
+        Standard deviation of the noise on each count, in votes.
+    sigma1
+        The same for the check of the confident aggregator.
+    threshold
+        Votes that the top class must have, about, to be answered.
+    gamma
+        For laplace: noise of scale 1/gamma.
+    n_labels
+        Stop after so many labels.
+    delta
+        Where budgets are read.
+    stopping
+        filter, or data-dependent to repeat published tables, under research noise alone.
+    noise
+        secure, or research, which is seeded and not for release.
+    seed
+        Seed of research noise.
+    force
+        Overwrite the output.
+    """
+    from tacit.compute.atomic import atomic_folder, check_writable
+    from tacit.learners.pate import aggregate
+
+    check_writable(out, force=force, ours=_is_ours)
+    ballots = _read(votes)
+    declared = read_classes(classes)
+    with shown_progress():
+        answers = aggregate(
+            ballots,
+            classes=_largest(ballots) + 1 if declared is None else declared,
+            aggregator=aggregator,
+            collector=collector,
+            budgets=_pairs("budgets", budgets),
+            shares=_pairs("shares", shares),
+            copies=_whole(_pairs("copies", copies)),
+            sigma=sigma,
+            sigma1=sigma1,
+            threshold=threshold,
+            gamma=gamma,
+            n_labels=n_labels,
+            delta=delta,
+            stopping=stopping,
+            noise=noise,
+            random_state=seed,
+        )
+    with atomic_folder(out, force=force, ours=_is_ours) as part:
+        _write(part, answers, noise, delta, declared is None)
+    _report(out, answers, delta, noise)
+
+
+def _read(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; give a .npy file of votes") from error
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path} is truncated or no .npy file of numbers; save the votes with numpy.save") from error
+
+
+def _largest(ballots: Any) -> int:
+    return int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+
+
+def _pairs(name: str, text: str | None) -> Any:
+    """`a=1,b=2` as a dict of floats, a number alone as a float."""
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [item.partition("=") for item in text.split(",")]
+        found = {group.strip(): float(value) for group, _, value in pairs}
+    except ValueError as error:
+        raise InputError(f"--{name} {text} cannot be read; write a=1,b=2, or one number") from error
+    if len(found) < len(pairs):
+        raise InputError(f"--{name} {text} names a group twice; name each once")
+    return found
+
+
+def _whole(copies: Any) -> Any:
+    if isinstance(copies, float):
+        raise InputError(f"--copies {copies:g} names no group; write a=1,b=2")
+    return copies and {group: int(value) if value == int(value) else value for group, value in copies.items()}
+
+
+def _write(folder: Path, answers: "Answers", noise: str, delta: float, derived: bool) -> None:
+    import json
+    from dataclasses import replace
+
+    guarantee = answers.guarantee_
+    if derived:
+        guarantee = replace(guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)"))
+    rows = (f"{query},{label}" for query, label in enumerate(answers.labels.tolist()))
+    (folder / "labels.csv").write_text("\n".join(["query,label", *rows]) + "\n", encoding="utf-8")
+    (folder / "guarantee.json").write_text(json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8")
+    stamp = "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
+    (folder / "statement.txt").write_text(f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8")
+
+
+def _report(out: Path, answers: "Answers", delta: float, noise: str) -> None:
+    groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
+    print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
+    print(answers.guarantee_.statement(delta))
+    for name, raw in zip(groups, answers.internal_.epsilon.values(), strict=True):
+        of_group = f"{name}: " if name else ""
+        print(
+            f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
+            f"votes {raw:.4g} (internal: it depends on them, do not publish it)"
+        )
+    if noise != "secure":
+        print("Not for release: research noise is seeded.")
+
+
+def _is_ours(folder: Path) -> bool:
+    return sorted(path.name for path in folder.iterdir()) == sorted(FILES)
