@@ -22,6 +22,7 @@ from tacit.privacy.events import (
     PureDP,
     RandomizedResponse,
     RepeatAndSelect,
+    SmoothGaussian,
     compose,
 )
 from tacit.privacy.serial import event_from_json, event_to_json
@@ -37,6 +38,7 @@ EVENTS = [
     Parallel(Exponential(0.5), "splits"),
     RepeatAndSelect(Gaussian(4.0), 5, 1),
     RepeatAndSelect(Exponential(0.3), 3, 0),
+    SmoothGaussian(0.02, 20.0),
 ]
 DELTAS = [1e-3, 1e-5, 1e-8]
 

@@ -39,6 +39,7 @@ from tacit.privacy.events import (
     PureDP,
     RandomizedResponse,
     RepeatAndSelect,
+    SmoothGaussian,
 )
 
 Floats = NDArray[np.float64]
@@ -157,11 +158,17 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 def _renyi_epsilon(event: Event, delta: float) -> float:
     from dp_accounting.rdp import compute_epsilon
 
-    best, order = compute_epsilon(_WIDE_ORDERS, renyi(event, _WIDE_ORDERS), delta)
+    curve = renyi(event, _WIDE_ORDERS)
+    finite = np.isfinite(curve)
+    if not finite.any():
+        return math.inf
+    best, order = compute_epsilon(_WIDE_ORDERS[finite], curve[finite], delta)
     for width in (1e-1, 1e-3):  # the optimum is flat: two refinements leave a relative error below 1e-9
         if order > 1:
             near = 1 + (order - 1) * np.linspace(1 - width, 1 + width, 101)
-            best, order = min((best, order), compute_epsilon(near, renyi(event, near), delta))
+            curve = renyi(event, near)
+            finite = np.isfinite(curve)
+            best, order = min((best, order), compute_epsilon(near[finite], curve[finite], delta))
     return float(best)
 
 
@@ -191,6 +198,14 @@ def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
 
     accountant = RdpAccountant(list(orders), NeighboringRelation.ADD_OR_REMOVE_ONE)
     return np.asarray(np.maximum(accountant.compose(LaplaceDpEvent(event.noise_multiplier)).rdp, 0.0))
+
+
+def _smooth_renyi(event: SmoothGaussian, orders: Floats) -> Floats:
+    b, s = event.smoothness, event.scale
+    left = 1 + orders * math.expm1(-2 * b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        curve = orders * math.exp(-2 * b) / (2 * s**2 * left) - (b * orders + np.log(left) / 2) / (orders - 1)
+    return np.where(left > 0, curve, np.inf)
 
 
 def _repeated_renyi(event: RepeatAndSelect, orders: Floats) -> Floats:
@@ -276,6 +291,7 @@ _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     RandomizedResponse: lambda event, orders: _response_renyi(event.epsilon, event.n_classes, orders),
     Laplace: _laplace_renyi,
     RepeatAndSelect: _repeated_renyi,
+    SmoothGaussian: _smooth_renyi,
 }
 _LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none where no more than the Renyi curve is known
     Gaussian: _gaussian_losses,

@@ -18,6 +18,7 @@ _TYPES: dict[str, type[Event]] = {
         events.Laplace,
         events.Parallel,
         events.RepeatAndSelect,
+        events.SmoothGaussian,
     )
 }
 
