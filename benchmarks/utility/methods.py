@@ -33,7 +33,12 @@ def budget(rough: float) -> str:
 
 def _learner(kind: type, **parameters: object) -> Callable[[Problem, int, Sequence[float]], Predictions]:
     def predictions(data: Problem, seed: int, roughs: Sequence[float]) -> Predictions:
-        shared = {"classes": data.n_classes, "public": data.public, "noise": "research", "random_state": NOISE_SEEDS + seed}
+        shared = {
+            "classes": data.n_classes,
+            "public": data.public,
+            "noise": "research",
+            "random_state": NOISE_SEEDS + seed,
+        }
         for rough in roughs:
             given = {name: value(data) if callable(value) else value for name, value in parameters.items()}
             yield rough, kind(budget(rough), **shared | given).fit(data.x, data.y).predict(data.test_x)

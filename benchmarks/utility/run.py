@@ -1,20 +1,24 @@
 """The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page of figures.
 
-python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only cifar10/10/auto ...]
+python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only cifar10/10/auto ...] [--cells FILE]
 
 EMBEDDINGS holds a folder per encoder, in it one per data set with train_x.npy, train_y.npy, test_x.npy, test_y.npy.
-Every cell is a file in FOLDER/cells, written whole; a run that was interrupted goes on where it stopped. At the end,
-and with --report alone, FOLDER/table.md and FOLDER/page.html are written from the cells that are there. Without
+Every cell is a file in FOLDER/cells, written whole; a run that was interrupted goes on where it stopped. Cells are
+those of the code that wrote them: after a change of a method start a new folder, or remove its cells. At the end,
+and with --report alone, FOLDER/table.md, FOLDER/page.html and FOLDER/cells.csv are written from the cells that are
+there; `--cells FILE` starts from the cells.csv of an earlier run. Without
 noise and without imbalance all seeds give the same result, which is computed once. Noise is `research`: this
 measures, it releases nothing. Each worker uses one thread where there are as many workers as cores.
 """
 
 import argparse
+import csv
 import json
 import math
 import sys
 import time
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -63,8 +67,7 @@ def work(embeddings: Path, out: Path, task: Task) -> str:
     for rough, predicted in METHODS[method](data, seed, roughs):
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         cell = Cell(dataset, ratio, seed, method, rough, scores.balanced, float(scores.minority or 0.0))
-        with atomic_file(cell_file(out, task, rough), force=True) as part:
-            part.write_text(json.dumps(asdict(cell) | {"rough": str(rough)}), encoding="utf-8")
+        write_cell(out, cell)
     return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
 
 
@@ -79,11 +82,35 @@ def read_cells(out: Path) -> list[Cell]:
     return found
 
 
+def write_cell(out: Path, cell: Cell) -> None:
+    """Keep a cell."""
+    task = (cell.dataset, cell.ratio, cell.method, cell.seed)
+    with atomic_file(cell_file(out, task, cell.rough), force=True) as part:
+        part.write_text(json.dumps(asdict(cell) | {"rough": str(cell.rough)}), encoding="utf-8")
+
+
+def unpack(out: Path, table: Path) -> None:
+    """Keep the cells of an earlier run's cells.csv, where there are none yet."""
+    with table.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            cell = Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)})
+            if not cell_file(out, (cell.dataset, cell.ratio, cell.method, cell.seed), cell.rough).exists():
+                write_cell(out, cell)
+
+
+def csv_lines(cells: list[Cell]) -> Iterator[str]:
+    """The cells as a table of text."""
+    yield ",".join(field.name for field in fields(Cell))
+    for cell in cells:
+        yield ",".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values())
+
+
 def report(out: Path) -> None:
-    """Write the table and the page from the cells that are there."""
+    """Write the table, the page and the list of cells from the cells that are there."""
     cells = read_cells(out)
-    lines = [*summary(cells), *markdown(cells)]
-    for name, content in (("table.md", "\n".join(lines) + "\n"), ("page.html", html(cells))):
+    texts = {"table.md": [*summary(cells), *markdown(cells)], "page.html": [html(cells)], "cells.csv": csv_lines(cells)}
+    for name, lines in texts.items():
+        content = "\n".join(lines) + "\n"
         with atomic_file(out / name, force=True) as part:
             part.write_text(content, encoding="utf-8")
     print("\n".join(summary(cells)))
@@ -97,10 +124,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], help="starts of data set/imbalance/method")
     parser.add_argument("--report", action="store_true", help="only write table and page from the cells there are")
+    parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
     given = parser.parse_args()
     if not given.embeddings.is_dir():
         raise SystemExit(f"{given.embeddings} is not a folder; pass the folder that holds the embeddings")
     (given.out / "cells").mkdir(parents=True, exist_ok=True)
+    if given.cells is not None:
+        unpack(given.out, given.cells)
     if not given.report:
         todo = tasks(given.only)
         results = Parallel(given.workers, return_as="generator_unordered")(

@@ -56,6 +56,10 @@ def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, mon
     text = (out / "table.md").read_text(encoding="utf-8")
     assert "### cifar10, imbalance 10" in text
     assert text.count("\n| ") == 11
+    again = tmp_path / "again"
+    monkeypatch.setattr(sys, "argv", ["run.py", *words[:2], str(again), "--report", "--cells", str(out / "cells.csv")])
+    run.main()
+    assert (again / "table.md").read_text() == (out / "table.md").read_text()
     assert "<img" in (out / "page.html").read_text(encoding="utf-8")
 
 
@@ -83,7 +87,7 @@ def test_public_choices_are_those_of_the_learner(utility, embeddings, method):
     low, high = np.quantile(1 + unit @ unit.T, methods.QUANTILES)
     learner = tacit.PublicPrototypes(
         "rho=2.0", public=data.public, classes=10, k=5 if method == "public-5" else 1, centre=True,
-        d_min=low, d_max=high, noise="research", random_state=3,
+        d_min=low, d_max=high, noise="research", random_state=methods.NOISE_SEEDS + 3,
     )  # fmt: skip
     assert np.array_equal(learner.fit(data.x, data.y).predict(data.test_x), predicted)
 
@@ -103,6 +107,12 @@ def test_verdicts(utility):
     close = [*cells("auto", [0.516, 0.526, 0.536]), *cells("public", [0.52, 0.53, 0.54])]
     assert table.verdicts(close, "balanced")[0].no_worse
     assert not table.verdicts(cells("auto", [0.5]), "balanced")
+    few = [*cells("auto", [0.5, 0.5, 0.5, 0.8]), *cells("public", [0.55, 0.55, 0.55, 0.55]), *cells("newton", [0.6])]
+    (verdict,) = table.verdicts(few, "balanced")
+    assert (verdict.rival, verdict.no_worse) == ("newton", False)  # on the seed that both have
+    steady = [*cells("auto", [0.6, 0.6]), *cells("public", [0.5, 0.8]), *cells("coinpress", [0.615, 0.615])]
+    (verdict,) = table.verdicts(steady, "balanced")
+    assert (verdict.rival, verdict.no_worse, verdict.ahead) == ("coinpress", False, False)
 
 
 def test_a_cell_file_is_plain(utility, embeddings, tmp_path):

@@ -35,7 +35,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Costs:
-    """Renyi costs, of shape (queries, orders), of each check and of each label if it is bought."""
+    """Renyi costs of each check and of each label if it is bought, of shape (queries, orders); without checks one 0."""
 
     check: Floats
     label: Floats
@@ -100,7 +100,7 @@ class GNMax(Aggregator):
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         label = _gaussian_label_renyi(counts, self.sigma, sensitivity, orders, log_q)
-        return Costs(np.zeros_like(label), label)
+        return Costs(np.zeros((len(label), 1)), label)
 
     def scaled(self, factor: float) -> Self:
         return replace(self, sigma=self.sigma * factor)
@@ -195,7 +195,7 @@ class LaplaceMax(Aggregator):
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         log_bound = vote_bounds.log_q_laplace(counts, self.gamma)
         label = vote_bounds.laplace_renyi(log_bound, self.gamma * np.asarray(sensitivity), orders)
-        return Costs(np.zeros_like(label), label)
+        return Costs(np.zeros((len(label), 1)), label)
 
     def scaled(self, factor: float) -> Self:
         return replace(self, gamma=self.gamma / factor)

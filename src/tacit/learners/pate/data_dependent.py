@@ -187,17 +187,9 @@ def rdp(
     )
     total = np.zeros(len(at))
     for part in blocks(len(counts)):
-        total += _sum_of_distinct(counts[part], answers[part], sensitivity, at, own, _log_q(exact_q))
+        costs = own.renyi(counts[part], sensitivity, at, _log_q(exact_q))
+        total += costs.check.sum(axis=0) + answers[part] @ costs.label
     return total
-
-
-def _sum_of_distinct(
-    counts: Floats, answers: Floats, sensitivity: float, orders: Floats, own: Aggregator, log_q: LogQ
-) -> Floats:
-    """Costs depend on the counts in any order, and many queries have the same: each is computed once."""
-    keys = np.column_stack([-np.sort(-counts, axis=1), answers])
-    distinct, times = np.unique(keys, axis=0, return_counts=True)
-    return np.asarray(times @ charged(own.renyi(distinct[:, :-1], sensitivity, orders, log_q), distinct[:, -1]))
 
 
 def _checked(votes: Any, orders: Any, answered: Any, sensitivity: float, aggregator: str, *given: float | None) -> Any:
