@@ -2,7 +2,9 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that tests can share helpers under tests/contracts
@@ -17,3 +19,19 @@ def embeddings():
     if not folder.is_dir():
         pytest.skip(f"real data is absent: {folder} does not exist")
     return folder
+
+
+def splits(folder, name):
+    """Rows and labels to learn from and to test on, and public rows of the same encoder."""
+    arrays = {split: np.load(folder / name / f"{split}.npy") for split in ("train_x", "train_y", "test_x", "test_y")}
+    return SimpleNamespace(**arrays, public=np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000])
+
+
+@pytest.fixture(scope="session")
+def cifar10(embeddings):
+    return splits(embeddings / "mobilenetv2-in1k-160", "cifar10")
+
+
+@pytest.fixture(scope="session")
+def cifar100(embeddings):
+    return splits(embeddings / "mobilenetv2-in1k-160", "cifar100")

@@ -10,10 +10,11 @@ STUB = Path(__file__).resolve().parents[1] / "src" / "tacit" / "__init__.pyi"
 
 def stub() -> str:
     imports = []
-    for name, path in sorted(tacit.LAZY.items(), key=lambda item: item[1]):
+    for name, path in tacit.LAZY.items():
         module = path.partition(":")[0] if ":" in path else path.rpartition(".")[0]
-        imports.append(f"from {module} import {name} as {name}")
-    return "\n".join(["# Written by tools/stub.py.", *imports, "", "LAZY: dict[str, str]", "__version__: str", ""])
+        imports.append((module, f"from {module} import {name} as {name}"))
+    lines = [line for _, line in sorted(imports)]
+    return "\n".join(["# Written by tools/stub.py.", *lines, "", "LAZY: dict[str, str]", "__version__: str", ""])
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
+from tacit.learners import pate as pate
 from tacit.learners.linear.feature_covariance import FeatureCovariance as FeatureCovariance
 from tacit.learners.linear.global_adapt import GlobalAdapt as GlobalAdapt
 from tacit.learners.linear.gradient_descent import GradientDescent as GradientDescent
 from tacit.learners.linear.least_squares import LeastSquares as LeastSquares
 from tacit.learners.linear.newton import Newton as Newton
-from tacit.learners import pate as pate
 from tacit.learners.prototypes.auto import AutoPrototypes as AutoPrototypes
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes as CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes as NoisySumPrototypes

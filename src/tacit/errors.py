@@ -13,6 +13,10 @@ class InputError(TacitError):
     """An array, file or label list does not have the required form."""
 
 
+class InputTypeError(InputError, TypeError):
+    """An array holds objects that are no numbers; scikit-learn expects a TypeError then."""
+
+
 class BudgetError(TacitError):
     """A budget cannot be read, or cannot be met by the mechanism asked for."""
 

@@ -12,6 +12,13 @@ Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
 NEEDS = {"public": {"public": PUBLIC}, "auto": {"public": PUBLIC}}  # what a method cannot do without
+FEW = {  # steps, so that tests of all else are quick
+    "gradient-descent": {"steps": 4},
+    "global-adapt": {"steps": 4},
+    "projected": {"steps": 4},
+    "feature-covariance": {"epochs": 2},
+    "newton": {"epochs": 1},
+}
 PURE = {"public"}  # methods that a pure budget buys
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
@@ -26,7 +33,7 @@ VARIANTS = {
     "global-adapt": [
         {},
         {"public": PUBLIC, "steps": 5, "intercept": 0.5, "threshold": 0.5},
-        {"records": 120, "clip": 0.5, "threshold_share": 0.3, "tolerance": 0.5},
+        {"counts": 40, "clip": 0.5, "balanced": False, "threshold_share": 0.3, "tolerance": 0.5},
     ],
     "projected": [
         {},
@@ -60,8 +67,9 @@ def learner_class(method):
 
 
 def make(method, variant=None, **parameters):
-    """A learner of this method with small public data, the class list declared."""
-    return learner_class(method)(**({"classes": range(3)} | NEEDS.get(method, {}) | (variant or {}) | parameters))
+    """A learner of this method with small public data and few steps, the class list declared."""
+    given = {"classes": range(3)} | NEEDS.get(method, {}) | FEW.get(method, {})
+    return learner_class(method)(**(given | (variant or {}) | parameters))
 
 
 def same(one, other):

@@ -86,17 +86,18 @@ def draw(noise, scores, selection, times, sensitivity=2**20):
 def test_samplers_draw_what_is_claimed(noise, scores, selection, of):
     scores = np.array(scores, dtype=np.int64)
     expected = of(scores, 1, 1.0)
-    observed = draw(noise, scores, selection, 4000)
-    likely = expected > 0.002
+    times = 2000 if isinstance(noise, ResearchNoise) else 1000  # secure noise is slow
+    observed = draw(noise, scores, selection, times)
+    likely = expected * times > 8
     assert observed[expected < 1e-9].sum() == 0
-    statistic = ((observed[likely] - 4000 * expected[likely]) ** 2 / (4000 * expected[likely])).sum()
+    statistic = ((observed[likely] - times * expected[likely]) ** 2 / (times * expected[likely])).sum()
     assert stats.chi2.sf(statistic, max(1, likely.sum() - 1)) > 1e-6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "n", "times"),
-    [(SOURCES[0], 1_000_000, 12), (SOURCES[0], 100_000, 80), (SOURCES[1], 1_000_000, 100)],
+    [(SOURCES[0], 100_000, 40), (SOURCES[1], 1_000_000, 100)],
 )
 def test_a_leader_among_very_many_wins_as_often_as_it_should(noise, n, times):
     """One candidate ahead of n equal ones by ln n wins half the time: the far tail of the noise decides."""
@@ -113,7 +114,7 @@ def test_a_leader_among_very_many_wins_as_often_as_it_should(noise, n, times):
 @pytest.mark.parametrize("gap", [1, 4, 8, 12, 13.8])
 def test_research_noise_keeps_far_candidates_as_likely_as_they_are(gap):
     """One candidate ahead of very many by up to their logarithm; ties would fall to low positions."""
-    n, unit, times = 1_000_000, 2**20, 60
+    n, unit, times = 1_000_000, 2**20, 25
     scores = np.zeros(n, dtype=np.int64)
     scores[0] = round(gap * unit)
     noise = ResearchNoise(3)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tacit.errors import InputError
-from tacit.mechanisms.rounding import integer_rows
+from tacit.mechanisms.rounding import integer_rows, row_norms
 
 
 def exact_norm_squared(row):
@@ -55,6 +55,15 @@ def test_bits_of_a_row_do_not_depend_on_its_neighbours_or_the_memory_layout():
     assert np.array_equal(integer_rows(np.asfortranarray(rows), unit), expected)
     for i in range(100):
         assert np.array_equal(integer_rows(np.asfortranarray(rows)[i : i + 1], unit)[0], expected[i])
+
+
+@pytest.mark.parametrize("width", [5, 8192, 10_000, 20_001])
+def test_norms_of_a_row_alone_and_among_others(width):
+    rows = np.random.default_rng(width).normal(size=(40, width))
+    together = row_norms(rows)
+    for i in range(40):
+        assert row_norms(rows[i : i + 1])[0] == together[i]
+        assert row_norms(rows[max(i - 1, 0) : i + 1])[-1] == together[i]
 
 
 def test_each_coordinate_is_rounded_toward_zero():

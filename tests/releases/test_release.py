@@ -41,7 +41,7 @@ LEARNERS = {
     "noisy-sum, centred": lambda: noisy_sum(public=PUBLIC),
     "least-squares": lambda: tacit.LeastSquares("rho=8", classes=3, alpha=0.5, intercept=0.5).fit(ROWS, LABELS),
     "gradient-descent": lambda: tacit.GradientDescent("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
-    "global-adapt": lambda: tacit.GlobalAdapt("rho=8", classes=3, public=PUBLIC, records=120).fit(ROWS, LABELS),
+    "global-adapt": lambda: tacit.GlobalAdapt("rho=8", classes=3, public=PUBLIC, counts=40).fit(ROWS, LABELS),
     "projected": lambda: tacit.ProjectedPrototypes("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
     "feature-covariance": lambda: tacit.FeatureCovariance("rho=8", classes=3, intercept=0.5).fit(ROWS, LABELS),
     "newton": lambda: tacit.Newton("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),

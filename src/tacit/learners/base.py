@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -19,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.data.labels import class_list
-from tacit.errors import InputError, PrivacyLeakWarning
+from tacit.errors import InputError, InputTypeError, PrivacyLeakWarning
 from tacit.learners.common.decision import Decision
 from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
@@ -110,8 +112,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         self._forget()
         promise = self.promise()
-        X, y = validate_data(self, X, y, dtype=_FLOATS)
-        check_classification_targets(y)
+        with _one_line():
+            X, y = validate_data(self, X, y, dtype=_FLOATS)
+            y = np.array(y.tolist()) if y.dtype == object else y
+            check_classification_targets(y)
         self.classes_ = self._class_list(y)
         labels = class_indices(y, self.classes_)
         check_width(X.shape[1])
@@ -147,7 +151,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _similarities(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=_FLOATS)
+        with _one_line():
+            X = validate_data(self, X, reset=False, dtype=_FLOATS)
         released = self.released_
         return released.decision.similarities(released.arrays, X)
 
@@ -174,6 +179,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         tags.classifier_tags.poor_score = True  # at the default budget, on the few records of the checks
         tags.non_deterministic = self.noise == "secure"
         return tags
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what scikit-learn says of bad arrays into one line that shows no value of theirs."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        said = next(iter(str(error).splitlines()), "").rstrip(":. ")
+        if "could not convert" in said or "invalid literal" in said:
+            said = "X has an entry that is not a number"
+        if "2D array" in said:
+            said += ". Reshape your data"
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"{said}; pass X as finite numbers of shape (n, d) and y as n labels") from None
 
 
 def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.errors import InputError
+from tacit.errors import BudgetError, InputError
 
 Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
 
 _CHUNK = 8192
+_MOST_SCALE = 2.0**55
 
 
 class NoiseSource(ABC):
@@ -58,14 +59,14 @@ class SecureNoise(NoiseSource):
         from opendp.measurements import make_gaussian
         from opendp.metrics import l2_distance
 
-        add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=scale)
+        add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=_within(scale))
         return self._added(add_noise, values)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
         from opendp.measurements import make_laplace
         from opendp.metrics import l1_distance
 
-        return self._added(make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=scale), values)
+        return self._added(make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale)), values)
 
     def _added(self, add_noise: Any, values: Integers) -> Integers:
         flat = values.ravel()
@@ -90,6 +91,16 @@ class SecureNoise(NoiseSource):
         return secrets.randbelow(p.denominator) < p.numerator  # exact
 
 
+def _within(scale: float) -> float:
+    """The scale, if noise of 100 times as much still leaves 64-bit sums room."""
+    if scale > _MOST_SCALE:
+        raise BudgetError(
+            f"noise of {scale:.3g} units exceeds {_MOST_SCALE:.3g}, beyond which 64-bit sums overflow; "
+            "pass a larger budget"
+        )
+    return scale
+
+
 def _integer_vectors() -> Any:
     from opendp.domains import atom_domain, vector_domain
     from opendp.mod import enable_features
@@ -112,10 +123,10 @@ class ResearchNoise(NoiseSource):
             ) from error
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(scale * self.generator.standard_normal(values.shape)).astype(np.int64)
+        return values + np.rint(_within(scale) * self.generator.standard_normal(values.shape)).astype(np.int64)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(self.generator.laplace(scale=scale, size=values.shape)).astype(np.int64)
+        return values + np.rint(self.generator.laplace(scale=_within(scale), size=values.shape)).astype(np.int64)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         # relative to the largest, so that float64 resolves the scores that can win; -log E is Gumbel with

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import integer_rows
+from tacit.mechanisms.rounding import integer_rows, row_norms
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -186,7 +186,7 @@ def _factors(weights: Floats) -> Floats:
     """Roots of weights scaled into the unit ball, each row by its own values alone; zeros where one is not finite."""
     weights = np.ascontiguousarray(weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", weights, weights))
+        norms = row_norms(weights)
         scaled = np.maximum(weights, 0.0) / np.maximum(norms, 1.0)[:, None]
     scaled[~np.isfinite(norms)] = 0.0
     result: Floats = np.sqrt(scaled) * (1 - 2.0**-32)

@@ -22,12 +22,20 @@ def check_width(width: int) -> None:
         raise InputError(f"rows of {width} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
 
 
+def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Euclidean norms of contiguous rows (n, d), of shape (n,): each by its own values alone, to the last bit.
+
+    (`einsum` sums in another order where there is one row only, beyond 8192 columns.)
+    """
+    return np.asarray(np.linalg.norm(rows, axis=1))
+
+
 def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     """Round rows of shape (n, d), scaled into the unit ball, to integers of norm at most `unit`."""
     check_width(rows.shape[1])
     rows = np.ascontiguousarray(rows)  # so that a row's norm does not depend, in its bits, on the rows beside it
     with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        norms = row_norms(rows)
         factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
         scaled = np.trunc(rows * factor[:, None])
     scaled[~np.isfinite(norms)] = 0.0

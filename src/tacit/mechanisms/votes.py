@@ -4,10 +4,10 @@ Unit: replace one record. It is behind votes of total weight s at most, its sens
 Sensitivity: a vote of weight s that moves from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
 in L1; it changes the largest count, and the largest count less public numbers, by s. All exactly, on a computer:
 votes are counted in whole units of 2^-20, and noise is drawn on whole units.
-Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop. 8], a
-check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020, Thm 14],
-so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under Laplace
-noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017].
+Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop.
+8], a check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020,
+Thm 14], so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under
+Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017].
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 

@@ -6,7 +6,7 @@ import pytest
 from tacit.errors import InputError
 from tacit.learners.common import decision
 from tacit.learners.common.decision import DECISIONS, LinearHead, NearestPrototype, QuadraticHead
-from tacit.learners.common.rows import unit_rows_about
+from tacit.learners.common.rows import inner_products, rowwise_inner_products, unit_rows_about
 
 RNG = np.random.default_rng(0)
 ROWS, PROTOTYPES = RNG.normal(size=(50, 6)), RNG.normal(size=(4, 3, 6))
@@ -92,6 +92,49 @@ def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, mo
 def test_settings_are_read_back(rule):
     assert decision.decision(rule.settings()) == rule
     assert DECISIONS[rule.rule] is type(rule)
+
+
+def shaped(width, n_classes, **shapes):
+    """Random arrays of a decision; C and d in the shapes stand for the numbers of classes and columns."""
+    sizes = {"C": n_classes, "d": width}
+    return {name: RNG.normal(size=[sizes.get(size, size) for size in shape]) for name, shape in shapes.items()}
+
+
+LINEAR = {"coefficients": "Cd", "intercepts": "C"}
+
+
+@pytest.mark.parametrize(("n_classes", "width"), [(2, 1), (7, 33), (100, 256)])
+@pytest.mark.parametrize(
+    ("rule", "shapes"),
+    [
+        (NearestPrototype(), {"prototypes": "Cd"}),
+        (NearestPrototype(centred="rows and prototypes"), {"prototypes": ("C", 5, "d"), "centre": "d"}),
+        (NearestPrototype("euclidean"), {"prototypes": ("C", 9, "d")}),
+        (LinearHead(), LINEAR | {"centre": "d"}),
+        (QuadraticHead(), LINEAR | {"axes": "dd", "squares": "Cd"}),
+    ],
+)
+def test_similarities_by_rowwise_products_do_not_depend_on_the_other_rows(rule, shapes, n_classes, width):
+    """Bit for bit: in blocks of any shape, at any place, in any order."""
+    arrays, rows = shaped(width, n_classes, **shapes), RNG.normal(size=(301, width))
+
+    def of(chosen, products=rowwise_inner_products):
+        return rule.similarities(arrays, rows[chosen], products=products)
+
+    whole = of(np.arange(301))
+    order = RNG.permutation(301)
+    for chosen in (np.arange(301)[::-1], order, order[:100], order[::2], *np.arange(0, 301, 10)[:, None]):
+        assert np.array_equal(of(chosen), whole[chosen])
+    assert np.allclose(whole, of(np.arange(301), inner_products), rtol=1e-9)
+
+
+def test_pooled_rows_do_not_depend_on_the_other_rows():
+    for pooling in (2, 16, 40):
+        rule, arrays = NearestPrototype(pooling=pooling), {"prototypes": RNG.normal(size=(4, 80 // pooling))}
+        rows = RNG.normal(size=(301, 80))
+        whole = rule.similarities(arrays, rows, products=rowwise_inner_products)
+        alone = [rule.similarities(arrays, row[None], products=rowwise_inner_products)[0] for row in rows]
+        assert np.array_equal(whole, alone)
 
 
 HEAD = {"coefficients": np.ones((4, 6)), "intercepts": np.ones(4)}

@@ -5,8 +5,9 @@ from sklearn.linear_model import LogisticRegression
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.linear import feature_covariance as module
-from tacit.learners.linear.second_order import COUNT_SHARE, NOISE_IN_LOGIT, damping_for
+from tacit.learners.linear.second_order import NOISE_IN_LOGIT, damping_for
 from tacit.mechanisms.outer_products import UNIT, product_sums
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
@@ -73,20 +74,20 @@ def test_the_budget_is_spent_in_moments_epochs_and_counts():
 
 @pytest.mark.parametrize("clip", [1.0, 0.5])
 def test_noise_of_each_part_agrees_with_its_event(monkeypatch, clip):
-    """Over 2,000 draws. Damping and learning rate so large that the head of one epoch is minus the noisy gradient."""
-    x, y = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 1])  # gradients cancel at the zero head
+    """Over 200 draws. Damping and learning rate so large that the head of one epoch is minus the noisy gradient."""
+    nothing = np.zeros((2, 20)), np.array([0, 1])
     seen = []
     monkeypatch.setattr(module, "spectrum", lambda moments: seen.append(moments) or np.linalg.eigh(moments))
     settings = {"epochs": 1, "learning_rate": 1e12, "damping": 1e12, "counts": 1, "clip": clip, "noise": "research"}
-    models = [tacit.FeatureCovariance("rho=2", classes=2, random_state=s, **settings) for s in range(2000)]
-    heads = np.stack([model.fit(x, y).coefficients_ for model in models]).reshape(2000, 4)
+    models = [tacit.FeatureCovariance("rho=2", classes=2, random_state=s, **settings) for s in range(200)]
+    heads = np.stack([model.fit(*nothing).coefficients_.ravel() for model in models])
     ((event, count),) = models[0].promise().event.counted()
     assert count == 2
-    moments = np.stack(seen)[:, *np.triu_indices(2)]
-    assert heads.var(axis=0).mean() == pytest.approx((clip * event.noise_multiplier) ** 2, rel=0.05)
-    assert moments.var(axis=0).mean() == pytest.approx(event.noise_multiplier**2, rel=0.05)
+    moments = np.stack(seen)[:, *np.triu_indices(20)]
+    assert heads.var() == pytest.approx((clip * event.noise_multiplier) ** 2, rel=0.05)
+    assert moments.var() == pytest.approx(event.noise_multiplier**2, rel=0.05)
     both = np.column_stack([heads, moments])
-    assert np.abs(np.corrcoef(both, rowvar=False) - np.eye(7)).max() < 0.12
+    assert np.abs(np.corrcoef(both, rowvar=False) - np.eye(250)).max() < 0.5
 
 
 def test_epochs_draw_fresh_noise_at_the_multiplier_of_the_event(monkeypatch):
@@ -143,15 +144,12 @@ def test_damping_grows_with_noise():
 
 
 @pytest.mark.slow
-def test_accuracy_on_real_embeddings(embeddings):
-    folder = embeddings / "mobilenetv2-in1k-160"
-    x, y, test_x, test_y = (
-        np.load(folder / "cifar100" / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y")
-    )
-    public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000]
-    for rho, floor in (("inf", 0.68), (32, 0.67), (0.125, 0.63)):
-        settings = {"classes": 100, "public": public, "noise": "research", "random_state": 0}
-        assert tacit.FeatureCovariance(f"rho={rho}", **settings).fit(x, y).score(test_x, test_y) > floor
+def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
+    """With a hundred times the rho, noise is to signal as in the whole."""
+    settings = {"classes": 100, "public": cifar100.public, "noise": "research", "random_state": 0}
+    for rho, floor in (("inf", 0.6), (3200, 0.6), (12.5, 0.59)):
+        model = tacit.FeatureCovariance(f"rho={rho}", **settings).fit(cifar100.train_x[:5000], cifar100.train_y[:5000])
+        assert model.score(cifar100.test_x, cifar100.test_y) > floor
 
 
 @pytest.mark.parametrize(

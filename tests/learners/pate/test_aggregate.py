@@ -226,6 +226,17 @@ def test_mixed_teachers_take_the_smallest_budget():
     assert vanished.spent_.epsilon(DELTA, "c") <= vanished.spent_.epsilon(DELTA, "a") * (1 + 1e-9)
 
 
+def test_a_group_pays_what_its_dearest_teacher_does():
+    votes, _ = ballots(300, 15)
+    groups = [("a",)] * 5 + [("a", "c")] * 5 + [("c",)] * 5
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 30, "budgets": {"a": 1.0, "c": 3.0}}
+    out = tacit.pate.aggregate(votes, collector="vanishing", teacher_groups=groups, **facts)
+    always = np.sum(out.sensitivity["c"][: out.asked] ** 2) / 30**2
+    totals = dict(zip("ac", out.spent_._totals(), strict=True))
+    assert totals["c"].rho == pytest.approx(always)
+    assert totals["a"].rho < 0.5 * always
+
+
 def test_vanishing_teachers_take_equal_turns():
     budgets = {"a": 1.0, "b": 2.5}
     turns = collectors.VanishingCollector(budgets, collectors.holds_of(["a"] * 7 + ["b"] * 5, list(budgets)))

@@ -327,16 +327,12 @@ def test_extremes_simply_work(rows, labels, public, budget):
 @pytest.mark.parametrize(
     ("ratio", "budget", "balanced", "minority"), [(10, "rho=0.125", 0.53, 0.36), (100, "rho=2", 0.475, 0.25)]
 )
-def test_accuracy_on_imbalanced_real_embeddings(embeddings, ratio, budget, balanced, minority):
-    folder = embeddings / "mobilenetv2-in1k-160"
-    x, y, test_x, test_y = (
-        np.load(folder / "cifar100" / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y")
-    )
-    public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000]
-    kept = imbalanced_subset(y, ratio, 0)
-    model = tacit.AutoPrototypes(budget, public=public, classes=100, noise="research", random_state=0)
-    predicted = model.fit(x[kept], y[kept]).predict(test_x)
-    scores = evaluate(test_y, predicted, np.arange(100), np.bincount(y[kept], minlength=100))
+def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balanced, minority):
+    kept = imbalanced_subset(cifar100.train_y, ratio, 0)
+    x, y = cifar100.train_x[kept], cifar100.train_y[kept]
+    model = tacit.AutoPrototypes(budget, public=cifar100.public, classes=100, noise="research", random_state=0)
+    predicted = model.fit(x, y).predict(cifar100.test_x)
+    scores = evaluate(cifar100.test_y, predicted, np.arange(100), np.bincount(y, minlength=100))
     assert scores.balanced >= balanced
     assert scores.minority >= minority
 

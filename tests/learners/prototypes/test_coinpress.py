@@ -152,9 +152,8 @@ def test_euclidean_predictions(blobs):
 
 
 @pytest.mark.slow
-def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings):
-    folder = embeddings / "mobilenetv2-in1k-160" / "cifar100"
-    x, y, test_x, test_y = (np.load(folder / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y"))
+def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100):
+    x, y, test_x, test_y = cifar100.train_x, cifar100.train_y, cifar100.test_x, cifar100.test_y
     model = tacit.CoinPressPrototypes("rho=8", classes=100).fit(x, y)
     centres, _ = direct(x.astype(float), y, np.bincount(y), 8.0, np.random.default_rng(0))
     unit = centres / np.linalg.norm(centres, axis=1, keepdims=True)

@@ -80,9 +80,8 @@ def test_rows_at_the_ends_of_the_float_range():
 
 
 @pytest.mark.slow
-def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(embeddings):
-    folder = embeddings / "mobilenetv2-in1k-160" / "cifar100"
-    x, y, test_x, test_y = (np.load(folder / f"{name}.npy") for name in ("train_x", "train_y", "test_x", "test_y"))
+def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100):
+    x, y, test_x, test_y = cifar100.train_x, cifar100.train_y, cifar100.test_x, cifar100.test_y
     model = tacit.NoisySumPrototypes("rho=0.5", classes=100).fit(x, y)
     reference = direct(x.astype(float), y, 100, 0.5, np.random.default_rng(0))
     expected = (cosine_predictions(reference, test_x.astype(float)) == test_y).mean()

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
-from tacit.learners.common.rows import BLOCK_ROWS, Floats, unit_rows_about
+from tacit.learners.common.rows import BLOCK_ROWS, Floats, inner_products, unit_rows_about
 
 METRICS = ("cosine", "euclidean")
 
 Arrays = Mapping[str, NDArray[Any]]
+
+InnerProducts = Callable[[Floats, Floats], Floats]
+"""From rows of shapes (b, d) and (C, d) to their inner products, of shape (b, C)."""
 
 
 class Decision(ABC):
@@ -35,14 +38,14 @@ class Decision(ABC):
         """What keeps these arrays from deciding about rows of this width; None if nothing does."""
 
     @abstractmethod
-    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
-        """The function from rows of shape (b, d) to similarities of shape (b, C)."""
+    def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
+        """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but for `products`."""
 
     def settings(self) -> dict[str, Any]:
         """The rule and its parameters, as a release states them and `decision` reads them."""
         return {"rule": self.rule} | vars(self)
 
-    def similarities(self, arrays: Arrays, rows: NDArray[Any]) -> Floats:
+    def similarities(self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products) -> Floats:
         """How near each row is to each class; larger is nearer.
 
         Parameters
@@ -50,12 +53,15 @@ class Decision(ABC):
         arrays : mapping
             What was released.
         rows : ndarray of shape (n, d)
+        products : callable
+            How inner products are computed; `rowwise_inner_products` makes each row's similarities independent of the
+            other rows, to the last bit.
 
         Returns
         -------
         ndarray of shape (n, C)
         """
-        similarity = self._similarity(arrays)
+        similarity = self._similarity(arrays, products)
         result = np.empty((len(rows), len(arrays[self.per_class])))
         starts = range(0, len(rows), BLOCK_ROWS)
         for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
@@ -107,13 +113,13 @@ class NearestPrototype(Decision):
             return "a centre needs metric 'cosine' and pooling 1"
         return _not_of_shape(arrays, "centre", (width,)) or _unknown(arrays, "prototypes", "indices", "centre")
 
-    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+    def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         prototypes = np.asarray(arrays["prototypes"], dtype=np.float64)
         if prototypes.ndim == 2:
             prototypes = prototypes[:, None, :]
         if self.metric == "cosine":
             centre = _centre(arrays)
-            return _cosine(prototypes, centre, None if self.centred == "rows" else centre, self.pooling)
+            return _cosine(prototypes, centre, None if self.centred == "rows" else centre, self.pooling, products)
         return _euclidean(prototypes, self.pooling)
 
 
@@ -139,10 +145,10 @@ class LinearHead(Decision):
             or _unknown(arrays, "coefficients", "intercepts", "centre")
         )
 
-    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+    def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         coefficients, intercepts = (np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts"))
         centre = _centre(arrays)
-        return lambda rows: unit_rows_about(rows, centre) @ coefficients.T + intercepts
+        return lambda rows: products(unit_rows_about(rows, centre), coefficients) + intercepts
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,7 @@ class QuadraticHead(Decision):
             or _not_of_shape(arrays, "squares", (n_classes, axes.shape[1]))
         )
 
-    def _similarity(self, arrays: Arrays) -> Callable[[Floats], Floats]:
+    def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         coefficients, intercepts, axes, squares = (
             np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts", "axes", "squares")
         )
@@ -175,7 +181,7 @@ class QuadraticHead(Decision):
 
         def similarity(rows: Floats) -> Floats:
             unit = unit_rows_about(rows, centre)
-            return np.asarray(unit @ coefficients.T + (unit @ axes) ** 2 @ squares.T + intercepts)
+            return products(unit, coefficients) + products(products(unit, axes.T) ** 2, squares) + intercepts
 
         return similarity
 
@@ -211,7 +217,7 @@ def _centre(arrays: Arrays) -> Floats | None:
 
 
 def _cosine(
-    prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int
+    prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int, products: InnerProducts
 ) -> Callable[[Floats], Floats]:
     each = (unit_rows_about(prototypes[:, j], of_prototypes) for j in range(prototypes.shape[1]))
     directions = np.stack(list(each), axis=1)
@@ -219,7 +225,7 @@ def _cosine(
     mean = directions.mean(axis=1)
 
     def similarity(rows: Floats) -> Floats:
-        result: Floats = unit_rows_about(pooled(rows, pooling), centre) @ mean.T
+        result = products(unit_rows_about(pooled(rows, pooling), centre), mean)
         result[:, empty] = -np.inf
         return result
 

@@ -1,6 +1,6 @@
-"""Rows of embeddings, in blocks and on the unit sphere."""
+"""Rows of embeddings: on the unit sphere, in blocks, and their sums and inner products."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,3 +54,28 @@ def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterato
     pieces = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
     for piece, piece_labels in progress(pieces, label, len(rows), lambda item: len(item[1])):
         yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels
+
+
+def exact_class_sums(pieces: Iterable[tuple[Floats, NDArray[np.int64]]], *, n_classes: int, width: int) -> Floats:
+    """What `gaussian.noisy_class_sums` releases, without clipping and noise; not private."""
+    sums = np.zeros((n_classes, width))
+    for rows, labels in pieces:
+        np.add.at(sums, labels, rows)
+    return sums
+
+
+def inner_products(rows: Floats, others: Floats) -> Floats:
+    """Inner products of rows of shapes (b, d) and (C, d), of shape (b, C)."""
+    return rows @ others.T
+
+
+def rowwise_inner_products(rows: Floats, others: Floats) -> Floats:
+    """`inner_products`, but each entry by its own two rows alone, to the last bit.
+
+    Columns are added one by one and entry by entry, and IEEE arithmetic rounds every entry by itself. The last bits of
+    a matrix product depend on its shape, and so on how many rows there are.
+    """
+    sums = np.zeros((len(others), len(rows)))
+    for column, other in zip(rows.T, others.T, strict=True):
+        sums += np.multiply.outer(other, column)
+    return sums.T

@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tacit.compute.progress import progress
+from tacit.errors import InputError
 from tacit.learners.common.rows import Floats
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, Rounded
 
 NOISE_IN_LOGIT = 1.2  # standard deviation that noise may add to a logit; chosen on CIFAR-10
+FARTHEST = 1e100  # beyond, a descent has diverged, and logits could overflow
 SAMPLING = 2e-5  # variance that sampling adds to a gradient, for each record of a class; chosen on Banking77
 
 Exact = list[tuple[Floats, Integers]]
@@ -32,8 +34,9 @@ def logits(rows: Rounded, head: Floats) -> Floats:
     The head is scaled by a power of two to whole numbers of norm below 2^35. Products with rows of norm 2^18
     at most, and their partial sums, are then whole numbers up to 2^53: exact, in any order and block shape.
     """
-    longest = float(np.linalg.norm(head, axis=1).max(initial=0.0))
-    power = 34 - math.frexp(longest)[1]
+    size = math.frexp(float(np.abs(head).max(initial=0.0)))[1]  # of the entries, lest their squares overflow
+    longest = float(np.linalg.norm(np.ldexp(head, -size), axis=1).max(initial=0.0))
+    power = 34 - math.frexp(longest)[1] - size
     whole = rows.values.astype(np.float64) @ np.ascontiguousarray(np.rint(np.ldexp(head, power)).T)
     result: Floats = np.ldexp(whole, -power) / NORM
     return result
@@ -77,6 +80,8 @@ def descend(gradient: Callable[[Floats], Floats], start: Floats, *, rate: float,
     theta = ahead = start
     for step in progress(range(steps), "gradient steps", steps):
         moved = ahead - rate * gradient(ahead)
+        if not np.all(np.abs(moved) < FARTHEST):
+            raise InputError(f"step {step + 1} of {steps} diverged; pass a smaller learning_rate or ridge")
         ahead = moved + step / (step + 3) * (moved - theta)
         theta = moved
     return theta

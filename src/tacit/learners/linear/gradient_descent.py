@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
-from tacit.learners.common.head import LinearClassifier
-from tacit.learners.common.parameters import declared_counts, real, whole
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import (
-    descend,
-    exact_counts,
-    exact_gradient,
-    learning_rate,
-    log_shares,
-    noisy_counts,
-    residuals,
-)
-from tacit.mechanisms import gaussian, outer_products
+from tacit.learners.common.softmax import Parts, residuals
+from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
+from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-COUNT_SHARE = 0.01  # of the budget; chosen, as all defaults here, on CIFAR-10
 
-Gradient = Callable[[Floats], Floats]
-"""From a head of shape (C, d) to the sum of its gradients over records."""
-
-
-class GradientDescent(LinearClassifier):
+class GradientDescent(FirstOrderClassifier):
     """Classify by logistic regression, learned by gradient descent with noise in every step.
 
     The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. Every step uses every record:
@@ -140,92 +122,21 @@ class GradientDescent(LinearClassifier):
         self.unit = unit
         self.ledger = ledger
 
-    def _steps(self) -> int:
-        if self.steps is not None:
-            return whole("steps", self.steps, 1, 10**4)
-        if self._multiplier() == 0:
-            return 200
-        return 80 if self.public is None else 60
-
-    def _multipliers(self) -> tuple[float, float | None]:
-        """Noise multipliers of a step and of the counts (None where they are declared)."""
-        z = self._multiplier()
-        count_share = COUNT_SHARE if self.counts is None else 0.0
-        of_step = z * math.sqrt(self._steps() / (1 - count_share))
-        return of_step, z / math.sqrt(count_share) if count_share else None
+    def _of_step(self) -> float:
+        return self._multiplier() * math.sqrt(self._steps() / (1 - self._count_share()))
 
     def _event(self) -> Event:
-        self._intercept()
-        real("clip", self.clip, 1e-6, 10)
-        real("ridge", self.ridge, 0, 1e9)
-        if self.learning_rate is not None:
-            real("learning_rate", self.learning_rate, 1e-9, 1e9)
-        if not isinstance(self.balanced, bool | np.bool_):
-            raise InputError(f"balanced={self.balanced!r} must be True or False; leave it out")
-        of_step, of_counts = self._multipliers()
-        steps = self._steps() * outer_products.event(of_step)
-        return compose([steps] if of_counts is None else [steps, gaussian.event(of_counts)])
+        return self._composed([self._steps() * outer_products.event(self._of_step())])
 
-    def _unprotected(self) -> tuple[str, ...]:
-        return () if self.counts is None else ("class counts (declared)",)
-
-    def _check(self, width: int) -> None:
-        super()._check(width)
-        declared_counts(self.counts, len(self.classes_))
-
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        of_step, of_counts = self._multipliers()
-        counts = declared_counts(self.counts, len(self.classes_))
-        if of_step == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            if counts is None:
-                counts = exact_counts(exact, len(self.classes_))
-            offsets = self._offsets(counts, 1.0)
-            self._descend(lambda head: exact_gradient(head, offsets, exact), self._head_width(X), counts)
-            return
-        parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        if counts is None:
-            assert of_counts is not None
-            counts = noisy_counts(parts, len(self.classes_), of_counts, noise)
-        offsets = self._offsets(counts, max(of_counts or 0.0, 1.0))
+    def _noisy_gradient(self, parts: Parts, counts: Floats, noise: NoiseSource) -> Gradient:
+        of_step, offsets = self._of_step(), self._log_shares(counts)
 
         def gradient(head: Floats) -> Floats:
             blocks = ((residuals(rows, own, head, offsets) / self.clip, rows) for rows, own in parts)
             total = outer_products.noisy_products(blocks, shape=head.shape, noise_multiplier=of_step, noise=noise)
             return total * self.clip
 
-        self._descend(gradient, self._head_width(X), counts)
-
-    def _offsets(self, counts: Floats, uncertainty: float) -> Floats:
-        """What is added to the logits while learning."""
-        return log_shares(counts, uncertainty) if self.balanced else np.zeros(len(counts))
-
-    def _descend(self, gradient: Gradient, width: int, counts: Floats) -> None:
-        """Nesterov's method from zero, by mean gradients."""
-        n = max(float(counts.sum()), 1.0)
-        self.learning_rate_ = self._learning_rate(len(counts), n)
-        theta = descend(
-            lambda head: gradient(head) + self.ridge * head,
-            np.zeros((len(counts), width)),
-            rate=self.learning_rate_ / n,
-            steps=self._steps(),
-        )
-        self._set_head(theta)
-
-    def _learning_rate(self, n_classes: int, n: float) -> float:
-        if self.learning_rate is not None:
-            return float(self.learning_rate)
-        longest = n_classes * (1.0 if self.public is None else 4.0)
-        noise = self._multipliers()[0] * self.clip
-        return learning_rate(longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps())
+        return gradient
 
     def _release(self) -> Released:
-        of_step, of_counts = self._multipliers()
-        facts = {
-            "clip norm": float(self.clip),
-            "noise multiplier of a step": of_step,
-            "noise multiplier of the counts": "counts are declared" if of_counts is None else of_counts,
-            "steps": self._steps(),
-            "sampling": "none; every record is used in every step",
-        }
-        return self._released("one linear score per class, by noisy gradient descent", facts)
+        return self._released("one linear score per class, by noisy gradient descent", self._facts())

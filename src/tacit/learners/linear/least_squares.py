@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import Floats
+from tacit.learners.common.rows import Floats, exact_class_sums
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -170,14 +170,15 @@ class LeastSquares(LinearClassifier):
 
     def _exact(self, X: NDArray[Any], labels: NDArray[np.int64]) -> tuple[Floats, Floats, Floats | None]:
         width, n_classes = self._head_width(X), len(self.classes_)
-        moments, sums = np.zeros((width, width)), np.zeros((n_classes, width))
-        class_moments = None if self.alpha is None else np.zeros((n_classes, width, width))
-        for rows, own in self._row_blocks(X, labels, "moments"):
-            moments += rows.T @ rows
-            np.add.at(sums, own, rows)
-            if class_moments is not None:
-                for c in np.unique(own):
-                    class_moments[c] += rows[own == c].T @ rows[own == c]
+        products = (rows.T @ rows for rows, _ in self._row_blocks(X, labels, "second moments"))
+        moments = sum(products, np.zeros((width, width)))
+        sums = exact_class_sums(self._row_blocks(X, labels, "class sums"), n_classes=n_classes, width=width)
+        if self.alpha is None:
+            return moments, sums, None
+        class_moments = np.zeros((n_classes, width, width))
+        for rows, own in self._row_blocks(X, labels, "class moments"):
+            for c in np.unique(own):
+                class_moments[c] += rows[own == c].T @ rows[own == c]
         return moments, sums, class_moments
 
     def _release(self) -> Released:

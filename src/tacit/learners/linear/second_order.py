@@ -1,33 +1,27 @@
-"""What learners share that divide noisy gradients by a noisy matrix: epochs, class counts, damping."""
+"""What learners share that divide noisy gradients by a noisy matrix: epochs, masses of the classes, damping."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.errors import InputError
-from tacit.learners.common.head import LinearClassifier
-from tacit.learners.common.parameters import declared_counts, real, whole
+from tacit.learners.common.balance import BalancedClassifier
+from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Blocks, exact_counts, noisy_counts
-from tacit.mechanisms import gaussian
+from tacit.learners.common.softmax import Blocks
 from tacit.mechanisms.noise import NoiseSource
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
 
-COUNT_SHARE = 0.01  # of the budget; chosen, as all defaults here, on CIFAR-10
-NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit
+NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen, as all defaults, on CIFAR-10
 
 
-class SecondOrderClassifier(LinearClassifier):
-    """A learner by noisy gradients over a noisy matrix, with noisy or declared counts where classes are balanced."""
+class SecondOrderClassifier(BalancedClassifier):
+    """A learner by noisy gradients over a noisy matrix; counts are for balance alone."""
 
     epochs: int | None
     learning_rate: float | None
     damping: float | None
-    counts: int | Sequence[int] | None
-    balanced: bool
     ridge: float
 
     def _epochs(self, finite: int, infinite: int) -> int:
@@ -36,49 +30,25 @@ class SecondOrderClassifier(LinearClassifier):
         return infinite if self._multiplier() == 0 else finite
 
     def _count_share(self) -> float:
-        return COUNT_SHARE if self.balanced and self.counts is None else 0.0
-
-    def _of_counts(self) -> float | None:
-        share = self._count_share()
-        return self._multiplier() / math.sqrt(share) if share else None
+        return super()._count_share() if self.balanced else 0.0
 
     def _composed(self, parts: list[Event]) -> Event:
-        """These events and that of the counts, where they are bought, once the parameters are checked."""
         self._intercept()
         real("ridge", self.ridge, 1e-9, 1e9)
         for name in ("learning_rate", "damping"):
             if getattr(self, name) is not None:
                 real(name, getattr(self, name), 1e-9, 1e18)
-        if not isinstance(self.balanced, bool | np.bool_):
-            raise InputError(f"balanced={self.balanced!r} must be True or False; leave it out")
-        of_counts = self._of_counts()
-        return compose(parts if of_counts is None else [*parts, gaussian.event(of_counts)])
-
-    def _unprotected(self) -> tuple[str, ...]:
-        return () if self.counts is None else ("class counts (declared)",)
-
-    def _check(self, width: int) -> None:
-        super()._check(width)
-        declared_counts(self.counts, len(self.classes_))
+        return super()._composed(parts)
 
     def _class_masses(self, parts: Blocks, noise: NoiseSource) -> Floats | None:
         """Declared or noisy counts, none taken for smaller than their noise; None where classes are not balanced."""
         if not self.balanced:
             return None
-        n_classes, of_counts = len(self.classes_), self._of_counts()
-        counts = declared_counts(self.counts, n_classes)
-        if counts is None:
-            counts = noisy_counts(parts, n_classes, of_counts, noise) if of_counts else exact_counts(parts, n_classes)
-        result: Floats = np.maximum(counts, 0.0) + max(of_counts or 0.0, 1.0)
+        result: Floats = np.maximum(self._class_counts(parts, noise), 0.0) + self._uncertainty()
         return result
 
     def _facts(self) -> dict[str, float | str]:
-        of_counts = self._of_counts()
-        bought = "counts are declared" if self.counts is not None else "not bought"
-        return {
-            "noise multiplier of the counts": bought if of_counts is None else of_counts,
-            "sampling": "none; every record is used in every epoch",
-        }
+        return super()._facts() | {"sampling": "none; every record is used in every epoch"}
 
 
 def spectrum(matrix: Floats) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.decision import QuadraticHead
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import public_rows
-from tacit.learners.common.rows import Floats, centre_array, normalisation
+from tacit.learners.common.rows import Floats, centre_array, exact_class_sums, normalisation
 from tacit.learners.common.softmax import (
     Exact,
     Parts,
@@ -62,7 +62,7 @@ class AutoPrototypes(LinearClassifier):
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. A changed label costs here what a replaced record does.
+        As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
 
     Attributes
     ----------
@@ -175,9 +175,7 @@ class AutoPrototypes(LinearClassifier):
             for block, own in self._row_blocks(X, labels, "class sums")
         )
         if multiplier == 0:
-            sums = np.zeros((n_classes, width + 1))
-            for block, own in rows:
-                np.add.at(sums, own, block)
+            sums = exact_class_sums(rows, n_classes=n_classes, width=width + 1)
         else:
             sums = gaussian.noisy_class_sums(
                 rows, n_classes=n_classes, width=width + 1, noise_multiplier=multiplier, noise=noise

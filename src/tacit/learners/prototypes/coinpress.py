@@ -14,7 +14,7 @@ from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
 from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
-from tacit.learners.common.rows import Floats, blocks
+from tacit.learners.common.rows import Floats, blocks, exact_class_sums
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -160,9 +160,7 @@ class CoinPressPrototypes(PrivateClassifier):
         of_steps, of_counts = self._multipliers()
         if 0.0 in of_steps:
             self.steps_: tuple[Step, ...] = ()
-            self.prototypes_ = _class_means(
-                pooled(np.asarray(X, dtype=np.float64), self.pooling), labels, self.classes_
-            )
+            self.prototypes_ = self._exact_means(X, labels)
             return
         scale = self._scale(X.shape[1])
         counts = declared_counts(self.counts, len(self.classes_))
@@ -174,6 +172,12 @@ class CoinPressPrototypes(PrivateClassifier):
             )
             counts = np.maximum(noisy[:, 0], 1.0)
         self._iterate(X, labels, noise, counts, of_steps, scale)
+
+    def _exact_means(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
+        n_classes = len(self.classes_)
+        rows = ((pooled(block, self.pooling), own) for block, own in blocks(X, labels, "class means"))
+        sums = exact_class_sums(rows, n_classes=n_classes, width=X.shape[1] // self.pooling)
+        return sums / np.maximum(np.bincount(labels, minlength=n_classes), 1)[:, None]
 
     def _iterate(
         self,
@@ -224,13 +228,6 @@ class CoinPressPrototypes(PrivateClassifier):
             "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
         }
         return Released("one noisy mean per class", {"prototypes": self.prototypes_}, self._decision(), facts)
-
-
-def _class_means(rows: Floats, labels: NDArray[np.int64], classes: NDArray[Any]) -> Floats:
-    means = np.zeros((len(classes), rows.shape[1]))
-    for c in np.unique(labels):
-        means[c] = rows[labels == c].mean(axis=0)
-    return means
 
 
 def _range(values: Floats) -> str:

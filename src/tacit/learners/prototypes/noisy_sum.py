@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import public_centre
-from tacit.learners.common.rows import blocks, centre_array, normalisation, unit_rows_about
+from tacit.learners.common.rows import blocks, centre_array, exact_class_sums, normalisation, unit_rows_about
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -101,19 +101,14 @@ class NoisySumPrototypes(PrivateClassifier):
         self.centre_ = public_centre(self.public, width)
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        n_classes = len(self.classes_)
-        z = self._noise_multiplier()
+        n_classes, width, z = len(self.classes_), X.shape[1], self._noise_multiplier()
+        rows = ((unit_rows_about(block, self.centre_), own) for block, own in blocks(X, labels, "class sums"))
         if z == 0:
-            unit = unit_rows_about(X, self.centre_)
-            self.prototypes_ = np.stack([unit[labels == c].sum(axis=0) for c in range(n_classes)])
-            return
-        self.prototypes_ = gaussian.noisy_class_sums(
-            ((unit_rows_about(rows, self.centre_), own) for rows, own in blocks(X, labels, "class sums")),
-            n_classes=n_classes,
-            width=X.shape[1],
-            noise_multiplier=z,
-            noise=noise,
-        )
+            self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
+        else:
+            self.prototypes_ = gaussian.noisy_class_sums(
+                rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise
+            )
 
     def _release(self) -> Released:
         facts = {

@@ -182,15 +182,11 @@ class _Family:
         return each, common
 
     def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
-        from scipy.special import logsumexp
-
         each, common = self._log_likelihood(sums, np.full(len(sums), size), noise)
-        return np.asarray(logsumexp(each, axis=1) + common)
+        return np.asarray(_log_sum(each) + common)
 
     def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
         """Log evidence (C,), mean and variance (C, d) of each class's mean."""
-        from scipy.special import logsumexp
-
         each, common = self._log_likelihood(sums, sizes, noise)
         shares = _normalised(each, axis=1)
         n = sizes[:, None]
@@ -198,7 +194,7 @@ class _Family:
         centre = shares @ self.means
         scatter = np.maximum(shares @ self.squares - centre**2, 0.0)
         mean = centre + gain * (sums / n - centre)
-        evidence = np.asarray(logsumexp(each, axis=1)) + common
+        evidence = _log_sum(each) + common
         return evidence, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
 
 
@@ -213,6 +209,12 @@ def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
         of_sizes = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
         of_families = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
     return np.asarray(shares.sum(axis=2)), of_families
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """Log of the sum of exponentials of each row; a tenth of scipy's time on few rows."""
+    largest = logs.max(axis=1)
+    return np.asarray(largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1)))
 
 
 def _normalised(logs: Floats, axis: int | tuple[int, ...]) -> Floats:

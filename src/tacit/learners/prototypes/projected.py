@@ -9,39 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
-from tacit.learners.common.head import LinearClassifier
-from tacit.learners.common.parameters import declared_counts, real, whole
-from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import (
-    Exact,
-    Parts,
-    descend,
-    exact_counts,
-    exact_gradient,
-    log_shares,
-    logits,
-    noisy_counts,
-    residuals,
-)
+from tacit.learners.common.balance import BalancedClassifier, n_records
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.rows import Floats, exact_class_sums
+from tacit.learners.common.softmax import Exact, Parts, descend, exact_gradient, logits, residuals
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import Rounded, rounded
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-COUNT_SHARE = 0.01  # of the budget; chosen, as all defaults here, on CIFAR-10
-NOISE_IN_LAYER = 1.0  # norm to which noise may add up in a row of the layer, which begins at norm 1
+NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
 FARTHEST = -1e9
 
 Gradient = Callable[[Floats], Floats]
 """From a layer of shape (p, d) to the sum of its gradients over records."""
 
 
-class ProjectedPrototypes(LinearClassifier):
+class ProjectedPrototypes(BalancedClassifier):
     """Classify by the nearest class sum, seen through a linear layer that is learned privately.
 
     Per class, the sum of the records' unit vectors plus Gaussian noise, S_c. A layer W of shape (p, d) then learns, by
@@ -155,12 +143,11 @@ class ProjectedPrototypes(LinearClassifier):
         self.unit = unit
         self.ledger = ledger
 
-    def _multipliers(self) -> tuple[float, float, float | None]:
-        """Noise multipliers of the sums, of a step, and of the counts (None where they are declared)."""
+    def _multipliers(self) -> tuple[float, float]:
+        """Noise multipliers of the sums and of a step."""
         z, share = self._multiplier(), real("share", self.share, 0.1, 0.9)
-        of_counts = COUNT_SHARE if self.counts is None else 0.0
-        of_step = z * math.sqrt(whole("steps", self.steps, 1, 10**4) / (1 - share - of_counts))
-        return z / math.sqrt(share), of_step, z / math.sqrt(of_counts) if of_counts else None
+        steps = whole("steps", self.steps, 1, 10**4)
+        return z / math.sqrt(share), z * math.sqrt(steps / (1 - share - self._count_share()))
 
     def _event(self) -> Event:
         if self.dimension is not None:
@@ -169,29 +156,16 @@ class ProjectedPrototypes(LinearClassifier):
         real("clip", self.clip, 1e-6, 10)
         if self.learning_rate is not None:
             real("learning_rate", self.learning_rate, 1e-9, 1e9)
-        if not isinstance(self.balanced, bool | np.bool_):
-            raise InputError(f"balanced={self.balanced!r} must be True or False; leave it out")
-        of_sums, of_step, of_counts = self._multipliers()
-        each = [gaussian.event(of_sums), self.steps * outer_products.event(of_step)]
-        return compose(each if of_counts is None else [*each, gaussian.event(of_counts)])
-
-    def _unprotected(self) -> tuple[str, ...]:
-        return () if self.counts is None else ("class counts (declared)",)
-
-    def _check(self, width: int) -> None:
-        super()._check(width)
-        declared_counts(self.counts, len(self.classes_))
+        of_sums, of_step = self._multipliers()
+        return self._composed([gaussian.event(of_sums), self.steps * outer_products.event(of_step)])
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        of_sums, of_step, of_counts = self._multipliers()
-        counts = declared_counts(self.counts, len(self.classes_))
+        of_sums, of_step = self._multipliers()
         if of_step == 0:
             exact = list(self._row_blocks(X, labels, "rows"))
-            counts = exact_counts(exact, len(self.classes_)) if counts is None else counts
-            sums = np.zeros((len(self.classes_), X.shape[1]))
-            for rows, own in exact:
-                np.add.at(sums, own, rows)
-            offsets = self._offsets(counts, 1.0, sums)
+            counts = self._class_counts(exact, noise)
+            sums = exact_class_sums(exact, n_classes=len(self.classes_), width=X.shape[1])
+            offsets = self._log_shares(counts) + _of_empty(sums)
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
             return
         sums = gaussian.noisy_class_sums(
@@ -202,10 +176,8 @@ class ProjectedPrototypes(LinearClassifier):
             noise=noise,
         )
         parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        if counts is None:
-            assert of_counts is not None
-            counts = noisy_counts(parts, len(self.classes_), of_counts, noise)
-        offsets = self._offsets(counts, max(of_counts or 0.0, 1.0), sums)
+        counts = self._class_counts(parts, noise)
+        offsets = self._log_shares(counts) + _of_empty(sums)
 
         def gradient(layer: Floats) -> Floats:
             total = outer_products.noisy_products(
@@ -229,14 +201,9 @@ class ProjectedPrototypes(LinearClassifier):
         result: Floats = unit.T @ exact_gradient(self.scale * (unit @ layer), offsets, parts)
         return result
 
-    def _offsets(self, counts: Floats, uncertainty: float, sums: Floats) -> Floats:
-        """What is added to the logits while learning."""
-        own = log_shares(counts, uncertainty) if self.balanced else np.zeros(len(counts))
-        return own + _of_empty(sums)
-
     def _descend(self, gradient: Gradient, sums: Floats, counts: Floats) -> None:
         """Nesterov's method from the principal axes of the unit sums, by mean gradients."""
-        n = max(float(counts.sum()), 1.0)
+        n = n_records(counts)
         self.learning_rate_ = self._learning_rate(n, sums.shape[1])
         start: Floats = np.linalg.svd(_unit(sums), full_matrices=False)[2][: self.dimension]
         layer = descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
@@ -252,12 +219,11 @@ class ProjectedPrototypes(LinearClassifier):
         return min(longest, NOISE_IN_LAYER * 3 * n / noise) if noise > 0 else longest
 
     def _release(self) -> Released:
-        of_sums, of_step, of_counts = self._multipliers()
-        facts = {
+        of_sums, of_step = self._multipliers()
+        facts = self._facts() | {
             "clip norm": float(self.clip),
             "noise multiplier of the class sums": of_sums,
             "noise multiplier of a step": of_step,
-            "noise multiplier of the counts": "counts are declared" if of_counts is None else of_counts,
             "steps": self.steps,
             "sampling": "none; every record is used in every step",
         }

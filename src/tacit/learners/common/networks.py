@@ -1,0 +1,141 @@
+"""Small torch networks by name: what teachers and students of pictures and rows are made of.
+
+None holds statistics of its training batches (no BatchNorm) or draws at random (no dropout), so that many of them can
+be trained side by side in one program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Shape = tuple[int, ...]
+Factory = Callable[[Shape, int], "nn.Module"]
+
+GROUPS = 8  # of channels that are normalised together
+LEAST_SIDE = 8
+
+
+def linear(shape: Shape, n_classes: int) -> nn.Module:
+    """One linear score per class.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one record: (d,) for rows, (channels, height, width) for pictures. So in all networks here.
+    n_classes : int
+        Number of scores.
+
+    Returns
+    -------
+    torch.nn.Module
+        Takes float32 records of shape (b, *shape) to scores of shape (b, n_classes).
+    """
+    from torch import nn
+
+    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), n_classes))
+
+
+def mlp(shape: Shape, n_classes: int) -> nn.Module:
+    """One hidden layer of 128 units."""
+    from torch import nn
+
+    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 128), nn.ReLU(), nn.Linear(128, n_classes))
+
+
+def cnn(shape: Shape, n_classes: int) -> nn.Module:
+    """Two convolutions of 16 and 32 channels, each pooled, and a hidden layer of 64 units."""
+    from torch import nn
+
+    channels, height, width = _picture(shape, "cnn")
+    return nn.Sequential(
+        nn.Conv2d(channels, 16, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
+        nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), 64), nn.ReLU(),
+        nn.Linear(64, n_classes),
+    )  # fmt: skip
+
+
+def vgg(shape: Shape, n_classes: int) -> nn.Module:
+    """Like VGG: three times two convolutions and a pooling, with 16, 32 and 64 channels."""
+    from torch import nn
+
+    channels, height, width = _picture(shape, "vgg")
+    layers: list[nn.Module] = []
+    for after in (16, 32, 64):
+        layers += [*_convolution(channels, after), nn.ReLU(), *_convolution(after, after), nn.MaxPool2d(2), nn.ReLU()]
+        channels = after
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * (height // 8) * (width // 8), n_classes))
+
+
+def resnet(shape: Shape, n_classes: int) -> nn.Module:
+    """Like ResNet: a convolution, then residual blocks of 16, 32 and 64 channels."""
+    from torch import Tensor, nn
+
+    class Residual(nn.Module):  # type: ignore[misc]  # torch is not looked into
+        """Two convolutions beside a shortcut; where the channels grow, the sides are halved."""
+
+        def __init__(self, before: int, after: int) -> None:
+            super().__init__()
+            stride = 1 if before == after else 2
+            self.main = nn.Sequential(*_convolution(before, after, stride), nn.ReLU(), *_convolution(after, after))
+            self.shortcut = nn.Identity() if stride == 1 else nn.Conv2d(before, after, 1, stride)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.functional.relu(self.main(x) + self.shortcut(x))
+
+    channels, height, width = _picture(shape, "resnet")
+    return nn.Sequential(
+        *_convolution(channels, 16), nn.ReLU(),
+        Residual(16, 16), Residual(16, 32), Residual(32, 64),
+        nn.Flatten(), nn.Linear(64 * math.ceil(height / 4) * math.ceil(width / 4), n_classes),
+    )  # fmt: skip
+
+
+NETWORKS: dict[str, Factory] = {"linear": linear, "mlp": mlp, "cnn": cnn, "vgg": vgg, "resnet": resnet}
+
+
+def network(kind: str | Factory) -> Factory:
+    """The factory of a network.
+
+    Parameters
+    ----------
+    kind : str or callable
+        A name in `NETWORKS`, or a factory of your own: (shape, n_classes) to a torch module.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or torch is not installed.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"network {kind!r} needs torch, which is absent; pip install 'tacit[torch]'") from error
+    if callable(kind):
+        return kind
+    if kind not in NETWORKS:
+        raise InputError(f"network {kind!r} is unknown; choose one of {', '.join(NETWORKS)}, or pass a factory")
+    return NETWORKS[kind]
+
+
+def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:
+    from torch import nn
+
+    return [nn.Conv2d(before, after, 3, stride, padding=1, bias=False), nn.GroupNorm(GROUPS, after)]
+
+
+def _picture(shape: Shape, name: str) -> tuple[int, int, int]:
+    if len(shape) != 3 or min(shape[1:]) < LEAST_SIDE:
+        raise InputError(
+            f"network {name!r} needs pictures of shape (channels, height, width), sides of {LEAST_SIDE} or more, "
+            f"not records of shape {shape}; reshape them, or choose 'linear' or 'mlp'"
+        )
+    channels, height, width = shape
+    return channels, height, width

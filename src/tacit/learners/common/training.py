@@ -1,0 +1,297 @@
+"""Training of small torch networks for a number of steps that is fixed beforehand: one, or many side by side.
+
+A model depends on its own records, its number and public facts alone. Nothing is set by looking at how training goes:
+no validation records, no early stopping. Pictures of type uint8 are divided by 255; otherwise records are taken as
+they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.common.augmentation import MOST_SHIFT, shifted
+from tacit.learners.common.networks import Factory, network
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.regressions import softmax_regressions
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a network is trained; all of it is public.
+
+    AdamW on the cross-entropy, its rate falling to zero along half a cosine. The exception is "linear" without
+    augmentation: `epochs` steps of accelerated gradient on all records at once, where `batch_size` and `learning_rate`
+    have no part (`softmax_regressions`).
+
+    Parameters
+    ----------
+    epochs : int, default=40
+        Passes over the records; over the largest part, where there are several.
+    batch_size : int, default=32
+        Records in a step; all of them, where there are fewer.
+    learning_rate : float, default=0.003
+    weight_decay : float, default=0.0001
+    augmentation : bool, default=False
+        Pictures are shifted by up to 2 pixels either way and, where they have three channels, half are mirrored.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    epochs: int = 40
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    weight_decay: float = 1e-4
+    augmentation: bool = False
+
+    def __post_init__(self) -> None:
+        whole("epochs", self.epochs, 1, 10**6)
+        whole("batch_size", self.batch_size, 1, 10**6)
+        real("learning_rate", self.learning_rate, 1e-9, 1e3)
+        real("weight_decay", self.weight_decay, 0, 1e3)
+        if not isinstance(self.augmentation, bool):
+            raise InputError(f"augmentation={self.augmentation!r} must be True or False; correct it, or leave it out")
+
+    def schedule(self, records: int) -> tuple[int, int]:
+        """Number of steps, and of records in a step, for so many records."""
+        batch = min(self.batch_size, records)
+        return self.epochs * math.ceil(records / batch), batch
+
+
+def train(
+    kind: str | Factory, X: Any, y: NDArray[Any], n_classes: int, training: Training, *, seed: int = 0
+) -> nn.Module:
+    """Train one network.
+
+    Parameters
+    ----------
+    kind : str or callable
+        A name in `NETWORKS`, or a factory.
+    X : array-like of shape (n, d) or (n, channels, height, width)
+    y : ndarray of shape (n,)
+        Class indices.
+    n_classes : int
+    training : Training
+    seed : int, default=0
+        Of the first weights, the order of records and the augmentation.
+
+    Returns
+    -------
+    torch.nn.Module
+        In evaluation mode.
+    """
+    return train_many(kind, [(X, y)], n_classes, training, seed=seed)[0]
+
+
+def train_many(
+    kind: str | Factory,
+    parts: Sequence[tuple[Any, NDArray[Any]]],
+    n_classes: int,
+    training: Training,
+    *,
+    seed: int = 0,
+    numbers: Sequence[int] | None = None,
+    largest: int | None = None,
+    batched: bool | None = None,
+) -> list[nn.Module]:
+    """Train one network on each part of the records.
+
+    What a model draws (first weights, batches, augmentation) depends on the seed, its number and sizes alone, and all
+    take the number of steps of the largest part. So a changed record changes the models whose parts hold it and no
+    other: bit for bit one by one, and batched as well on the CPUs that this was tested on.
+
+    Parameters
+    ----------
+    kind, n_classes, training, seed
+        As for `train`.
+    parts : sequence of (array-like of shape (n_i, ...), ndarray of shape (n_i,))
+        Records and class indices of each model.
+    numbers : sequence of int, optional
+        Of the models; 0, 1, ... by default.
+    largest : int, optional
+        Records of the largest part, where it is not among these.
+    batched : bool, optional
+        Whether one program trains all models at once (torch.func), rather than one after another; by default, what
+        `faster_batched` says.
+
+    Returns
+    -------
+    list of torch.nn.Module
+        In evaluation mode.
+    """
+    factory = network(kind)
+    models = [
+        _Model(factory, X, y, n_classes, [seed, number])
+        for number, (X, y) in zip(numbers or range(len(parts)), parts, strict=True)
+    ]
+    largest = largest or max(len(y) for _, y in parts)
+    together = faster_batched(kind) if batched is None else batched
+    for group in [models] if together else [[model] for model in models]:
+        if kind == "linear" and not training.augmentation:
+            _regress(group, n_classes, training)
+        else:
+            _descend(group, training, largest)
+    return [model.module.eval() for model in models]
+
+
+def faster_batched(kind: str | Factory) -> bool:
+    """Whether many such networks train faster together than one by one here, as benchmarks/teachers.py measures."""
+    return device() == "cuda" or kind in ("linear", "mlp")
+
+
+def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> NDArray[np.int64]:
+    """Class index of each record, in evaluation mode.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    X : array-like of shape (n, d) or (n, channels, height, width)
+    among : integer ndarray, optional
+        The class indices that may be given; all by default.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
+    return best if among is None else np.asarray(among[best], dtype=np.int64)
+
+
+def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
+    """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation mode."""
+    import torch
+
+    module.eval()
+    place = next(module.parameters()).device
+    with torch.no_grad():
+        blocks = [
+            module(as_tensor(X[i : i + BLOCK_ROWS]).to(place)).cpu() for i in range(0, max(len(X), 1), BLOCK_ROWS)
+        ]
+    return np.asarray(torch.cat(blocks).numpy())
+
+
+def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
+    """The arrays of a module by name, as safetensors takes them."""
+    return {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in module.state_dict().items()}
+
+
+def device() -> str:
+    """Where networks are trained: "cuda" where there is one, else "cpu"."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def as_tensor(records: Any) -> Tensor:
+    """Records as float32; pictures of type uint8 are divided by 255."""
+    import torch
+
+    records = np.asarray(records)
+    tensor = torch.from_numpy(np.array(records, dtype=np.float32))
+    return tensor / 255 if records.dtype == np.uint8 else tensor
+
+
+class _Model:
+    """A network at its start, its records, and its own stream of random numbers."""
+
+    def __init__(self, factory: Factory, X: Any, y: Any, n_classes: int, seeds: list[int]) -> None:
+        import torch
+
+        self.x, self.y = as_tensor(X).to(device()), torch.as_tensor(y, dtype=torch.int64, device=device())
+        self.rng = np.random.default_rng(seeds)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(int(self.rng.integers(2**63)))
+            self.module = factory(tuple(self.x.shape[1:]), n_classes).to(device())
+
+    def batches(self, steps: int, batch: int) -> NDArray[np.int64]:
+        """Positions of records, of shape (steps, batch): one shuffle of all records after another."""
+        shuffles = [self.rng.permutation(len(self.y)) for _ in range(math.ceil(steps * batch / len(self.y)))]
+        return np.concatenate(shuffles)[: steps * batch].reshape(steps, batch)
+
+    def moves(self, steps: int, batch: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Shifts of shape (steps, batch, 2) and flips of shape (steps, batch)."""
+        shifts = self.rng.integers(-MOST_SHIFT, MOST_SHIFT, (steps, batch, 2), endpoint=True)
+        return shifts, self.rng.random((steps, batch)) < (0.5 if self.x.shape[1] == 3 else 0.0)
+
+
+def _regress(models: list[_Model], n_classes: int, training: Training) -> None:
+    """Set the weights of linear `models` in place."""
+    import torch
+
+    heads = softmax_regressions(
+        [(model.x.flatten(1), model.y) for model in models],
+        n_classes,
+        steps=training.epochs,
+        weight_decay=training.weight_decay,
+        rngs=[model.rng for model in models],
+    )
+    with torch.no_grad():
+        for model, coefficients, intercepts in zip(models, *heads, strict=True):
+            weight, bias = model.module.parameters()
+            weight.copy_(coefficients)
+            bias.copy_(intercepts)
+
+
+def _descend(models: list[_Model], training: Training, largest: int) -> None:
+    """Train the modules of `models` in place by AdamW, for the steps of a part of `largest` records."""
+    import torch
+
+    steps, batch = training.schedule(largest)
+    x, y = torch.cat([model.x for model in models]), torch.cat([model.y for model in models])
+    firsts = np.cumsum([0] + [len(model.y) for model in models[:-1]])
+    own = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
+    order = torch.from_numpy(np.concatenate(own, axis=1)).to(x.device)
+    moving = training.augmentation and x.ndim == 4
+    if moving:
+        moves = zip(*(model.moves(steps, batch) for model in models), strict=True)
+        shifts, flips = (torch.from_numpy(np.concatenate(each, axis=1)).to(x.device) for each in moves)
+    parameters, forward = _together(models) if len(models) > 1 else _alone(models[0])
+    optimiser = torch.optim.AdamW(parameters.values(), weight_decay=training.weight_decay, fused=True)
+    for step in range(steps):
+        records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
+        loss = torch.nn.functional.cross_entropy(forward(records), y[order[step]], reduction="sum") / batch
+        optimiser.param_groups[0]["lr"] = training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    if len(models) > 1:
+        for number, model in enumerate(models):
+            model.module.load_state_dict({name: stacked[number] for name, stacked in parameters.items()}, strict=False)
+
+
+def _alone(model: _Model) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
+    """The parameters of one model, and its scores of its records."""
+    import torch
+
+    module = model.module.to(memory_format=torch.channels_last)  # convolutions are faster so, on a CPU
+    return dict(module.named_parameters()), module
+
+
+def _together(models: list[_Model]) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
+    """The parameters of all models, stacked, and the scores that each gives to its own of their records in order."""
+    from torch.func import functional_call, stack_module_state, vmap
+
+    parameters, buffers = stack_module_state([model.module for model in models])
+    common = models[0].module
+
+    def forward_one(own: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
+        return functional_call(common, (own, buffers), (records,))
+
+    def forward(records: Tensor) -> Tensor:
+        return vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)
+
+    return parameters, forward

@@ -1,0 +1,77 @@
+"""What teachers and students share: classifiers of class indices, and checks of what they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.common.networks import network
+
+
+class IndexClassifier:
+    """A clone of a classifier, fitted to the class indices that occur; where only one occurs, it is predicted for all.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier
+        Left as it is.
+    X : array-like of shape (n, ...)
+        Records; pictures are flattened to rows.
+    y : ndarray of shape (n,)
+        Class indices.
+    seed : sequence of int
+        Each `random_state` among the classifier's parameters is derived from it.
+    """
+
+    def __init__(self, classifier: Any, X: Any, y: NDArray[Any], seed: list[int]) -> None:
+        from sklearn.base import clone
+
+        rows = as_rows(X)
+        self.width = rows.shape[1]
+        self.present, labels = np.unique(y, return_inverse=True)
+        self.fitted = None
+        if len(self.present) > 1:
+            self.fitted = clone(classifier)
+            state = int(np.random.default_rng(seed).integers(2**31))
+            names = [name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"]
+            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Class index of each record, of shape (n,)."""
+        if self.fitted is None:
+            return np.full(len(X), self.present[0], dtype=np.int64)
+        return np.asarray(self.present[self.fitted.predict(as_rows(X))], dtype=np.int64)
+
+
+def as_rows(X: Any) -> NDArray[Any]:
+    """Records as rows of shape (n, d)."""
+    records = np.asarray(X)
+    return records.reshape(len(records), -1)
+
+
+def check_kind(role: str, kind: Any) -> None:
+    """Refuse what is neither a scikit-learn classifier nor a network; `role` names the argument."""
+    if isinstance(kind, type):
+        raise InputError(f"{role}={kind.__name__} is a class; pass an instance, {kind.__name__}()")
+    if not hasattr(kind, "fit"):
+        network(kind)
+
+
+def check_labels(y: NDArray[Any], records: int, n_classes: int) -> None:
+    """Refuse labels that are not one class index for each record."""
+    if y.shape != (records,) or y.dtype.kind not in "iu" or not np.all((y >= 0) & (y < n_classes)):
+        raise InputError(f"labels must be one class index from 0 to {n_classes - 1} for each of {records} records")
+
+
+def alike(X: Any, others: Any) -> NDArray[Any]:
+    """Other records as an array, if they are of the shape and kind of X."""
+    array: NDArray[Any] = np.asarray(others)
+    if array.shape[1:] != X.shape[1:] or (array.dtype == np.uint8) != (X.dtype == np.uint8):
+        raise InputError(
+            f"records of shape {array.shape} and type {array.dtype} do not fit those of shape {X.shape} and type "
+            f"{X.dtype}; encode both alike"
+        )
+    return array

@@ -1,0 +1,195 @@
+"""Teachers: one classifier for each part of the private records, and its votes on public records.
+
+A teacher depends on its own part, its number and public facts alone: teachers share no statistic, no validation
+records, no early stopping and no list of the classes that occur. Votes and accuracies are private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.errors import InputError
+from tacit.learners.common.networks import network
+from tacit.learners.common.training import Training, faster_batched, predict, train_many, weights
+from tacit.learners.pate.classifier import IndexClassifier, alike, check_kind, check_labels
+from tacit.learners.pate.teacher_folder import TeacherFolder
+
+TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """What teachers say; private.
+
+    Attributes
+    ----------
+    votes : int64 array of shape (n_queries, n_teachers)
+        Class index that each teacher votes for on each query.
+    test_votes : int64 array of shape (n_test, n_teachers) or None
+        The same on the test records, if there are any.
+    accuracies : float64 array of shape (n_teachers,) or None
+        Share of the test records that each teacher gets right; an internal diagnostic.
+    """
+
+    votes: NDArray[np.int64]
+    test_votes: NDArray[np.int64] | None = None
+    accuracies: NDArray[np.float64] | None = None
+
+
+def teacher_votes(
+    teacher: Any,
+    parts: Sequence[Any],
+    X: Any,
+    y: Any,
+    queries: Any,
+    *,
+    n_classes: int,
+    training: Training | None = None,
+    seed: int = 0,
+    test: tuple[Any, Any] | None = None,
+    folder: Path | str | None = None,
+    n_jobs: int = 1,
+) -> Votes:
+    """Train one teacher on each part and let it vote on each query.
+
+    Parameters
+    ----------
+    teacher : scikit-learn classifier, str or callable
+        What each teacher is: a classifier to clone, the name of a network in `NETWORKS`, or a factory of networks.
+    parts : sequence of integer arrays
+        Rows of X that each teacher learns from; none empty. A teacher votes only for classes that occur in its part.
+    X : array-like of shape (n, d) or (n, channels, height, width)
+        Private records.
+    y : array-like of shape (n,)
+        Their class indices, each in [0, n_classes).
+    queries : array-like of shape (n_queries, ...)
+        Public records.
+    n_classes : int
+    training : Training, optional
+        How networks are trained, `Training()` by default; scikit-learn classifiers have no use for it.
+    seed : int, default=0
+        What a teacher draws depends on this and on its number.
+    test : (array-like of shape (n_test, ...), array-like of shape (n_test,)), optional
+        Records and class indices to measure the teachers on.
+    folder : path, optional
+        Where `teachers/` keeps votes and networks' weights. Teachers whose votes are there are not trained again.
+    n_jobs : int, default=1
+        Processes, as joblib counts them.
+
+    Returns
+    -------
+    Votes
+
+    Raises
+    ------
+    InputError
+        If a part is empty or out of range, a class index is out of range, shapes or types do not fit, or the folder
+        holds teachers of other records, queries or settings.
+    """
+    from joblib import Parallel, delayed
+
+    X, y, parts = _array(X), np.asarray(y), [np.asarray(part) for part in parts]
+    check_kind("teacher", teacher)
+    check_labels(y, len(X), n_classes)
+    _check_parts(parts, len(X))
+    asked = np.concatenate([alike(X, records) for records in ([queries] if test is None else [queries, test[0]])])
+    if test is not None and len(test[0]) != len(test[1]):
+        raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
+    plan = _Plan(teacher, n_classes, training or Training(), seed, max(len(part) for part in parts))
+    votes = np.empty((len(asked), len(parts)), dtype=np.int64)
+    missing = list(range(len(parts)))
+    kept = None
+    if folder is not None:
+        kept = TeacherFolder(Path(folder) / "teachers", plan.hashes(parts, X, y, asked), len(asked), n_classes)
+        missing = [number for number in missing if not kept.has(number)]
+        for number in set(range(len(parts))).difference(missing):
+            votes[:, number] = kept.read(number)
+
+    size = TOGETHER if plan.is_network and faster_batched(teacher) else 1
+    groups = [missing[start : start + size] for start in range(0, len(missing), size)]
+    jobs = (delayed(_train)(plan, group, [(X[parts[i]], y[parts[i]]) for i in group], asked) for group in groups)
+    trained = zip(groups, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
+    for group, results in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
+        for number, (own, state) in zip(group, results, strict=True):
+            votes[:, number] = own
+            if kept is not None:
+                kept.write(number, own, state)
+
+    n = len(queries)
+    if test is None:
+        return Votes(votes)
+    return Votes(votes[:n], votes[n:], np.mean(votes[n:] == np.asarray(test[1])[:, None], axis=0))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What decides a teacher beside its number and its records; public."""
+
+    teacher: Any
+    n_classes: int
+    training: Training
+    seed: int
+    largest: int
+
+    @property
+    def is_network(self) -> bool:
+        return not hasattr(self.teacher, "fit")
+
+    def hashes(self, parts: Sequence[NDArray[np.intp]], X: Any, y: NDArray[Any], asked: NDArray[Any]) -> list[str]:
+        """One for each teacher, of all that decides its votes on `asked`."""
+        from joblib import hash as hash_of_object
+
+        if self.is_network:  # a module in print tells its layers
+            module = network(self.teacher)(X.shape[1:], self.n_classes)
+            own = f"{self.teacher if isinstance(self.teacher, str) else ''} {module} {self.training} {self.largest}"
+        else:
+            own = hash_of_object(self.teacher)
+        common = _hash(f"{own} {self.n_classes} {self.seed}", asked)
+        return [_hash(common, part, X[part], y[part]) for part in parts]
+
+
+def _hash(text: str, *arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _train(
+    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], asked: NDArray[Any]
+) -> list[tuple[NDArray[np.int64], dict[str, NDArray[Any]] | None]]:
+    """Votes on `asked`, and weights where there are any, of the teachers of these numbers and records."""
+    if not plan.is_network:
+        own = (IndexClassifier(plan.teacher, X, y, [plan.seed, i]) for i, (X, y) in zip(numbers, parts, strict=True))
+        return [(classifier.predict(asked), None) for classifier in own]
+    modules = train_many(
+        plan.teacher, parts, plan.n_classes, plan.training, seed=plan.seed, numbers=numbers, largest=plan.largest
+    )
+    return [
+        (predict(module, asked, among=np.unique(y)), weights(module))
+        for module, (_, y) in zip(modules, parts, strict=True)
+    ]
+
+
+def _array(records: Any) -> Any:
+    """Records as something that has a shape and takes index arrays, not copied where it does already."""
+    return records if hasattr(records, "shape") else np.asarray(records)
+
+
+def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
+    if not parts:
+        raise InputError("parts is empty; pass one array of rows for each teacher")
+    for number, part in enumerate(parts):
+        if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part) or part.min() < 0 or part.max() >= records:
+            raise InputError(
+                f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct the parts"
+            )

@@ -1,0 +1,67 @@
+"""Class counts, as all learners that balance classes declare or buy them."""
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.learners.common.balance import COUNT_SHARE, n_records
+from tacit.mechanisms.noise import ResearchNoise
+from tacit.mechanisms.outer_products import rounded
+from tacit.privacy.events import Gaussian, Parallel
+
+LEARNERS = [
+    tacit.GradientDescent,
+    tacit.GlobalAdapt,
+    tacit.ProjectedPrototypes,
+    tacit.FeatureCovariance,
+    tacit.Newton,
+]
+SIZES = np.append(np.random.default_rng(0).integers(0, 700, 39), 0)
+LABELS = np.repeat(np.arange(40), SIZES)
+PARTS = [(rounded(np.ones((len(own), 1))), own) for own in np.split(LABELS, [3000])]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_noise_of_the_counts_agrees_with_their_event(kind):
+    """Over 250 draws, fresh for each of 40 classes."""
+    learner = kind("rho=0.02", classes=40)
+    learner.classes_ = np.arange(40)
+    (event,) = [
+        event
+        for event, _ in learner.promise().event.counted()
+        if event == Parallel(Gaussian(learner._of_counts()), "classes")
+    ]
+    assert event.event.noise_multiplier == pytest.approx(5 / COUNT_SHARE**0.5)
+    noise = ResearchNoise(0)
+    drawn = np.stack([learner._class_counts(PARTS, noise) for _ in range(250)])
+    assert np.allclose(drawn.mean(axis=0), SIZES, atol=16)
+    assert (drawn - SIZES).var() == pytest.approx(event.event.noise_multiplier**2, rel=0.05)
+    assert np.abs(np.corrcoef(drawn, rowvar=False) - np.eye(40)).max() < 0.5
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_declared_counts_are_taken_and_listed(kind):
+    learner = kind("rho=0.02", classes=40, counts=range(1, 41))
+    learner.classes_ = np.arange(40)
+    assert np.array_equal(learner._class_counts(PARTS, None), np.arange(1, 41))
+    assert learner.promise().unprotected == (
+        *kind("rho=0.02", classes=40).promise().unprotected,
+        "class counts (declared)",
+    )
+    assert learner._facts()["noise multiplier of the counts"] == "counts are declared"
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_without_noise_counts_are_exact(kind):
+    learner = kind("rho=inf", classes=40)
+    learner.classes_ = np.arange(40)
+    assert np.array_equal(learner._class_counts(PARTS, None), SIZES)
+
+
+def test_balance_is_by_log_shares_none_taken_for_smaller_than_noise():
+    learner = tacit.GradientDescent("rho=0.02")
+    shares = np.array([1050.0, 50.0, 50.0, 60.0])
+    assert np.allclose(learner._log_shares(shares - 50 - [0, 99, 0, 0]), np.log(shares / shares.mean()))
+    assert not tacit.GradientDescent("rho=0.02", balanced=False)._log_shares(shares).any()
+    assert n_records(shares) == shares.sum()
+    assert n_records(-shares) == 1

@@ -1,0 +1,76 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tacit.errors import InputError
+from tacit.learners.common.networks import NETWORKS, network
+
+torch = pytest.importorskip("torch", reason="networks need torch")
+
+PICTURES = ("cnn", "vgg", "resnet")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (1, 9, 13)])
+def test_networks_score_pictures(name, shape):
+    module = network(name)(shape, 7)
+    scores = module(torch.zeros(2, *shape))
+    assert scores.shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp"])
+def test_networks_score_rows(name):
+    assert network(name)((5,), 3)(torch.zeros(2, 5)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_score_depends_on_its_own_record_in_training_too(name):
+    """No statistics of a batch, nothing random, nothing remembered: what batching over models needs."""
+    torch.manual_seed(0)
+    module = network(name)((1, 8, 8), 3).train()
+    assert not list(module.buffers())
+    pictures = torch.rand(4, 1, 8, 8)
+    others = torch.cat([pictures[:1], torch.rand(3, 1, 8, 8)])
+    torch.testing.assert_close(module(pictures)[0], module(others)[0])
+    torch.testing.assert_close(module(pictures)[0], module.eval()(pictures)[0])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("shape", [(784,), (1, 7, 28), (28, 28)])
+def test_pictures_are_asked_for(name, shape):
+    with pytest.raises(InputError, match=r"needs pictures of shape .*; reshape them, or choose 'linear' or 'mlp'"):
+        network(name)(shape, 10)
+
+
+def test_a_factory_is_its_own():
+    def factory(shape, n_classes):
+        return torch.nn.Linear(*shape, n_classes)
+
+    assert network(factory) is factory
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(InputError, match="network 'transformer' is unknown; choose one of linear, mlp, cnn"):
+        network("transformer")
+
+
+def test_without_torch_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match=r"network 'cnn' needs torch.*pip install 'tacit\[torch\]'"):
+        network("cnn")
+
+
+def test_torch_is_imported_on_first_use():
+    code = (
+        "import sys, tacit.learners.pate.teachers, tacit.learners.pate.student, tacit.learners.common.training as t; "
+        "t.Training(); sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_sizes_are_small():
+    sizes = {name: sum(p.numel() for p in network(name)((1, 28, 28), 10).parameters()) for name in NETWORKS}
+    assert sizes["linear"] == 7850
+    assert np.max(list(sizes.values())) < 200_000

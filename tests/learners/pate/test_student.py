@@ -1,0 +1,175 @@
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from conftest import SHARED
+from tacit.errors import InputError
+from tacit.learners.common.training import Training
+from tacit.learners.pate.student import fit_student
+
+N_CLASSES = 3
+
+
+def records(n, seed=0, d=4, near=2.5):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, N_CLASSES, n)
+    return rng.normal(size=(n, d)) + near * np.eye(N_CLASSES, d)[y], y
+
+
+KINDS = [LogisticRegression(), RandomForestClassifier(20), "linear", "mlp"]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__)
+def kind(request):
+    if isinstance(request.param, str):
+        pytest.importorskip("torch", reason="networks need torch")
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["supervised", "semi-supervised"])
+def unlabelled(request):
+    return records(150, seed=9)[0] if request.param else None
+
+
+def test_students_learn_and_repeat(kind, unlabelled):
+    X, y = records(120)
+    test = records(300, seed=1)
+    students = [fit_student(kind, X, y, n_classes=N_CLASSES, unlabelled=unlabelled, seed=3) for _ in range(2)]
+    said = [student.predict(test[0]) for student in students]
+    assert said[0].dtype == np.int64
+    assert (said[0] == test[1]).mean() > 0.8
+    np.testing.assert_array_equal(*said)
+    assert students[0].validation_accuracy is None
+
+
+def test_validation_is_on_labels_kept_aside(kind, unlabelled):
+    X, y = records(100)
+    student = fit_student(kind, X, y, n_classes=N_CLASSES, validation=0.2, unlabelled=unlabelled, seed=3)
+    assert student.validation_accuracy in {right / 20 for right in range(12, 21)}
+    aside = np.random.default_rng(3).permutation(100)[:20]
+    wrong = y.copy()
+    wrong[aside] = (student.predict(X)[aside] + 1) % N_CLASSES  # what is kept aside teaches nothing
+    again = fit_student(kind, X, wrong, n_classes=N_CLASSES, validation=0.2, unlabelled=unlabelled, seed=3)
+    assert again.validation_accuracy == 0
+    np.testing.assert_array_equal(again.predict(X), student.predict(X))
+
+
+@pytest.mark.parametrize("present", [[0, 1, 2], [0, 2], [1]])
+@pytest.mark.parametrize("kind", [LogisticRegression(), "linear"], ids=["LogisticRegression", "linear"])
+def test_a_linear_students_head_predicts_as_it_does(kind, present):
+    if kind == "linear":
+        pytest.importorskip("torch", reason="networks need torch")
+    X, y = records(150)
+    kept = np.isin(y, present)
+    student = fit_student(kind, X[kept], y[kept], n_classes=N_CLASSES)
+    coefficients, intercepts = student.head()
+    assert (coefficients.shape, intercepts.shape) == ((N_CLASSES, 4), (N_CLASSES,))
+    assert coefficients.dtype == intercepts.dtype == np.float64
+    scores = X @ coefficients.T + intercepts
+    np.testing.assert_array_equal(scores.argmax(axis=1), student.predict(X))
+    assert set(student.predict(X)) == set(present)
+
+
+def test_other_students_have_no_head():
+    X, y = records(60)
+    assert fit_student(GaussianNB(), X, y, n_classes=N_CLASSES).head() is None
+    pytest.importorskip("torch", reason="networks need torch")
+    assert fit_student("mlp", X, y, n_classes=N_CLASSES).head() is None
+
+
+def test_unlabelled_records_help_scikit_learn():
+    """Two long clusters, one label at an end of each: neighbours carry the labels along."""
+    rng = np.random.default_rng(0)
+    along, side = rng.uniform(0, 30, 400), rng.integers(0, 2, 400)
+    X = np.column_stack([along, 6 * side + 0.2 * along + rng.normal(0, 0.3, 400)])
+    labelled = [
+        np.flatnonzero(side == 0)[along[side == 0].argmin()],
+        np.flatnonzero(side == 1)[along[side == 1].argmax()],
+    ]
+    rest = np.setdiff1d(np.arange(400), labelled)
+    right = {}
+    for name, more in (("alone", None), ("helped", X[rest])):
+        student = fit_student(RandomForestClassifier(20), X[labelled], side[labelled], n_classes=2, unlabelled=more)
+        right[name] = (student.predict(X[rest]) == side[rest]).mean()
+    assert right["helped"] == 1
+    assert right["alone"] < 0.9
+
+
+def test_records_that_no_label_reaches_teach_nothing():
+    X, y = records(40)
+    far = records(40, seed=1)[0] + 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        student = fit_student(LogisticRegression(), X, y, n_classes=N_CLASSES, unlabelled=far)
+    assert (student.predict(X) == y).mean() > 0.8
+
+
+def bars(n, seed):
+    """Pictures of three classes: a bar high, in the middle or low, shifted and in noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = rng.integers(0, 60, (n, 1, 12, 12), dtype=np.uint8)
+    for picture, row, left in zip(X[:, 0], 1 + 4 * y + rng.integers(0, 2, n), rng.integers(0, 6, n), strict=True):
+        picture[row, left : left + 6] += 150
+    return X, y
+
+
+@pytest.mark.parametrize("semi", [False, True])
+def test_students_of_pictures(semi):
+    pytest.importorskip("torch", reason="networks need torch")
+    X, y = bars(60, 0)
+    test = bars(200, 1)
+    training = Training(epochs=30, batch_size=16)
+    more = bars(100, 2)[0] if semi else None
+    student = fit_student("cnn", X, y, n_classes=3, training=training, unlabelled=more)
+    assert (student.predict(test[0]) == test[1]).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"labels": np.full(20, 3)}, "one class index from 0 to 2 for each of 20 records"),
+        ({"labels": np.full(20, -1)}, "one class index from 0 to 2"),
+        ({"labels": np.zeros(19, dtype=int)}, "for each of 20 records"),
+        ({"labels": np.zeros(20)}, "one class index"),
+        ({"unlabelled": np.zeros((5, 3))}, r"shape \(5, 3\)"),
+        ({"validation": 1.0}, "leave some on either side"),
+        ({"validation": 0.01}, "leave some on either side"),
+        ({"validation": -0.1}, "validation=-0.1 must be a number from 0 to 1"),
+        ({"student": LogisticRegression}, r"student=LogisticRegression is a class; pass an instance"),
+    ],
+)
+def test_bad_input(wrong, match):
+    X, y = records(20)
+    with pytest.raises(InputError, match=match):
+        fit_student(**({"student": LogisticRegression(), "X": X, "labels": y, "n_classes": N_CLASSES} | wrong))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    path = SHARED / "mnist.npz"
+    if not path.exists():
+        pytest.skip(f"real data is absent: {path} does not exist")
+    with np.load(path) as arrays:
+        return arrays["test_x"][:, None], arrays["test_y"].astype(np.int64)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("labels", "right"), [(350, 1.0), (1300, 0.97)])
+def test_few_labels_and_many_digits_are_enough(digits, labels, right):
+    pytest.importorskip("torch", reason="networks need torch")
+    X, y = digits
+    rng = np.random.default_rng(0)
+    answered, rest = np.split(rng.permutation(9000), [labels])
+    noisy = y[answered]
+    wrong = rng.random(labels) >= right
+    noisy[wrong] = (noisy[wrong] + rng.integers(1, 10, wrong.sum())) % 10
+    started = time.process_time()
+    student = fit_student("cnn", X[answered], noisy, n_classes=10, unlabelled=X[rest])
+    print(f"{time.process_time() - started:.0f} s of processor time")
+    assert (student.predict(X[9000:]) == y[9000:]).mean() > 0.965

@@ -1,0 +1,249 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tacit.compute.progress import reporting
+from tacit.errors import InputError
+from tacit.learners.common.training import Training
+from tacit.learners.pate.teachers import teacher_votes
+
+N_CLASSES = 3
+QUICK = Training(epochs=5)
+
+
+def records(n=90, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, N_CLASSES, n)
+    return rng.normal(size=(n, d)) + 3 * np.eye(N_CLASSES, d)[y], y
+
+
+def split(n=90, n_teachers=6):
+    return np.array_split(np.random.default_rng(1).permutation(n), n_teachers)
+
+
+def votes(teacher, X, y, parts=None, **options):
+    parts = split(len(X)) if parts is None else parts
+    options = {"queries": records(40, X.shape[1], seed=2)[0], "n_classes": N_CLASSES, "training": QUICK} | options
+    return teacher_votes(teacher, parts, X, y, options.pop("queries"), **options)
+
+
+FOREST = RandomForestClassifier(5)
+KINDS = [LogisticRegression(), FOREST, make_pipeline(StandardScaler(), FOREST), "linear", "mlp"]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__)
+def teacher(request):
+    if isinstance(request.param, str):
+        pytest.importorskip("torch", reason="networks need torch")
+    return request.param
+
+
+def test_votes_are_class_indices_and_mostly_right(teacher):
+    X, y = records()
+    test = records(200, seed=3)
+    said = votes(teacher, X, y, test=test, training=Training(epochs=30))
+    assert said.votes.shape == (40, 6)
+    assert said.votes.dtype == np.int64
+    assert said.test_votes.shape == (200, 6)
+    np.testing.assert_array_equal(said.accuracies, (said.test_votes == test[1][:, None]).mean(axis=0))
+    assert said.accuracies.mean() > 0.75
+
+
+def test_votes_are_a_function_of_the_seed(teacher):
+    X, y = records()
+    again = [votes(teacher, X, y, seed=seed).votes for seed in (7, 7)]
+    np.testing.assert_array_equal(*again)
+
+
+def test_the_seed_reaches_nested_random_states():
+    X, y = records()
+    said = [votes(make_pipeline(StandardScaler(), FOREST), X, y, seed=seed).votes for seed in (7, 8)]
+    assert (said[0] != said[1]).any()
+    alike = votes(FOREST, X, y, parts=[split()[0]] * 5).votes  # one part five times: only the seeds differ
+    assert (alike != alike[:, :1]).any()
+
+
+@pytest.mark.parametrize("change", ["features", "label"])
+def test_one_record_moves_one_teacher(teacher, change, tmp_path):
+    X, y = records()
+    parts = split()
+    before = votes(teacher, X, y, parts, folder=tmp_path / "before").votes
+    record = parts[3][4]
+    X, y = X.copy(), y.copy()
+    if change == "features":
+        X[record] = 50.0
+    else:
+        y[record] = (y[record] + 1) % N_CLASSES
+    after = votes(teacher, X, y, parts, folder=tmp_path / "after").votes
+    assert set(np.flatnonzero((before != after).any(axis=0))) <= {3}
+    if isinstance(teacher, str):
+        assert moved_weights(tmp_path, len(parts)) == [3]
+
+
+def moved_weights(folder, n_teachers):
+    files = [f"teachers/{number:05d}.safetensors" for number in range(n_teachers)]
+    pairs = [((folder / "before" / name).read_bytes(), (folder / "after" / name).read_bytes()) for name in files]
+    return [number for number, (before, after) in enumerate(pairs) if before != after]
+
+
+def test_a_record_that_matters_moves_its_teachers_votes():
+    """So that the test above would see a teacher that moves."""
+    X, y = records()
+    parts = split()
+    other = y.copy()
+    other[parts[3]] = (other[parts[3]] + 1) % N_CLASSES
+    moved = (votes(LogisticRegression(), X, y, parts).votes != votes(LogisticRegression(), X, other, parts).votes).any(
+        0
+    )
+    np.testing.assert_array_equal(np.flatnonzero(moved), [3])
+
+
+def test_teachers_vote_for_classes_of_their_part_alone(teacher):
+    X, y = records()
+    parts = [np.flatnonzero(y == 2), np.flatnonzero(y != 1), np.flatnonzero(y == 0)[:1], np.arange(90)]
+    said = votes(teacher, X, y, parts).votes
+    assert [set(column) for column in said.T[[0, 2]]] == [{2}, {0}]
+    assert set(said[:, 1]) == {0, 2}
+    assert set(said[:, 3]) == {0, 1, 2}
+
+
+def test_pictures_are_rows_to_scikit_learn():
+    X, y = records(d=16)
+    queries = records(10, 16, seed=4)[0]
+    flat = votes(LogisticRegression(), X, y, queries=queries).votes
+    pictures = votes(LogisticRegression(), X.reshape(-1, 1, 4, 4), y, queries=queries.reshape(-1, 1, 4, 4)).votes
+    np.testing.assert_array_equal(flat, pictures)
+
+
+def test_processes_say_the_same(tmp_path):
+    X, y = records()
+    said = [votes(FOREST, X, y, n_jobs=n_jobs, folder=tmp_path / str(n_jobs)).votes for n_jobs in (1, 2)]
+    np.testing.assert_array_equal(*said)
+
+
+class Counting(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        if type(self).fits == 4:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    X, y = records()
+    monkeypatch.setattr(Counting, "fits", 0)
+    with pytest.raises(KeyboardInterrupt):
+        votes(Counting(), X, y, folder=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "teachers").iterdir()) == [
+        "00000.npy", "00001.npy", "00002.npy", "plan.json",
+    ]  # fmt: skip
+    reports = []
+    with reporting(lambda *report: reports.append(report)):
+        said = votes(Counting(), X, y, folder=tmp_path)
+    assert Counting.fits == 7
+    assert reports[-1] == ("training teachers", 3, 3)
+    np.testing.assert_array_equal(said.votes, votes(LogisticRegression(), X, y).votes)
+    np.testing.assert_array_equal(said.votes, votes(Counting(), X, y, folder=tmp_path).votes)
+    assert Counting.fits == 7
+
+
+def test_networks_are_kept_and_go_on(tmp_path):
+    pytest.importorskip("torch", reason="networks need torch")
+    X, y = records()
+    first = votes("linear", X, y, folder=tmp_path).votes
+    kept = {path: path.read_bytes() for path in (tmp_path / "teachers").iterdir()}
+    (tmp_path / "teachers" / "00002.npy").unlink()
+    np.testing.assert_array_equal(votes("linear", X, y, folder=tmp_path).votes, first)
+    assert {path: path.read_bytes() for path in (tmp_path / "teachers").iterdir()} == kept
+    from safetensors.numpy import load_file
+
+    assert {array.shape for array in load_file(tmp_path / "teachers" / "00002.safetensors").values()} == {(3, 6), (3,)}
+
+
+CHANGES = {
+    "features": lambda X, y: {"X": X + 0.1},
+    "labels": lambda X, y: {"y": (y + 1) % N_CLASSES},
+    "seed": lambda X, y: {"seed": 1},
+    "queries": lambda X, y: {"queries": X},
+    "teacher": lambda X, y: {"teacher": LogisticRegression(C=2)},
+    "parts": lambda X, y: {"parts": split(n_teachers=5)},
+    "test": lambda X, y: {"test": (X, y)},
+    "classes": lambda X, y: {"n_classes": 4},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_folder_of_other_teachers_is_refused(tmp_path, change):
+    X, y = records()
+    base = {"teacher": LogisticRegression(), "X": X, "y": y}
+    votes(**base, folder=tmp_path)
+    with pytest.raises(InputError, match=r"plan\.json is of teachers with other .*; choose another folder"):
+        votes(**(base | CHANGES[change](X, y)), folder=tmp_path)
+
+
+def test_training_of_networks_is_part_of_the_plan(tmp_path):
+    pytest.importorskip("torch", reason="networks need torch")
+    X, y = records()
+    votes("mlp", X, y, folder=tmp_path)
+    with pytest.raises(InputError, match="choose another folder"):
+        votes("mlp", X, y, folder=tmp_path, training=Training(epochs=6))
+    with pytest.raises(InputError, match="choose another folder"):
+        votes("linear", X, y, folder=tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", np.full(3, 9)])
+def test_a_damaged_file_is_named(tmp_path, content):
+    X, y = records()
+    votes(LogisticRegression(), X, y, folder=tmp_path)
+    path = tmp_path / "teachers" / "00001.npy"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        np.save(path, content)
+    with pytest.raises(InputError, match=r"00001\.npy .*; delete it, or choose another folder"):
+        votes(LogisticRegression(), X, y, folder=tmp_path)
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    X, y = records()
+    votes(LogisticRegression(), X, y, folder=tmp_path)
+    plan = tmp_path / "teachers" / "plan.json"
+    assert len(json.loads(plan.read_text())["teachers"]) == 6
+    plan.write_text("{")
+    with pytest.raises(InputError, match=r"plan\.json cannot be read .*; choose another folder"):
+        votes(LogisticRegression(), X, y, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"parts": []}, "pass one array of rows for each teacher"),
+        ({"parts": [np.arange(5), np.array([], dtype=int)]}, "part 1 must be a non-empty list of rows"),
+        ({"parts": [np.array([0, 90])]}, "part 0 must be .* from 0 to 89"),
+        ({"parts": [np.array([0.5, 1])]}, "part 0 must be"),
+        ({"parts": [np.ones(90, dtype=bool)]}, "part 0 must be"),
+        ({"y": np.full(90, 3)}, "one class index from 0 to 2"),
+        ({"y": np.zeros(89, dtype=int)}, "for each of 90 records"),
+        ({"queries": np.zeros((4, 5))}, r"shape \(4, 5\)"),
+        ({"queries": np.zeros((4, 6), dtype=np.uint8)}, "type uint8"),
+        ({"test": (np.zeros((4, 6)), np.zeros(3, dtype=int))}, "4 test records and 3 labels"),
+        ({"teacher": LogisticRegression}, r"pass an instance, LogisticRegression\(\)"),
+    ],
+)
+def test_bad_input(wrong, match):
+    X, y = records()
+    with pytest.raises(InputError, match=match):
+        votes(**({"teacher": LogisticRegression(), "X": X, "y": y} | wrong))
+
+
+def test_unknown_networks_are_refused():
+    pytest.importorskip("torch", reason="networks need torch")
+    with pytest.raises(InputError, match="choose one of linear, mlp, cnn"):
+        votes("lstm", *records())
