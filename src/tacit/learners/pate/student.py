@@ -82,7 +82,7 @@ def fit_student(
         Share of the labels that is kept aside to measure the student by.
     unlabelled : array-like of shape (m, ...), optional
         Public records without a label, to learn from as well. Networks do so by consistency (`train_consistent`); for
-        other classifiers, labels are spread to them over the graph of nearest neighbours (Zhou et al. 2004).
+        linear and other classifiers, labels are spread to them over the graph of nearest neighbours (Zhou et al. 2004).
     seed : int, default=0
 
     Returns
@@ -120,6 +120,9 @@ def _fit(
     if hasattr(student, "fit"):
         X, y = (X, y) if unlabelled is None else _spread(as_rows(X), y, as_rows(unlabelled))
         return IndexClassifier(student, X, y, [seed])
+    if student == "linear" and unlabelled is not None:  # consistency asks for more than a linear score can give
+        X, y = _spread(as_rows(X), y, as_rows(unlabelled))
+        unlabelled = None
     if unlabelled is None:
         return train(student, X, y, n_classes, training, seed=seed)
     return train_consistent(student, X, y, unlabelled, n_classes, training, seed=seed)
