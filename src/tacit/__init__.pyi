@@ -8,6 +8,7 @@ from tacit.learners.linear.global_adapt import GlobalAdapt as GlobalAdapt
 from tacit.learners.linear.gradient_descent import GradientDescent as GradientDescent
 from tacit.learners.linear.least_squares import LeastSquares as LeastSquares
 from tacit.learners.linear.newton import Newton as Newton
+from tacit.learners.pate.pate import PATE as PATE
 from tacit.learners.prototypes.auto import AutoPrototypes as AutoPrototypes
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes as CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes as NoisySumPrototypes

@@ -11,7 +11,11 @@ X = np.concatenate([centre + RNG.normal(size=(40, WIDTH)) for centre in CENTRES]
 Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
-NEEDS = {"public": {"public": PUBLIC}, "auto": {"public": PUBLIC}}  # what a method cannot do without
+NEEDS = {
+    "public": {"public": PUBLIC},
+    "auto": {"public": PUBLIC},
+    "pate": {"public": PUBLIC},
+}  # what a method cannot do without
 FEW = {  # steps, so that tests of all else are quick
     "gradient-descent": {"steps": 4},
     "global-adapt": {"steps": 4},
@@ -20,6 +24,9 @@ FEW = {  # steps, so that tests of all else are quick
     "newton": {"epochs": 1},
 }
 PURE = {"public"}  # methods that a pure budget buys
+REPLACE = {"pate"}  # methods priced under replacement of a record, which says nothing of add/remove
+STOPPING = {"pate"}  # methods that stop within their budget, and may spend less
+AMPLE = {"pate": {"n_teachers": 24}}  # what a method needs to do well on few records
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
 VARIANTS = {

@@ -316,7 +316,7 @@ MUTANTS = [
     _of(PATE, "collectors", "collectors: a vote weighs 1 for whoever comes", "UNIT * self.n_teachers // taking_part.sum(axis=1)", "UNIT + 0 * taking_part.sum(axis=1)", AGGREGATE),
     _of(PATE, "collectors", "collectors: mixed teachers take the largest budget", "[:, None], np.inf).min(axis=0)", "[:, None], 0).max(axis=0)", AGGREGATE),
     _of(PATE, "aggregators", "aggregators: a free label is charged to nobody and bought by all", "labels = _labels_where(paid, counts, self.sigma, noise)", "labels = _labels_where(np.ones_like(paid), counts, self.sigma, noise)", AGGREGATE),
-    _of(PATE, "scheme", "scheme: data-dependent stopping keeps the promise", "return replace(self, budgets=dict.fromkeys(self.budgets, math.inf))", "return self", AGGREGATE),
+    _of(PATE, "scheme", "scheme: data-dependent stopping keeps the promise", "return replace(self, rhos=dict.fromkeys(self.rhos, math.inf))", "return self", AGGREGATE),
     _of(PATE, "allocation", "allocation: copies of a record to one teacher", "np.arange(len(positions)) % n_teachers", "np.arange(len(positions)) // -(-len(positions) // n_teachers)"),
     _of(PATE, "allocation", "allocation: one group for all", "own = np.flatnonzero(np.isin(groups, pool))", "own = np.flatnonzero(np.isin(groups, groups))"),
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,17 +55,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     unit: Unit | str
     ledger: Ledger | None
 
+    own_unit: ClassVar[Unit] = Unit.ADD_REMOVE
+    """The unit in which the work is priced."""
+
+    _dtypes: ClassVar[list[Any]] = _FLOATS
+
     @abstractmethod
     def _event(self) -> Event:
-        """What one fit costs under add/remove, from the parameters alone."""
+        """What one fit costs under the learner's own unit, from the parameters alone."""
 
     @abstractmethod
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         """Learn from rows X of shape (n, d) and class indices of shape (n,)."""
 
     @abstractmethod
-    def _release(self) -> Released:
-        """What a release may hold."""
+    def _release(self) -> Released | None:
+        """What a release may hold; None if there is no form for it."""
+
+    def _spent(self, promise: Guarantee) -> Guarantee:
+        """What the fit cost: the promise, except where the work ends when a budget is reached."""
+        return promise
 
     def _unprotected(self) -> tuple[str, ...]:
         """Quantities about the private data that the promise does not cover, beyond the class list."""
@@ -73,6 +82,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _check(self, width: int) -> None:
         """Check the parameters against the number of columns, before anything is charged."""
+
+    def _guarantee(self) -> Guarantee:
+        """What one fit promises under the learner's own unit, from the parameters alone."""
+        return Guarantee(self.own_unit, self._event(), self._unprotected())
 
     def promise(self) -> Guarantee:
         """State what `fit` will cost, from public facts alone.
@@ -86,8 +99,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
-        own = Guarantee(Unit.ADD_REMOVE, self._event(), leaks + self._unprotected(), scope=scope)
-        return own.to(self.unit)
+        own = self._guarantee()
+        return replace(own, unprotected=leaks + own.unprotected, scope=scope).to(self.unit)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private records.
@@ -110,10 +123,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
+        return self._learn(X, y)
+
+    def _learn(self, X: Any, y: Any) -> Self:
+        """What `fit` does, for every learner."""
         self._forget()
         promise = self.promise()
         with _one_line():
-            X, y = validate_data(self, X, y, dtype=_FLOATS)
+            X, y = validate_data(self, X, y, dtype=self._dtypes)
             y = np.array(y.tolist()) if y.dtype == object else y
             check_classification_targets(y)
         self.classes_ = self._class_list(y)
@@ -126,8 +143,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._fit(X, labels, noise)
         self.noise_ = self.noise
         released = self._release()  # as fitted: later changes of parameters and attributes do not reach it
-        self.released_ = replace(released, arrays={name: np.array(a) for name, a in released.arrays.items()})
-        self.guarantee_ = self.spent_ = promise
+        self.released_ = released and replace(
+            released, arrays={name: np.array(array) for name, array in released.arrays.items()}
+        )
+        self.guarantee_ = promise
+        self.spent_ = self._spent(promise)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -150,11 +170,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(self.classes_[nearest])
 
     def _similarities(self, X: Any) -> NDArray[np.float64]:
+        rows, released = self._rows(X), self.released_
+        if released is None:
+            raise InputError(f"{type(self).__name__} with this student has no scores; call predict")
+        return released.decision.similarities(released.arrays, rows)
+
+    def _rows(self, X: Any) -> NDArray[Any]:
+        """Rows to predict, checked."""
         check_is_fitted(self)
         with _one_line():
-            X = validate_data(self, X, reset=False, dtype=_FLOATS)
-        released = self.released_
-        return released.decision.similarities(released.arrays, X)
+            rows: NDArray[Any] = validate_data(self, X, reset=False, dtype=self._dtypes)
+        return rows
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that a fit that fails leaves nothing of it behind."""
@@ -167,7 +193,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         warnings.warn(
             "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,  # where `fit` was called
         )
         return np.unique(y)
 

@@ -14,6 +14,7 @@ METHODS: dict[str, str] = {
     "feature-covariance": "tacit.learners.linear.feature_covariance:FeatureCovariance",
     "newton": "tacit.learners.linear.newton:Newton",
     "public": "tacit.learners.prototypes.public:PublicPrototypes",
+    "pate": "tacit.learners.pate.pate:PATE",
 }
 
 

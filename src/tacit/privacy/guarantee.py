@@ -125,7 +125,9 @@ class Guarantee:
         if self.unit == Unit.ADD_REMOVE:
             for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
                 lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
-        lines.append(f"Sum of: {self.event.describe()}.")
+        if not self.groups or self.event.counted():
+            lines.append(f"Sum of: {self.event.describe()}.")
+        lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
         lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
         lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
         lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")

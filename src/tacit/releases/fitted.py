@@ -53,8 +53,8 @@ _FLOAT_DEFENCES = {
 }
 
 
-def check_fitted(clf: Any) -> None:
-    """Refuse what is no fitted learner with a guarantee that may be published."""
+def released_of(clf: Any) -> Released:
+    """What leaves a learner; anything but a fitted one with a guarantee that may be published is refused."""
     kind = type(clf).__name__
     if not hasattr(clf, "promise") or not hasattr(clf, "_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
@@ -66,8 +66,15 @@ def check_fitted(clf: Any) -> None:
             f"guarantee_ of {kind} is a {type(guarantee).__name__}, which may depend on private data; "
             "release under a Guarantee"
         )
+    if clf.released_ is None:
+        raise ReleaseError(
+            f"{kind} decides by a model that a release cannot hold; choose student='linear', a LogisticRegression or a "
+            "network by name, or publish answers_.labels alone"
+        )
     if guarantee != clf.promise():
         raise ReleaseError(f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit again")
+    released: Released = clf.released_
+    return released
 
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:

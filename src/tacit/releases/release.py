@@ -109,8 +109,7 @@ class Release:
         ReleaseError
             If the learner is not fitted or was changed since, or a fact cannot stand in the card.
         """
-        fitted.check_fitted(clf)
-        released = clf.released_
+        released = fitted.released_of(clf)
         arrays = fitted.release_arrays(released)
         sha256 = hashlib.sha256(_arrays_file(arrays)).hexdigest()
         document = fitted.of_learner(

@@ -161,13 +161,22 @@ class QuadraticHead(Model):
     rule: Literal["quadratic"]
 
 
-Decision = Annotated[NearestPrototype | LinearHead | QuadraticHead, Field(discriminator="rule")]
+class NetworkHead(Model):
+    """The arrays are the weights of a network, which decides by its largest score."""
+
+    rule: Literal["network"]
+    network: Literal["mlp", "cnn", "vgg", "resnet"]
+    shape: tuple[Positive, ...]
+    scale: Annotated[float, Field(ge=1, le=255)]
+
+
+Decision = Annotated[NearestPrototype | LinearHead | QuadraticHead | NetworkHead, Field(discriminator="rule")]
 
 
 class Array(Model):
     """One array of the file."""
 
-    name: Literal["prototypes", "indices", "coefficients", "intercepts", "centre", "axes", "squares"]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,80}$")]
     dtype: Literal["float16", "float32", "float64", "int64"]
     shape: tuple[Positive, ...]
 

@@ -160,6 +160,14 @@ def test_published_counts_under_data_dependent_stopping(collector, published, n_
     assert max(filtered.internal_.epsilon.values()) < 1.1
 
 
+def test_data_dependent_stopping_promises_what_the_limits_allow():
+    votes, _ = ballots(2000, 250)
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 40, "budgets": 1.0, "noise": "research", "random_state": 0}
+    out = tacit.pate.aggregate(votes, stopping="data-dependent", **facts)
+    assert out.guarantee_.rho == pytest.approx(2000 / 40**2)
+    assert tacit.pate.aggregate(votes, **facts).guarantee_.epsilon(DELTA) == pytest.approx(1, abs=1e-6)
+
+
 def test_the_promise_is_the_smaller_of_budget_and_limits():
     votes, _ = ballots(200, 250)
     few = tacit.pate.aggregate(votes[:10], classes=10, aggregator="gnmax", sigma=60, budgets=3.0)

@@ -6,6 +6,7 @@ To add a decision: a frozen dataclass here that fills in `Decision`, its place i
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,8 +31,6 @@ class Decision(ABC):
     """The class of a row is the one that it is most similar to; each decision says what similar means."""
 
     rule: ClassVar[str]
-    per_class: ClassVar[str]
-    """The array that has one entry for each class."""
 
     @abstractmethod
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
@@ -62,11 +61,13 @@ class Decision(ABC):
         ndarray of shape (n, C)
         """
         similarity = self._similarity(arrays, products)
-        result = np.empty((len(rows), len(arrays[self.per_class])))
-        starts = range(0, len(rows), BLOCK_ROWS)
+        result = np.empty((0, 0))
+        starts = range(0, max(len(rows), 1), BLOCK_ROWS)
         for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
             block = np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
-            result[start : start + BLOCK_ROWS] = similarity(block)
+            own = similarity(block)
+            result = result if start else np.empty((len(rows), own.shape[1]))
+            result[start : start + BLOCK_ROWS] = own
         return result
 
 
@@ -93,7 +94,6 @@ class NearestPrototype(Decision):
     centred: str = "rows"
 
     rule = "nearest prototype"
-    per_class = "prototypes"
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
@@ -132,7 +132,6 @@ class LinearHead(Decision):
     """
 
     rule = "linear"
-    per_class = "coefficients"
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         for name in ("coefficients", "intercepts"):
@@ -160,7 +159,6 @@ class QuadraticHead(Decision):
     """
 
     rule = "quadratic"
-    per_class = "coefficients"
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         axes, squares = arrays.get("axes"), arrays.get("squares")
@@ -186,7 +184,61 @@ class QuadraticHead(Decision):
         return similarity
 
 
-DECISIONS: dict[str, type[Decision]] = {kind.rule: kind for kind in (NearestPrototype, LinearHead, QuadraticHead)}
+@dataclass(frozen=True)
+class NetworkHead(Decision):
+    """The class of a row is that of the largest score of a network, which needs torch.
+
+    Parameters
+    ----------
+    network : str
+        Its name in `NETWORKS`; the arrays are its weights.
+    shape : tuple of int
+        Of one record, which a row is reshaped to.
+    scale : float, default=1.0
+        Rows are divided by it: 255 for pictures of bytes.
+    """
+
+    network: str
+    shape: tuple[int, ...]
+    scale: float = 1.0
+
+    rule = "network"
+
+    def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
+        if math.prod(self.shape) != width:
+            return f"shape {self.shape} does not fit {width} columns"
+        wanted = {name: tuple(tensor.shape) for name, tensor in self._module(n_classes, "meta").state_dict().items()}
+        found = {name: array.shape for name, array in arrays.items()}
+        if wanted != found or any(array.dtype != np.float32 for array in arrays.values()):
+            return f"arrays are not the float32 weights of network {self.network!r} for {n_classes} classes"
+        return None
+
+    def _module(self, n_classes: int, device: str) -> Any:
+        import torch
+
+        from tacit.learners.common.networks import network
+
+        with torch.device(device):
+            return network(self.network)(tuple(self.shape), n_classes)
+
+    def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
+        import torch
+
+        last = max(int(name.split(".")[0]) for name in arrays)
+        module = self._module(len(arrays[f"{last}.bias"]), "cpu").eval()
+        module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+
+        def similarity(rows: Floats) -> Floats:
+            records = torch.from_numpy((rows / self.scale).astype(np.float32)).reshape(-1, *self.shape)
+            with torch.no_grad():
+                return np.asarray(module(records).numpy(), dtype=np.float64)
+
+        return similarity
+
+
+DECISIONS: dict[str, type[Decision]] = {
+    kind.rule: kind for kind in (NearestPrototype, LinearHead, QuadraticHead, NetworkHead)
+}
 
 
 def decision(settings: Mapping[str, Any]) -> Decision:

@@ -1,8 +1,9 @@
 """PATE: labels by the noisy votes of teachers, and a student that learns from them."""
 
-from tacit.learners.pate.aggregate import Answers, aggregate
+from tacit.learners.pate.aggregate import aggregate
 from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
+from tacit.learners.pate.voting import Answers
 
 __all__ = [
     "Answers",

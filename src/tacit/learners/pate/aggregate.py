@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.progress import progress
 from tacit.data.labels import class_list
-from tacit.errors import BudgetError, InputError
-from tacit.learners.pate.aggregators import UNANSWERED, Interactive
-from tacit.learners.pate.data_dependent import DataDependent, Odometer
-from tacit.learners.pate.filter import ZCDPFilter
+from tacit.errors import InputError
+from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.scheme import Scheme, scheme
-from tacit.mechanisms import votes as mechanism
-from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
-from tacit.privacy.guarantee import Guarantee
+from tacit.learners.pate.voting import Answers, Voting, check_stopping
+from tacit.mechanisms.noise import Integers, noise_source
 
 Floats = NDArray[np.float64]
 
 DELTA = 1e-5
-_BLOCK = 512
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What voting released, and what is known of its price.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (queries,)
-        Class of each query, -1 where it was not answered or not asked.
-    asked : int
-        Queries that were asked: the first ones. Each paid for a check, where there is one.
-    answered : int
-        Labels that were bought.
-    paid : ndarray of shape (queries,), bool
-        Which ones.
-    sensitivity : dict of str to float, or to ndarray of shape (queries,)
-        What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
-    guarantee_ : Guarantee
-        Known before any vote: each group's budget, or what the limits allow at worst where that is less.
-    spent_ : Guarantee
-        What was asked and answered cost. A report, not a guarantee.
-    internal_ : DataDependent
-        Figures that depend on the votes: private, never part of a release.
-    """
-
-    labels: Integers
-    asked: int
-    answered: int
-    paid: NDArray[np.bool_]
-    sensitivity: dict[str, Any]
-    guarantee_: Guarantee
-    spent_: Guarantee
-    internal_: DataDependent = field(repr=False)
 
 
 def aggregate(
@@ -171,74 +131,11 @@ def aggregate(
         gamma=gamma,
         confidence=confidence,
     )
-    if stopping not in ("filter", "data-dependent"):
-        raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
-    if stopping == "data-dependent" and noise != "research":
-        raise BudgetError(
-            "stopping='data-dependent' tells about the votes, which no budget covers; pass stopping='filter', or "
-            "noise='research' to repeat a published table"
-        )
+    check_stopping(stopping, noise)
     scores = _scores(student_scores, plan, len(values))
-    return vote(plan, indices, values, scores, noise_source(noise, random_state), stopping, exact_q)
-
-
-def vote(
-    plan: Scheme,
-    votes: Integers,
-    classes: NDArray[Any],
-    scores: Floats | None,
-    noise: NoiseSource,
-    stopping: str = "filter",
-    exact_q: bool = False,
-) -> Answers:
-    """`aggregate` once everything is checked; votes are class indices."""
-    aggregator = plan.aggregator.scaled(plan.collector.scale)
-    account = ZCDPFilter(plan.collector, plan.aggregator, plan.rhos())
-    odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
-    labels, paid = np.full(len(votes), UNANSWERED, dtype=np.int64), np.zeros(len(votes), dtype=bool)
-    asked = 0
-    for start in progress(range(0, len(votes), _BLOCK), "queries", -(-len(votes) // _BLOCK)):
-        part = slice(start, min(start + _BLOCK, len(votes)))
-        counts = mechanism.vote_counts(votes[part], plan.collector.weights(part), len(classes))
-        in_votes = counts / mechanism.UNIT
-        own = None if scores is None else scores[part]
-        decided = aggregator.decide(counts, noise, own, in_votes.sum(axis=1))
-        if stopping == "filter":
-            fit = account.fitting(plan.collector.sensitivities(part), decided.paid)
-        else:
-            fit = odometer.fitting(part, in_votes, decided.paid)
-        wanted = np.flatnonzero(np.cumsum(decided.paid) == plan.n_labels - paid.sum())
-        fit = min(fit, int(wanted[0]) + 1) if len(wanted) else fit
-        done = slice(start, start + fit)
-        labels[done], paid[done] = decided.labels[:fit], decided.paid[:fit]
-        account.charge(_first(plan.collector.sensitivities(part), fit), decided.paid[:fit])
-        odometer.charge(done, in_votes[:fit], decided.paid[:fit])
-        asked = done.stop
-        if asked < part.stop or paid.sum() == plan.n_labels:
-            break
-    if asked == 0:
-        raise BudgetError(
-            f"budgets {plan.budgets} at delta={plan.delta:g} do not allow one query under {plan.aggregator}; "
-            "pass larger budgets, or more noise with more teachers"
-        )
-    of_groups = plan.collector.of_groups(slice(0, len(votes)))
-    sensitivity = {
-        group: float(own[0]) if len(own) == 1 else own for group, own in zip(plan.budgets, of_groups, strict=True)
-    }
-    return Answers(
-        labels=np.where(labels >= 0, classes[labels], UNANSWERED),
-        asked=asked,
-        answered=int(paid.sum()),
-        paid=paid,
-        sensitivity=sensitivity,
-        guarantee_=plan.promise() if stopping == "filter" else plan.without_filter().promise(),
-        spent_=plan.guarantee(dict(zip(plan.budgets, account.events(), strict=True))),
-        internal_=odometer.report(),
-    )
-
-
-def _first(sensitivities: Floats, n: int) -> Floats:
-    return sensitivities if sensitivities.shape[1] == 1 else sensitivities[:, :n]
+    voting = Voting(plan, values, stopping, exact_q)
+    voting.ask(indices, noise_source(noise, random_state), scores)
+    return voting.answers()
 
 
 def _classes(classes: Any) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from tacit.privacy import accounting
 
 Floats = NDArray[np.float64]
 
-_SIGMAS = np.geomspace(0.01, 2.0, 24)  # of the number of teachers
+_SIGMAS = np.concatenate([np.geomspace(0.01, 2.0, 24), 4.0 ** np.arange(1, 6)])  # of the number of teachers
 _CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
 _THRESHOLDS = np.linspace(0.2, 1.0, 9)
 _DRAWS = 8
@@ -102,6 +102,23 @@ def calibrate(
     >>> tacit.pate.calibrate(1.0, votes, n_queries=9000).labels > 50
     True
     """
+    rho = accounting.largest_rho(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
+    found = best(rho, counts, n_queries, aggregator, accuracy, truth, seed)
+    if found is None:
+        raise BudgetError(f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass a larger one")
+    return found
+
+
+def best(
+    rho: float,
+    counts: Any,
+    n_queries: int | None = None,
+    aggregator: str | None = None,
+    accuracy: float = 0.95,
+    truth: Any = None,
+    seed: int = 0,
+) -> Calibration | None:
+    """`calibrate` for an allowance rho; None if no noise considered allows a single query."""
     votes = np.asarray(counts, dtype=np.float64)
     if votes.ndim != 2 or 0 in votes.shape or not np.all(np.isfinite(votes) & (votes >= 0)):
         raise InputError(f"counts have shape {votes.shape}; pass votes per class, >= 0, of shape (simulated, classes)")
@@ -109,14 +126,11 @@ def calibrate(
         raise InputError(f"aggregator={aggregator!r} must be 'gnmax' or 'confident'; leave it out for the better one")
     queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
     real("accuracy", accuracy, 0, 1)
-    rho = accounting.largest_rho(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
     right = np.zeros(len(votes), dtype=np.int64) if truth is None else np.asarray(truth)
     if right.shape != (len(votes),):
         raise InputError(f"truth has shape {right.shape}; pass the class of each of {len(votes)} simulated queries")
     found = list(_candidates(votes, right, rho, queries, aggregator, np.random.default_rng(seed)))
-    if not found:
-        raise BudgetError(f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass a larger one")
-    return max(found, key=lambda one: (min(one.accuracy, accuracy), one.labels))
+    return max(found, key=lambda one: (min(one.accuracy, accuracy), one.labels), default=None)
 
 
 def _candidates(

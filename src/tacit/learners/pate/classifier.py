@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.networks import network
+from tacit.learners.common.parameters import whole
+from tacit.learners.common.training import Training
 
 
 class IndexClassifier:
@@ -45,6 +49,14 @@ class IndexClassifier:
             return np.full(len(X), self.present[0], dtype=np.int64)
         return np.asarray(self.present[self.fitted.predict(as_rows(X))], dtype=np.int64)
 
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class in `present`, of shape (n, present)."""
+        if self.fitted is None:
+            return np.ones((len(X), 1))
+        if not hasattr(self.fitted, "predict_proba"):
+            raise InputError(f"{self.fitted} has no predict_proba, which interactive voting needs; choose another")
+        return np.asarray(self.fitted.predict_proba(as_rows(X)), dtype=np.float64)
+
 
 def as_rows(X: Any) -> NDArray[Any]:
     """Records as rows of shape (n, d)."""
@@ -75,3 +87,30 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
             f"{X.dtype}; encode both alike"
         )
     return array
+
+
+def as_flat(records: Any) -> Any:
+    """Pictures as rows; anything else as it is."""
+    shape = getattr(records, "shape", ())
+    return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
+
+
+def record_shape(shape: Any, width: int) -> tuple[int, ...]:
+    """The shape of one record of so many values; (width,) where none is given."""
+    if shape is None:
+        return (width,)
+    sides = tuple(whole("a side of shape", side, 1, 2**31) for side in shape)
+    if math.prod(sides) != width:
+        raise InputError(f"shape={sides} has {math.prod(sides)} values and a record {width}; correct it")
+    return sides
+
+
+def training_of(given: Any) -> Training:
+    """How to train, from nothing, a Training or a dict of its fields."""
+    if isinstance(given, Training | None):
+        return given or Training()
+    try:
+        return Training(**given)
+    except TypeError as error:
+        names = ", ".join(field.name for field in fields(Training))
+        raise InputError(f"training={given!r:.60} must be a dict of {names}; correct it") from error

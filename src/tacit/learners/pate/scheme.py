@@ -38,27 +38,31 @@ OF_GROUPS = ("which record is in which budget group", "budgets of the groups")
 class Scheme:
     """Who votes with which weight, the noise, budgets and limits.
 
-    `aggregator` is as for plain PATE; `n_labels` is the most labels to buy.
+    `aggregator` is as for plain PATE; `rhos` are the allowances of the groups; `n_labels` is the most labels to buy.
     """
 
     collector: Collector
     aggregator: Aggregator
     budgets: dict[str, float]
     delta: float
+    rhos: dict[str, float]
     n_queries: int
     n_labels: int
 
-    def rhos(self) -> dict[str, float]:
-        """Allowance of each group."""
-        return allowances(self.budgets, self.delta)
-
     def promise(self) -> Guarantee:
         """What voting costs at most, whatever the votes."""
-        return self.guarantee(promised(self.collector, self.aggregator, self.rhos(), self.n_queries, self.n_labels))
+        return self.guarantee(promised(self.collector, self.aggregator, self.rhos, self.n_queries, self.n_labels))
 
     def without_filter(self) -> Scheme:
         """The same with limits alone."""
-        return replace(self, budgets=dict.fromkeys(self.budgets, math.inf))
+        return replace(self, rhos=dict.fromkeys(self.rhos, math.inf))
+
+    def too_dear(self) -> BudgetError:
+        """The error where not one query is within budget."""
+        return BudgetError(
+            f"budgets {self.budgets} at delta={self.delta:g} do not allow one query under {self.aggregator}; "
+            "pass larger budgets, or more noise with more teachers"
+        )
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
         """These events of the groups, under this unit."""
@@ -91,7 +95,7 @@ def scheme(
     if collector not in COLLECTORS:
         raise InputError(f"collector={collector!r} must be one of {', '.join(COLLECTORS)}; pass collector='weighting'")
     real("delta", delta, 1e-30, 1 - 1e-9)
-    allowed = _budgets(budgets)
+    allowed = checked_budgets(math.inf if budgets is None else budgets)
     if not isinstance(budgets, Mapping):
         if collector != "gnmax" or any(given is not None for given in (shares, teacher_groups, copies)):
             raise InputError("groups need a budget each; pass budgets={'a': 1.0, 'b': 2.0}, or no groups")
@@ -103,7 +107,7 @@ def scheme(
     most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
     if most > n_queries:
         raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
-    return Scheme(members, own, allowed, float(delta), n_queries, most)
+    return Scheme(members, own, allowed, float(delta), allowances(allowed, delta), n_queries, most)
 
 
 def _collector(
@@ -158,8 +162,9 @@ def _holds(
     return holds_of(teacher_groups, list(budgets))
 
 
-def _budgets(budgets: Any) -> dict[str, float]:
-    given = budgets if isinstance(budgets, Mapping) else {ALL: math.inf if budgets is None else budgets}
+def checked_budgets(budgets: Any) -> dict[str, float]:
+    """Epsilon of each group, from a dict or from one number for all."""
+    given = budgets if isinstance(budgets, Mapping) else {ALL: budgets}
     if not given:
         raise BudgetError("budgets is empty; pass an epsilon for each group, such as {'a': 1.0}")
     for group, epsilon in given.items():

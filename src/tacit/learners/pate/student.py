@@ -5,16 +5,17 @@ Labels are released already, so what happens here costs no privacy.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
-from tacit.errors import InputError
 from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.training import Training, predict, train, weights
+from tacit.learners.common.training import Training, predict, scores, train, weights
 from tacit.learners.pate.classifier import IndexClassifier, alike, as_rows, check_kind, check_labels
 from tacit.learners.pate.consistency import train_consistent
 
@@ -39,11 +40,16 @@ class Student:
 
     model: Any
     validation_accuracy: float | None
+    n_classes: int
     _head: Head | None
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Class index of each record, of shape (n,)."""
         return _predict(self.model, X)
+
+    def scores(self, X: Any) -> Floats:
+        """How likely the student finds each class for each record, of shape (n, n_classes); rows add up to 1."""
+        return _probabilities(self.model, X, self.n_classes)
 
     def head(self) -> Head | None:
         """Coefficients of shape (n_classes, d) and intercepts of shape (n_classes,), if the student is linear.
@@ -79,7 +85,7 @@ def fit_student(
     training : Training, optional
         How a network is trained, `Training()` by default; scikit-learn classifiers have no use for it.
     validation : float, default=0.0
-        Share of the labels that is kept aside to measure the student by.
+        Share of the labels, rounded down, that is kept aside to measure the student by; 0.99 at most.
     unlabelled : array-like of shape (m, ...), optional
         Public records without a label, to learn from as well. Networks do so by consistency (`train_consistent`); for
         linear and other classifiers, labels are spread to them over the graph of nearest neighbours (Zhou et al. 2004).
@@ -92,20 +98,18 @@ def fit_student(
     Raises
     ------
     InputError
-        If shapes do not fit, a label is out of range, or the validation share leaves no label to learn from.
+        If shapes do not fit or a label is out of range.
     """
     X, y = np.asarray(X), np.asarray(labels)
     check_kind("student", student)
     check_labels(y, len(X), n_classes)
     more = None if unlabelled is None else alike(X, unlabelled)
-    aside = round(real("validation", validation, 0, 1) * len(y))
-    if aside == len(y) or (validation > 0 and aside == 0):
-        raise InputError(f"validation={validation!r} of {len(y)} labels keeps {aside} aside; leave some on either side")
+    aside = math.floor(real("validation", validation, 0, 0.99) * len(y))
     order = np.random.default_rng(seed).permutation(len(y))
     kept, held = np.sort(order[aside:]), order[:aside]
     model = _fit(student, X[kept], y[kept], more, n_classes, training or Training(), seed)
     accuracy = float(np.mean(_predict(model, X[held]) == y[held])) if aside else None
-    return Student(model, accuracy, _head(student, model, n_classes))
+    return Student(model, accuracy, n_classes, _head(student, model, n_classes))
 
 
 def _fit(
@@ -143,6 +147,14 @@ def _spread(X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any]) -> tuple
 
 def _predict(model: Any, X: Any) -> NDArray[np.int64]:
     return model.predict(X) if isinstance(model, IndexClassifier) else predict(model, X)
+
+
+def _probabilities(model: Any, X: Any, n_classes: int) -> Floats:
+    if not isinstance(model, IndexClassifier):
+        return np.asarray(softmax(scores(model, X).astype(np.float64), axis=1))
+    result = np.zeros((len(X), n_classes))
+    result[:, model.present] = model.probabilities(X)
+    return result
 
 
 def _head(student: Any, model: Any, n_classes: int) -> Head | None:

@@ -76,13 +76,20 @@ class Search(PrivateClassifier):
 
     def _candidates(self) -> list[Candidate]:
         if not isinstance(self.estimator, PrivateClassifier) or isinstance(self.estimator, Search):
-            raise InputError(f"estimator={self.estimator!r:.60} must be a learner of tacit, and no search; pass one")
+            raise InputError(
+                f"estimator={shortened(self.estimator)} must be a learner of tacit, and no search; pass one"
+            )
+        if self.estimator.own_unit is not Unit.ADD_REMOVE:
+            raise InputError(
+                f"estimator={shortened(self.estimator)} is private under unit {self.estimator.own_unit}, and searches "
+                "add up under add-remove; choose its parameters on public data"
+            )
         for name in ("classes", "ledger"):
             if getattr(self, name) is None and getattr(self.estimator, name) is not None:
                 raise InputError(f"{name} of the estimator is not used; pass {name}= to the search itself")
         if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
             raise InputError(
-                f"candidates={self.candidates!r:.60} must be a list of dicts; pass for example [{{'k': 1}}]"
+                f"candidates={shortened(self.candidates)} must be a list of dicts; pass for example [{{'k': 1}}]"
             )
         own = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
         candidates = [_checked(candidate, own) for candidate in self.candidates]
@@ -165,6 +172,7 @@ class Search(PrivateClassifier):
             seed = int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
             learner = self._learner(candidate, plan.fit, classes=len(self.classes_), random_state=seed)
             learner.fit(X, labels)
+            assert learner.released_ is not None
             hits = hits_of(learner.released_, rows, truth)
             scores.append(hits if plan.score is None else counts.noisy_count(hits, plan.score, noise))
             if scores[-1] > best:  # the earliest of the best
@@ -180,6 +188,11 @@ class Search(PrivateClassifier):
         return replace(best, mechanism=best.mechanism | facts)
 
 
+def shortened(value: Any) -> str:
+    """A value on one line, for a message."""
+    return f"{' '.join(repr(value).split()):.60}"
+
+
 def hits_of(released: Released, rows: Any, truth: NDArray[np.int64]) -> int:
     """How many rows a run's classifier gets right: of sensitivity 1 under add/remove, given what the run released.
 
@@ -192,7 +205,7 @@ def hits_of(released: Released, rows: Any, truth: NDArray[np.int64]) -> int:
 
 def _checked(candidate: Any, own: Sequence[str]) -> Candidate:
     if not isinstance(candidate, Mapping):
-        raise InputError(f"candidate {candidate!r:.60} must be a dict of parameters; pass for example {{'k': 1}}")
+        raise InputError(f"candidate {shortened(candidate)} must be a dict of parameters; pass for example {{'k': 1}}")
     for name in candidate:
         if name in SHARED:
             raise InputError(f"candidate parameter {name!r} is set by the search; pass {name}= to the search instead")

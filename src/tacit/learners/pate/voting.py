@@ -1,0 +1,169 @@
+"""Voting: queries are asked in order, until a limit or a group's budget is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.errors import BudgetError, InputError
+from tacit.learners.pate.aggregators import UNANSWERED, Aggregator
+from tacit.learners.pate.data_dependent import DataDependent, Odometer
+from tacit.learners.pate.filter import ZCDPFilter
+from tacit.learners.pate.scheme import Scheme
+from tacit.mechanisms import votes as mechanism
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.privacy.guarantee import Guarantee
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 512
+_ONE = np.array([True])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What voting released, and what is known of its price.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (queries,)
+        Class of each query, -1 where it was not answered or not asked.
+    asked : int
+        Queries that were asked: the first ones. Each paid for a check, where there is one.
+    answered : int
+        Labels that were bought.
+    paid : ndarray of shape (queries,), bool
+        Which ones.
+    sensitivity : dict of str to float, or to ndarray of shape (queries,)
+        What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
+    guarantee_ : Guarantee
+        Known before any vote: each group's budget, or what the limits allow at worst where that is less.
+    spent_ : Guarantee
+        What was asked and answered cost. A report, not a guarantee.
+    internal_ : DataDependent
+        Figures that depend on the votes: private, never part of a release.
+    """
+
+    labels: Integers
+    asked: int
+    answered: int
+    paid: NDArray[np.bool_]
+    sensitivity: dict[str, Any]
+    guarantee_: Guarantee
+    spent_: Guarantee
+    internal_: DataDependent = field(repr=False)
+
+
+class Voting:
+    """A voting under way.
+
+    Parameters
+    ----------
+    plan : Scheme
+    classes : ndarray of int, shape (C,)
+    stopping : {"filter", "data-dependent"}
+    exact_q : bool
+        See `tacit.pate.aggregate`.
+    """
+
+    def __init__(self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False) -> None:
+        self.plan, self.classes, self.stopping = plan, classes, stopping
+        self.account = ZCDPFilter(plan.collector, plan.aggregator, plan.rhos)
+        self.odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
+        self.labels = np.full(plan.n_queries, UNANSWERED, dtype=np.int64)
+        self.paid = np.zeros(plan.n_queries, dtype=bool)
+        self.asked = 0
+        self.over = False
+        if stopping == "filter" and not self.account.fitting(plan.collector.sensitivities(slice(0, 1)), _ONE):
+            raise plan.too_dear()
+
+    def ask(
+        self, votes: Integers, noise: NoiseSource, scores: Floats | None = None, aggregator: Aggregator | None = None
+    ) -> None:
+        """Ask the next queries, unless voting is over.
+
+        Parameters
+        ----------
+        votes : int64 array of shape (queries, teachers)
+            Class indices.
+        noise : NoiseSource
+        scores : float64 array of shape (queries, classes), optional
+            The student's, for the interactive aggregator.
+        aggregator : Aggregator, optional
+            Instead of the plan's, at the same prices.
+        """
+        decide = (aggregator or self.plan.aggregator).scaled(self.plan.collector.scale).decide
+        first = self.asked
+        for start in progress(range(0, len(votes), _BLOCK), "queries", -(-len(votes) // _BLOCK)):
+            if self.over:
+                break
+            own = slice(start, min(start + _BLOCK, len(votes)))
+            part = slice(first + own.start, first + own.stop)
+            counts = mechanism.vote_counts(votes[own], self.plan.collector.weights(part), len(self.classes))
+            in_votes = counts / mechanism.UNIT
+            decided = decide(counts, noise, None if scores is None else scores[own], in_votes.sum(axis=1))
+            fit = self._fitting(part, in_votes, decided.paid)
+            done = slice(part.start, part.start + fit)
+            self.labels[done], self.paid[done] = decided.labels[:fit], decided.paid[:fit]
+            self.account.charge(_first(self.plan.collector.sensitivities(part), fit), decided.paid[:fit])
+            self.odometer.charge(done, in_votes[:fit], decided.paid[:fit])
+            self.asked = done.stop
+            self.over = self.asked < part.stop or self.paid.sum() == self.plan.n_labels
+
+    def _fitting(self, part: slice, counts: Floats, paid: NDArray[np.bool_]) -> int:
+        """How many of these queries are within budgets and limits."""
+        if self.stopping == "filter":
+            fit = self.account.fitting(self.plan.collector.sensitivities(part), paid)
+        else:
+            fit = self.odometer.fitting(part, counts, paid)
+        wanted = np.flatnonzero(np.cumsum(paid) == self.plan.n_labels - self.paid.sum())
+        return min(fit, int(wanted[0]) + 1) if len(wanted) else fit
+
+    def replay(self, votes: Integers, labels: Integers, paid: NDArray[np.bool_]) -> None:
+        """Take the answers to the first queries from an earlier run, at their price."""
+        self.labels[: len(labels)], self.paid[: len(paid)] = labels, paid
+        for start in range(0, len(votes), _BLOCK):
+            part = slice(start, min(start + _BLOCK, len(votes)))
+            counts = mechanism.vote_counts(votes[part], self.plan.collector.weights(part), len(self.classes))
+            self.account.charge(self.plan.collector.sensitivities(part), paid[part])
+            self.odometer.charge(part, counts / mechanism.UNIT, paid[part])
+        self.asked, self.over = len(votes), True
+
+    def answers(self) -> Answers:
+        """What was released, and its price; an error if not one query was within budget."""
+        if self.asked == 0:
+            raise self.plan.too_dear()
+        plan = self.plan
+        of_groups = plan.collector.of_groups(slice(0, plan.n_queries))
+        sensitivity = {
+            group: float(own[0]) if len(own) == 1 else own for group, own in zip(plan.budgets, of_groups, strict=True)
+        }
+        return Answers(
+            labels=np.where(self.labels >= 0, self.classes[self.labels], UNANSWERED),
+            asked=self.asked,
+            answered=int(self.paid.sum()),
+            paid=self.paid,
+            sensitivity=sensitivity,
+            guarantee_=plan.promise() if self.stopping == "filter" else plan.without_filter().promise(),
+            spent_=plan.guarantee(dict(zip(plan.budgets, self.account.events(), strict=True))),
+            internal_=self.odometer.report(),
+        )
+
+
+def check_stopping(stopping: str, noise: str) -> None:
+    """Refuse to stop by the votes under noise that is for release."""
+    if stopping not in ("filter", "data-dependent"):
+        raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
+    if stopping == "data-dependent" and noise != "research":
+        raise BudgetError(
+            "stopping='data-dependent' tells about the votes, which no budget covers; pass stopping='filter', or "
+            "noise='research' to repeat a published table"
+        )
+
+
+def _first(sensitivities: Floats, n: int) -> Floats:
+    return sensitivities if sensitivities.shape[1] == 1 else sensitivities[:, :n]
