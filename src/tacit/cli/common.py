@@ -29,6 +29,9 @@ def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "Privat
     make = load(METHODS[method])
     accepted = inspect.signature(make).parameters
     free = [name for name in accepted if name not in OWN]
+    own = {key: value for key, value in own.items() if value is not None}
+    if "budget" not in own and "budgets" not in parameters:
+        raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
     values = {}
     for flag, text in parameters.items():
         name = flag.replace("-", "_")
@@ -38,7 +41,7 @@ def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "Privat
         values[name] = _literal(text)
     if own.get("public") is not None and "public" not in accepted:
         raise InputError(f"--public does not apply to {method}; leave it out")
-    learner: PrivateClassifier = make(**values, **{key: value for key, value in own.items() if key in accepted})
+    learner: PrivateClassifier = make(**values, **own)
     return learner
 
 
@@ -111,7 +114,10 @@ class _Lines:
 
 
 def _literal(text: str) -> Any:
+    """A Python literal, or a dict of literals written a=1,b=2, or else the text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return text
+        pairs = [item.partition("=") for item in text.split(",")]
+        named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})
+        return {name.strip(): _literal(value) for name, _, value in pairs} if named else text

@@ -1,5 +1,6 @@
 """`tacit fit`: from private embeddings to a release."""
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ def fit(
     store: Path,
     /,
     *,
-    budget: str,
     out: Path,
+    budget: str | None = None,
     public: Path | None = None,
     classes: str | None = None,
-    unit: str = "add-remove",
+    groups: Path | None = None,
+    unit: str | None = None,
     ledger: Path | None = None,
     noise: str = "secure",
     seed: int | None = None,
@@ -43,15 +45,17 @@ def fit(
     store
         The private data: a store's folder, or any file that `tacit import` reads.
     budget
-        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6.
+        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. Methods with budget groups take --budgets a=1,b=2 instead.
     out
         Folder of the release.
     public
         Public data, for methods that use some.
     classes
         A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
+    groups
+        A file with the budget group of each record, one a line, for methods with --budgets.
     unit
-        add-remove, replace or change-label: the unit in which the budget is read.
+        add-remove, replace or change-label: the unit in which the budget is read; by default the method's own.
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     noise
@@ -102,7 +106,7 @@ def fit(
         public_data = None if public is None else read_data(public, split=public_split)
         if public_data is not None:
             learner.set_params(public=public_data.x)
-        learner.fit(data.x, labels)
+        learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
     release = Release.of(
         learner,
         **facts,
@@ -124,6 +128,16 @@ def _check_releasable(learner: Any, allow_research: bool) -> None:
     if (no_bound or learner.noise != "secure") and not allow_research:
         why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
         raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
+
+
+def _groups(path: Path, learner: Any) -> list[str]:
+    """Names of groups, one a line."""
+    if "groups" not in inspect.signature(learner.fit).parameters:
+        raise InputError(f"--groups does not apply to {type(learner).__name__}; leave it out")
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--groups {path} is not a readable text file; give one group a line") from error
 
 
 def _declared(data: "Data") -> Any:

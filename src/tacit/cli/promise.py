@@ -9,8 +9,8 @@ def promise(
     method: Method,
     /,
     *,
-    budget: str,
-    unit: str = "add-remove",
+    budget: str | None = None,
+    unit: str | None = None,
     classes: str | None = None,
     public: Path | None = None,
     delta: float = 1e-6,
@@ -21,9 +21,9 @@ def promise(
     Parameters
     ----------
     budget
-        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6.
+        epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. Methods with budget groups take --budgets a=1,b=2 instead.
     unit
-        add-remove, replace or change-label: the unit in which the budget is read.
+        add-remove, replace or change-label: the unit in which the budget is read; by default the method's own.
     classes
         A number N for 0..N-1, or a file with one class a line.
     public

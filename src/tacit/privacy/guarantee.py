@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.errors import InputError
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import ZCDP, Event, compose
 from tacit.privacy.serial import event_from_json, event_to_json
 from tacit.privacy.unit import Unit
 
@@ -115,6 +115,12 @@ class Guarantee:
         raise InputError(
             f"unit={self.unit} does not imply unit={unit}; ask the learner for unit={unit.value!r} instead"
         )
+
+    def of_everybody(self) -> Guarantee:
+        """The same without groups: each record at the price of the dearest group, as zCDP."""
+        if not self.groups:
+            return self
+        return replace(self, event=ZCDP(max(event.rho for event in self._totals())), groups=())
 
     def statement(self, delta: float = 1e-6) -> str:
         """Say in words what holds, under which unit, and what is outside."""

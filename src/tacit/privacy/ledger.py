@@ -107,17 +107,14 @@ class Ledger:
             self._append(file, {"kind": "allow", "budget": str(budget), "unit": unit.value})
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
-        """Record a use before it happens.
+        """Record a use before it happens; personal budgets are charged at the dearest group's.
 
         Raises
         ------
         LedgerError
             If it would overdraw the allowance; nothing is recorded then.
         """
-        if guarantee.groups:
-            raise LedgerError(
-                f"{what} has personal budgets, which a ledger does not hold; charge its worst group's events"
-            )
+        guarantee = guarantee.of_everybody()
         with self._locked() as file:
             account = self._read(file)
             if account.allowance is None and account.others:

@@ -104,7 +104,8 @@ class PATE(PrivateClassifier):
     bootstrap : float, default=0.5
         For interactive: the share of the queries that confident voting answers first, to fit a first student.
     n_queries, n_labels : int, optional
-        Limits: ask the first `n_queries` public records only, and stop after `n_labels` bought labels.
+        Limits: ask the first `n_queries` public records only, and stop after `n_labels` bought labels. Without groups
+        the promise counts on `n_queries`.
     stopping : {"filter", "data-dependent"}
         See `tacit.pate.aggregate`.
     semi_supervised : bool, default=False
@@ -268,9 +269,9 @@ class PATE(PrivateClassifier):
 
     def _limits(self) -> tuple[int, int] | None:
         """The most queries and labels, where the parameters tell."""
-        if self.public is None and self.n_queries is None:
+        if self.n_queries is None:
             return None
-        queries = self._queries(2**53 if self.public is None else len(self.public))
+        queries = self._queries(2**53)
         return queries, queries if self.n_labels is None else min(queries, whole("n_labels", self.n_labels, 1, 2**53))
 
     def _queries(self, public: int) -> int:
@@ -337,9 +338,14 @@ class PATE(PrivateClassifier):
         for role, kind in (("teacher", self.teacher), ("student", self.student)):
             check_kind(role, self._kind(kind))
         run.training = training_of(self.teacher_training), training_of(self.student_training)
-        real("validation", self.validation, 0, 1)
+        real("validation", self.validation, 0, 0.99)
+        real("bootstrap", self.bootstrap, 0.01, 0.99)
         whole("seed", self.seed, 0, 2**63 - 1)
         if run.test is not None:
+            if run.test[1].shape != (len(run.test[0]),):
+                raise InputError(
+                    f"test has {len(run.test[0])} records and labels {run.test[1].shape}; pass one for each"
+                )
             run.test = (run.test[0], class_indices(run.test[1], self.classes_))
         run.allocation = self._allocation(run)
         plan = self._plan(run.allocation, self._queries(len(run.public)))
@@ -392,16 +398,20 @@ class PATE(PrivateClassifier):
 
     def _calibrated(self, plan: Scheme) -> Aggregator:
         """The noise that answers most simulated queries within every allowance."""
-        squares = np.mean(plan.collector.sensitivities(slice(0, plan.n_queries)) ** 2, axis=1)
-        rho = float(np.min(ZCDPFilter(plan.collector, plan.aggregator, plan.rhos).allowance / squares))
+        squares = plan.collector.sensitivities(slice(0, plan.n_queries)) ** 2
+        allowance = ZCDPFilter(plan.collector, plan.aggregator, plan.rhos).allowance
         n_teachers = round(plan.collector.n_teachers / plan.collector.scale)
         accuracy = real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
         counts = simulated_counts(SIMULATED, n_teachers, max(len(self.classes_), 2), accuracy)
-        found = best(rho, counts, plan.n_queries, self.aggregator)
-        if found is None:
-            raise plan.too_dear()
-        names = [field.name for field in fields(AGGREGATORS[found.aggregator])]
-        return aggregator_of(found.aggregator, **{name: getattr(found, name) for name in names})
+        for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):  # the mean may not leave enough for one query
+            found = best(float(np.min(allowance / of_a_query)), counts, plan.n_queries, self.aggregator)
+            if found is None:
+                break
+            names = [field.name for field in fields(AGGREGATORS[found.aggregator])]
+            noise = aggregator_of(found.aggregator, **{name: getattr(found, name) for name in names})
+            if replace(plan, aggregator=noise).affordable():
+                return noise
+        raise plan.too_dear()
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         run = self._run
@@ -441,7 +451,7 @@ class PATE(PrivateClassifier):
         if not isinstance(own, Interactive):
             voting.ask(votes, noise)
             return
-        first = math.ceil(real("bootstrap", self.bootstrap, 0.01, 0.99) * len(votes))
+        first = math.ceil(self.bootstrap * len(votes))
         voting.ask(votes[:first], noise, aggregator=Confident(own.sigma, own.sigma1, own.threshold))
         student = self._student(run, queries)
         voting.ask(votes[first:], noise, student.scores(self._student_records(queries[first:])))

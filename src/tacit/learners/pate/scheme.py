@@ -24,7 +24,7 @@ from tacit.learners.pate.collectors import (
     holds_of,
     teachers_of,
 )
-from tacit.learners.pate.filter import allowances, promised
+from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -56,6 +56,11 @@ class Scheme:
     def without_filter(self) -> Scheme:
         """The same with limits alone."""
         return replace(self, rhos=dict.fromkeys(self.rhos, math.inf))
+
+    def affordable(self) -> bool:
+        """Whether the first query fits in every allowance."""
+        account = ZCDPFilter(self.collector, self.aggregator, self.rhos)
+        return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
 
     def too_dear(self) -> BudgetError:
         """The error where not one query is within budget."""

@@ -21,7 +21,6 @@ from tacit.privacy.guarantee import Guarantee
 Floats = NDArray[np.float64]
 
 _BLOCK = 512
-_ONE = np.array([True])
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Voting:
         self.paid = np.zeros(plan.n_queries, dtype=bool)
         self.asked = 0
         self.over = False
-        if stopping == "filter" and not self.account.fitting(plan.collector.sensitivities(slice(0, 1)), _ONE):
+        if stopping == "filter" and not plan.affordable():
             raise plan.too_dear()
 
     def ask(

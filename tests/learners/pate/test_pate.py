@@ -1,0 +1,254 @@
+"""The estimator: what it promises, whom a record reaches, what is kept, and what it refuses."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+import tacit
+from tacit.errors import BudgetError, InputError, ReleaseError
+from tacit.learners.pate.aggregators import Confident, Interactive
+from tacit.privacy import accounting
+
+CENTRES = 3 * np.eye(3, 4)
+BUDGETS = {"a": 1.0, "b": 2.0}
+
+
+def records(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return CENTRES[y] + rng.normal(size=(n, 4)), y
+
+
+X, Y = records(1000, 0)
+PUBLIC, OF_PUBLIC = records(300, 1)
+GROUPS = np.random.default_rng(2).choice(["a", "b"], 1000)
+FAST = {"classes": 3, "teacher": GaussianNB(), "noise": "research", "random_state": 0}
+
+
+@pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
+def test_groups_are_promised_their_budgets(collector):
+    many = {"n_teachers": 250, "teacher": KNeighborsClassifier(1)}
+    model = tacit.PATE(budgets=BUDGETS, collector=collector, **FAST | many)
+    promise = model.promise()
+    for group, epsilon in BUDGETS.items():
+        assert promise.epsilon(1e-5, group) == pytest.approx(epsilon, rel=1e-6)
+    model.fit(X, Y, groups=GROUPS, public=PUBLIC)
+    assert model.guarantee_ == promise == model.answers_.guarantee_
+    for group, epsilon in BUDGETS.items():
+        assert 0 < model.spent_.epsilon(1e-5, group) <= epsilon
+    assert model.score(*records(500, 3)) > 0.9
+    tacit.Release.of(model).verify()
+
+
+def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
+    noise = {"aggregator": "gnmax", "sigma": 40.0}
+    assert tacit.PATE("rho=0.1", **noise).promise().rho == pytest.approx(0.1)
+    assert tacit.PATE("rho=0.1", n_queries=10, **noise).promise().rho == pytest.approx(10 / 1600)
+    assert tacit.PATE("rho=0.1", n_queries=50, n_labels=10, **noise).promise().rho == pytest.approx(10 / 1600)
+    assert tacit.PATE("rho=0.1", n_queries=10).promise().rho == pytest.approx(0.1)  # noise is not known yet
+    assert tacit.PATE("rho=inf").promise().rho is None
+    exact = tacit.PATE("epsilon=1,delta=1e-6").promise()
+    assert exact.epsilon(1e-6) == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
+@pytest.mark.parametrize("what", ["features", "label"])
+def test_one_record_moves_its_own_teachers_and_no_other(collector, what):
+    def fit(x, y):
+        facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20}
+        return tacit.PATE(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
+
+    more = np.concatenate([PUBLIC, X[:5], -X[:5]])  # so that the nearest record of a teacher can be the changed one
+    votes = fit(X, Y)
+    for row in range(5):
+        x, y = X.copy(), Y.copy()
+        if what == "features":
+            x[row] *= -1
+        else:
+            y[row] = (y[row] + 1) % 3
+        changed = int((fit(x, y) != votes).any(axis=0).sum())
+        assert 1 <= changed <= (2 if collector == "upsampling" and GROUPS[row] == "b" else 1)
+
+
+def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
+    facts = FAST | {"noise": "secure", "random_state": None, "folder": tmp_path}
+    monkeypatch.setattr("tacit.learners.pate.pate.fit_student", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    monkeypatch.undo()
+    kept = dict(np.load(tmp_path / "voting.npz"))
+    model = tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    assert np.array_equal(model.answers_.labels[: len(kept["labels"])], kept["labels"])
+    assert model.answers_.asked == len(kept["labels"])
+    assert model.answers_.answered == kept["paid"].sum()
+    rho = model.aggregator_.check(1.0).rho * model.answers_.asked
+    assert model.spent_.rho == pytest.approx(rho + model.aggregator_.label(1.0).rho * kept["paid"].sum())
+
+
+def interrupt(*given, **named):
+    raise KeyboardInterrupt
+
+
+def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_path):
+    facts = FAST | {"folder": tmp_path, "n_teachers": 30, "validation": 0.2}
+    budgets = {"a": 9.0, "b": 5.0}
+    model = tacit.PATE(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    read = {
+        name: list(csv.DictReader((tmp_path / f"{name}.csv").open())) for name in ("teachers", "votings", "students")
+    }
+    assert [len(rows) for rows in read.values()] == [30, 1, 1]
+    assert sum(int(row["records"]) for row in read["teachers"]) == 1000
+    assert {row["groups"] for row in read["teachers"]} == {"a", "b"}
+    (voting,), (student,) = read["votings"], read["students"]
+    assert int(voting["answered"]) == model.answers_.answered
+    assert float(voting["epsilon b"]) == pytest.approx(model.spent_.epsilon(1e-5, "b"))
+    assert float(student["test_accuracy"]) > 0.9
+    assert float(student["validation_accuracy"]) == model.student_.validation_accuracy
+
+
+@pytest.mark.parametrize(
+    ("changed", "again"),
+    [({"sigma": 31.0}, {}), ({"seed": 1}, {}), ({"budget": "rho=0.04"}, {}), ({}, {"public": PUBLIC[:200]})],
+)
+def test_a_folder_of_another_fit_is_refused(tmp_path, changed, again):
+    facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 30.0, "budget": "rho=0.05"}
+    tacit.PATE(**facts).fit(X, Y, public=PUBLIC)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="choose another folder"):
+        tacit.PATE(**facts | changed).fit(X, Y, **{"public": PUBLIC} | again)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_interactive_voting_starts_with_a_confident_round():
+    facts = FAST | {"aggregator": "interactive", "sigma": 10.0, "sigma1": 15.0, "threshold": 25.0, "confidence": 0.6}
+    model = tacit.PATE("rho=5", n_teachers=50, bootstrap=0.3, **facts).fit(X, Y, public=PUBLIC)
+    assert isinstance(model.aggregator_, Interactive)
+    first, rest = model.answers_.labels[:90], model.answers_.labels[90:]
+    paid = model.answers_.paid
+    assert (first[~paid[:90]] == -1).all()
+    free = (rest >= 0) & ~paid[90:]
+    assert free.sum() > 20
+    assert np.mean(rest[free] == OF_PUBLIC[90:][free]) > 0.8
+    expected = 300 / (2 * 15**2) + paid.sum() / 10**2
+    assert model.spent_.rho == pytest.approx(expected)
+    assert model.guarantee_.rho == pytest.approx(5)
+
+
+def test_calibration_fits_the_dearest_group():
+    model = tacit.PATE(budgets=BUDGETS, n_teachers=50, **FAST).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    assert isinstance(model.aggregator_, Confident)
+    allowed = {group: accounting.largest_rho(epsilon, 1e-5) for group, epsilon in BUDGETS.items()}
+    left = {group: rho - dict(model.spent_.groups)[group].rho for group, rho in allowed.items()}
+    one_more = {
+        group: model.aggregator_.check(s).rho + model.aggregator_.label(s).rho
+        for group, s in model.answers_.sensitivity.items()
+    }
+    assert model.answers_.asked == 300 or any(left[group] < one_more[group] for group in allowed)
+
+
+def test_stopping_by_the_votes_promises_nothing_and_needs_research_noise():
+    facts = FAST | {"stopping": "data-dependent"}
+    model = tacit.PATE(budgets=BUDGETS, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    assert model.guarantee_.epsilon(1e-5, "a") == math.inf
+    assert max(model.answers_.internal_.epsilon[group] - epsilon for group, epsilon in BUDGETS.items()) <= 1e-9
+    with pytest.raises(BudgetError, match="tells about the votes"):
+        tacit.PATE(budgets=BUDGETS, **facts | {"noise": "secure", "random_state": None}).promise()
+
+
+def test_a_student_without_a_form_for_release_publishes_labels_alone():
+    model = tacit.PATE("rho=1", student=KNeighborsClassifier(3), **FAST).fit(X, Y, public=PUBLIC)
+    assert model.score(X, Y) > 0.9
+    with pytest.raises(ReleaseError, match="publish answers_.labels alone"):
+        tacit.Release.of(model)
+    with pytest.raises(InputError, match="no scores"):
+        model.decision_function(X)
+
+
+@pytest.mark.parametrize("student", ["linear", "mlp", "cnn"])
+def test_networks_of_pictures_are_released_as_weights(tmp_path, student):
+    pytest.importorskip("torch", reason="networks need torch")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    pictures = (rng.integers(0, 120, (400, 1, 8, 8)) + 100 * y[:, None, None, None]).astype(np.uint8)
+    facts = FAST | {"classes": 2, "student": student, "teacher": "linear", "student_training": {"epochs": 20}}
+    model = tacit.PATE("rho=inf", **facts).fit(pictures[:200], y[:200], public=pictures[200:])
+    assert model.score(pictures, y) > 0.9
+    flat = pictures.reshape(400, -1)
+    by_rows = tacit.PATE("rho=inf", shape=(1, 8, 8), **facts).fit(flat[:200], y[:200], public=flat[200:])
+    assert np.array_equal(by_rows.predict(flat), model.predict(pictures))
+    release = tacit.Release.of(model)
+    release.save(tmp_path / "release", allow_research=True)
+    read = tacit.Release.load(tmp_path / "release").verify()
+    assert np.array_equal(read.predict(flat), model.predict(pictures))
+
+
+def test_the_ledger_is_charged_the_dearest_group_before_teachers_are_trained(tmp_path):
+    ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
+    ledger.allow("epsilon=2.1,delta=1e-5", "replace")
+    facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
+    tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    assert ledger.account().spent.rho == pytest.approx(accounting.largest_rho(2.0, 1e-5))
+    with pytest.raises(tacit.TacitError, match="would overdraw"):
+        tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+
+
+def test_no_answer_at_all_is_said_and_survived():
+    facts = FAST | {"sigma": 20.0, "sigma1": 1.0, "threshold": 10_000.0}
+    with pytest.warns(UserWarning, match="no query was answered"):
+        model = tacit.PATE("rho=400", **facts).fit(X, Y, public=PUBLIC)
+    assert model.answers_.answered == 0
+    assert model.answers_.asked == 300
+    assert set(model.predict(X)) == {0}
+
+
+BAD = [
+    ({}, {"groups": GROUPS}, "budgets= of each"),
+    ({"budgets": BUDGETS}, {}, "groups= of each record"),
+    ({"budgets": BUDGETS}, {"groups": GROUPS[:-1]}, "one group for each of 1000"),
+    ({"budgets": BUDGETS}, {"groups": np.full(1000, "a")}, "'b' has a budget and no record"),
+    ({"budgets": BUDGETS}, {"groups": np.where(GROUPS == "a", "a", "c")}, "'c' has records and no budget"),
+    ({"budgets": {"a": 0.0}}, {"groups": np.full(1000, "a")}, "budget 0.0 of group 'a'"),
+    ({"budgets": {"a": math.nan}}, {"groups": np.full(1000, "a")}, "budget nan of group 'a'"),
+    ({"budgets": BUDGETS, "delta": 1.0}, {"groups": GROUPS}, "delta=1.0"),
+    ({"budget": "epsilon=1"}, {}, "is pure"),
+    ({"n_teachers": 1001}, {}, "more than the 1000 records"),
+    ({"n_teachers": 0}, {}, "n_teachers=0"),
+    ({"n_labels": 301}, {}, "n_labels=301"),
+    ({"n_queries": 0}, {}, "n_queries=0"),
+    ({"collector": "best", "budgets": BUDGETS}, {"groups": GROUPS}, "collector='best'"),
+    ({"aggregator": "best"}, {}, "aggregator='best'"),
+    ({"aggregator": "interactive"}, {}, "needs sigma"),
+    ({"sigma": 10.0}, {}, "needs sigma1"),
+    ({"aggregator": "gnmax", "sigma": 0.5}, {}, "do not allow one query"),
+    ({"teacher": GaussianNB}, {}, "is a class"),
+    ({"student": "tree"}, {}, "tree"),
+    ({"shape": (2, 3)}, {}, "has 6 values"),
+    ({"validation": 1.0}, {}, "validation=1.0"),
+    ({"student_training": {"epoch": 3}}, {}, "must be a dict of epochs"),
+    ({"bootstrap": 0.0, "aggregator": "interactive", "sigma": 9, "sigma1": 9, "threshold": 9, "confidence": 0.9}, {},
+     "bootstrap=0.0"),
+    ({"expected_accuracy": 2.0}, {}, "expected_accuracy=2.0"),
+    ({"stopping": "never"}, {}, "stopping='never'"),
+    ({}, {"public": PUBLIC[:, :2]}, "public has 2 columns"),
+    ({}, {"public": PUBLIC[:0]}, "at least one row"),
+    ({}, {"public": None}, "needs public records"),
+    ({}, {"test": (PUBLIC, OF_PUBLIC + 5)}, "not among the 3 declared classes"),
+    ({}, {"test": (PUBLIC, OF_PUBLIC[:-1])}, "one for each"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "given", "message"), BAD, ids=[message for _, _, message in BAD])
+def test_bad_input_is_refused_before_anything_is_charged(tmp_path, parameters, given, message):
+    if parameters.get("student") == "tree":
+        pytest.importorskip("torch", reason="networks need torch")
+    ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
+    facts = FAST | {"ledger": ledger} | parameters
+    with pytest.raises((InputError, BudgetError)) as caught:
+        tacit.PATE(**facts).fit(X, Y, **{"public": PUBLIC} | given)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not ledger.path.exists()
