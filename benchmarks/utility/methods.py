@@ -1,4 +1,8 @@
-"""The methods of the table, each with its defaults: predictions on the test rows at every budget asked for."""
+"""The methods of the table: predictions on the test rows at every budget asked for.
+
+Each has its defaults, but for two that get more: `coinpress` the true class sizes, as it declares them, and `public` a
+window of similarities taken from the public rows, which are centred.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -66,7 +66,8 @@ def work(embeddings: Path, out: Path, task: Task) -> str:
     data = problem(embeddings, dataset, ratio, seed)
     for rough, predicted in METHODS[method](data, seed, roughs):
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
-        cell = Cell(dataset, ratio, seed, method, rough, scores.balanced, float(scores.minority or 0.0))
+        assert scores.minority is not None
+        cell = Cell(dataset, ratio, seed, method, rough, scores.balanced, scores.minority)
         write_cell(out, cell)
     return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
 

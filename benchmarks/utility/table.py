@@ -98,7 +98,8 @@ def verdicts(cells: Sequence[Cell], measure: str) -> list[Verdict]:
     for key, own in columns(cells).items():
         if OURS not in own:
             continue
-        each = [_verdict(key, method, own[OURS], own[method], which) for method in own if method != OURS]
+        rivals = [method for method in own if method != OURS and set(own[OURS]) & set(own[method])]
+        each = [_verdict(key, method, own[OURS], own[method], which) for method in rivals]
         if each:
             least = min(each, key=lambda verdict: verdict.margin)
             result.append(replace(least, ahead=all(verdict.difference > 0 for verdict in each)))
@@ -108,7 +109,7 @@ def verdicts(cells: Sequence[Cell], measure: str) -> list[Verdict]:
 def _verdict(key: tuple[str, int, float], rival: str, ours: Values, theirs: Values, which: int) -> Verdict:
     gaps = np.array([ours[seed][which] - theirs[seed][which] for seed in sorted(set(ours) & set(theirs))])
     error = float(gaps.std(ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
-    return Verdict(key, rival, float(gaps.mean()) if len(gaps) else math.inf, error)
+    return Verdict(key, rival, float(gaps.mean()), error)
 
 
 def summary(cells: Sequence[Cell]) -> Iterator[str]:
@@ -121,7 +122,7 @@ def summary(cells: Sequence[Cell]) -> Iterator[str]:
         hard = [verdict for verdict in found if verdict.key[1] >= 10]
         ahead = sum(verdict.ahead for verdict in hard)
         yield (
-            f"\n**{measure}**: `auto` is no worse than any other private method (by 2 standard errors, or half a "
+            f"\n**{measure}**: `auto` is no worse than any other method (by 2 standard errors, or half a "
             f"point) in {good} of {len(found)} cells; at imbalance 10 and more it is ahead of all in {ahead} of "
             f"{len(hard)}."
         )

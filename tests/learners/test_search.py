@@ -120,6 +120,7 @@ def test_the_noise_of_scores_is_what_the_promise_says(kind, budget, noise, monke
         counts, "noisy_count", lambda hits, cost, source: charged.append(cost) or draw(hits, cost, source)
     )
     search = make(kind, budget=budget, noise=noise).fit(X, Y)
+    assert len(charged) == len(CANDIDATES) if kind is tacit.GridSearch else len(charged) > 0
     assert set(charged) < {part for part, _ in search.guarantee_.event.contained()}
     assert all(cost.bounded for cost in charged)
 
@@ -255,7 +256,7 @@ def test_candidates_that_cost_differently_are_charged_as_the_dearest():
     search = make(tacit.RandomSearch, coinpress, [{}, {"counts": 40}, {"steps": (0.5, 0.5)}])
     assert Budget.parse(APPROX).permits(search.promise().event)
     assert search.promise().unprotected == ("class counts (declared)",)
-    search.fit(X, Y)
+    assert search.fit(X, Y).guarantee_ == search.promise()
     assert dearest([Gaussian(1.0), Gaussian(1.0)], pure=False) == Gaussian(1.0)
     assert dearest([Gaussian(2.0), Gaussian(1.0)], pure=False) == ZCDP(0.5)
     assert dearest([Exponential(2.0), PureDP(1.0)], pure=True) == PureDP(2.0)

@@ -223,23 +223,28 @@ class AutoPrototypes(LinearClassifier):
         )
 
     def _release(self) -> Released:
-        rest = f"{STEPS} gradient steps" if self.refined_ else "nothing"
         facts = {
             "noise multiplier of the sums": self._part(self.spent_on_sums_),
+            "releases of the sums": "one" if self.spent_on_sums_ == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": self.spent_on_sums_,
-            "rest of the budget": rest,
-            "clip norm": CLIP,
-            "sampling": "none; every record is used in every step",
             "normalisation": normalisation(self.centre_),
         }
+        if self.refined_:
+            facts |= {
+                "gradient steps": STEPS,
+                "noise multiplier of a step": self._part(1 - self.spent_on_sums_) * math.sqrt(STEPS),
+                "gradient clip norm": CLIP,
+                "sampling": "none; every record is used in every step",
+            }
         arrays = {
             "coefficients": self.coefficients_,
             "intercepts": self.intercepts_,
             "axes": self.axes_,
             "squares": self.squares_,
         } | centre_array(self.centre_)
-        return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
+        source = "noisy class sums and noisy gradients" if self.refined_ else "noisy class sums"
+        return Released(f"one quadratic score per class, from {source}", arrays, QuadraticHead(), facts)
 
 
 def square_scores(rows: outer_products.Rounded, axes: Floats, squares: Floats) -> Floats:

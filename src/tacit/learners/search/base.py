@@ -180,6 +180,9 @@ class Search(PrivateClassifier):
         if self._scores_may_leave(plan):
             self.scores_ = [(dict(candidate), score) for candidate, score in zip(drawn, scores, strict=True)]
 
+    def _scored(self) -> str:
+        return "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a run's price"
+
     def _release(self) -> Released:
         best = self._best_
         chosen = ", ".join(f"{name}={' '.join(repr(value).split()):.80}" for name, value in self.best_params_.items())

@@ -98,9 +98,7 @@ class GridSearch(Search):
         return self._candidates()
 
     def _fact(self) -> str:
-        scored = (
-            "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a fit's price"
-        )
         return (
-            f"grid search: the best of {len(self._candidates())} candidates, scored {scored}; all of it is in the price"
+            f"grid search: the best of {len(self._candidates())} candidates, scored {self._scored()}; "
+            "all of it is in the price"
         )

@@ -126,10 +126,7 @@ class RandomSearch(Search):
         return self.noise == "research" or plan.fit.infinite
 
     def _fact(self) -> str:
-        scored = (
-            "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a run's price"
-        )
         return (
             f"random search: the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g}), each "
-            f"with one of {len(self._candidates())} candidates, scored {scored}; all of it is in the price"
+            f"with one of {len(self._candidates())} candidates, scored {self._scored()}; all of it is in the price"
         )
