@@ -12,7 +12,8 @@ its released count N(n, t^2). The prior of m is a mixture of three families, who
 
 The first two contain selection of public records: a class whose sum drowns in noise gets the average of the
 neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
-weights and the distribution of n over classes are estimated by EM on all classes at once, and n by its posterior.
+weights and the distribution of n over classes are estimated by EM on all classes at once, with `PICKED` of the
+neighbourhoods, and n by its posterior, or by its count where that is known well (`KNOWN`).
 Given n, every posterior is a mixture of Gaussians; its mean and variance are kept.
 
 Decision. The density of a row in a class, m integrated out: N(x; E m, V + Var m), with V the within-class covariance
@@ -35,6 +36,7 @@ ROWS, ANCHORS, NEIGHBOURS = 16_384, 2_048, 0.01
 WITHIN, ABOUT_NEIGHBOURHOOD, ELSEWHERE = 0.7, 0.3, 0.5
 ISOTROPIC, SOFTNESS, FLOOR = 0.1, 0.6, 0.003
 SIZES, PICKED, ROUNDS = 40, 512, 20
+KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class PublicPrior:
 
     @property
     def within(self) -> Floats:
-        """Variances within a class, softened for decisions; what they replace is 1 times as large on average."""
+        """Variances within a class, softened for decisions and scaled so that within/softened averages 1."""
         within = WITHIN * self.variances + FLOOR * self.variances.max()
         softened = within**SOFTNESS
         return np.asarray(softened * np.mean(within / softened))
@@ -130,7 +132,7 @@ def class_posterior(
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
     of_sizes, of_families = _expectation_maximisation(evidence)
-    known = count_noise < 0.1 * np.quantile(counts, 0.25)
+    known = count_noise < KNOWN * np.quantile(counts, 0.25)
     found = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
 
     families = [_Family(prior, means, spread) for means, spread in _families(prior, prior.neighbourhoods, grand)]
