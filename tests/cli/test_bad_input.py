@@ -46,6 +46,19 @@ def test_budgets(stores, run, verb, budget, words):
     refused(run, f"{verb} --budget {budget}", words)
 
 
+def test_groups(stores, run):
+    fit = "fit pate private --public public --out release"
+    Path("groups.txt").write_text("a\n" * 3)
+    refused(run, f"{fit} --budgets a=1 --groups groups.txt", "one group for each of")
+    refused(run, f"{fit} --budgets a=1 --groups absent.txt", "absent.txt")
+    refused(run, f"{fit} --budgets a=0 --groups groups.txt", "budget 0")
+    refused(run, f"{fit} --budgets a=1", "groups= of each record")
+    refused(run, f"{fit} --budgets a=1,a=2 --groups groups.txt", "budget")
+    refused(run, f"{fit}", "--budget is missing")
+    refused(run, "fit noisy-sum private --out r --budget rho=1 --groups groups.txt", "--groups does not apply")
+    refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
 def test_rows_that_are_not_finite_or_all_zeros(stores, run, value):
     x, y = rows(np.random.default_rng(0), 9)
