@@ -28,6 +28,7 @@ mutants: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python benchmarks/prototypes.py
 	$(BIN)/python benchmarks/votes.py
+	$(BIN)/python benchmarks/teachers.py
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
 utility: .venv/.dev

@@ -23,6 +23,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from floor import beside_the_floor
 from joblib import Parallel, delayed
 from methods import METHODS, grid
 from problems import RATIOS, problem
@@ -109,7 +110,8 @@ def csv_lines(cells: list[Cell]) -> Iterator[str]:
 def report(out: Path) -> None:
     """Write the table, the page and the list of cells from the cells that are there."""
     cells = read_cells(out)
-    texts = {"table.md": [*summary(cells), *markdown(cells)], "page.html": [html(cells)], "cells.csv": csv_lines(cells)}
+    table = [*summary(cells), *beside_the_floor(cells), *markdown(cells)]
+    texts = {"table.md": table, "page.html": [html(cells)], "cells.csv": csv_lines(cells)}
     for name, lines in texts.items():
         content = "\n".join(lines) + "\n"
         with atomic_file(out / name, force=True) as part:

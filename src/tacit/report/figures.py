@@ -36,7 +36,8 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
     panels = figure.subplots(1, 2, sharey=True)
     for panel, measure in zip(panels, ("balanced", "minority"), strict=True):
         for number, method in enumerate(dict.fromkeys(result.method for result in results)):
-            _line(panel, [result for result in results if result.method == method], measure, f"C{number}", method)
+            own = [result for result in results if result.method == method]
+            _line(panel, own, measure, f"C{number % 10}", "os^"[number // 10 % 3], method)
         panel.set(xscale="log", xlabel=RHO_LABEL, ylabel=f"{measure} accuracy", ylim=(0, 1))
         above = panel.secondary_xaxis("top", functions=(_rough_epsilon, _rho))
         above.set_xticks(ROUGH_TICKS, [f"{tick:g}" for tick in ROUGH_TICKS])
@@ -59,12 +60,12 @@ def by_rho(results: Sequence[Result], measure: str) -> dict[float, list[float]]:
     return values
 
 
-def _line(panel: Any, results: Sequence[Result], measure: str, colour: str, label: str) -> None:
+def _line(panel: Any, results: Sequence[Result], measure: str, colour: str, marker: str, label: str) -> None:
     values = by_rho(results, measure)
     reference = values.pop(math.inf, None)
     rhos = list(values)
     spreads = [spread(values[rho]) for rho in rhos]
-    panel.plot(rhos, [s.median for s in spreads], marker="o", markersize=3, color=colour, label=label)
+    panel.plot(rhos, [s.median for s in spreads], marker=marker, markersize=3, color=colour, label=label)
     panel.fill_between(rhos, [s.low for s in spreads], [s.high for s in spreads], color=colour, alpha=0.15)
     if reference is not None:
         panel.axhline(median(reference), color=colour, linestyle="--", linewidth=1)

@@ -1,0 +1,89 @@
+"""Training teachers: many in one program against one after another, and against scikit-learn.
+
+Prints Markdown. Linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on as
+many cores as this process has; small convolutional networks with themselves, one by one. `tacit` trains networks in the
+way that `faster_batched` says for this machine. `--quick` uses few teachers, for the tests. Needs torch.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from tacit.learners.common.training import Training, device, faster_batched, predict, train_many
+
+CLASSES = 10
+
+
+def rows(n_teachers: int, n: int = 200, d: int = 256) -> tuple[list[Any], Any, Any]:
+    """Parts of each teacher, and rows and labels to test on: clusters that overlap, as embeddings do."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(CLASSES, d))
+
+    def draw(size: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.integers(0, CLASSES, size)
+        return (0.35 * centres[y] + rng.normal(size=(size, d))).astype(np.float32), y
+
+    return [draw(n) for _ in range(n_teachers)], *draw(2000)
+
+
+def pictures(n_teachers: int, n: int = 240) -> list[Any]:
+    """Parts of each teacher: 28 x 28 pictures with a bright corner that tells the class."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(n_teachers):
+        y = rng.integers(0, CLASSES, n)
+        x = rng.integers(0, 128, (n, 1, 28, 28), dtype=np.uint8)
+        for row, label in enumerate(y):
+            x[row, 0, 2 * label : 2 * label + 8, 4:12] = 255
+        parts.append((x, y))
+    return parts
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Time of one call, and what it returns."""
+    started = time.perf_counter()
+    result = work()
+    return time.perf_counter() - started, result
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description="Training teachers.")
+    parser.add_argument("--quick", action="store_true", help="few teachers")
+    few = parser.parse_args().quick
+    n_linear, n_networks = (5, 2) if few else (250, 8)
+
+    parts, test_x, test_y = rows(n_linear)
+    one_by_one, classifiers = seconds(lambda: [LogisticRegression().fit(x, y) for x, y in parts])
+    together, modules = seconds(lambda: train_many("linear", parts, CLASSES, Training()))
+    theirs = np.mean([classifier.score(test_x, test_y) for classifier in classifiers])
+    ours = np.mean([np.mean(predict(module, test_x) == test_y) for module in modules])
+    print(f"### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on {device()}\n")
+    print("| what | time | accuracy, mean | |\n|---|---|---|---|")
+    print(f"| scikit-learn's LogisticRegression, one by one | {one_by_one:.2f} s | {theirs:.3f} | 1 |")
+    print(f"| linear, in one program | {together:.2f} s | {ours:.3f} | {one_by_one / together:.1f} times faster |")
+
+    training = Training(epochs=2 if few else 10)
+    digits = pictures(n_networks)
+    alone, _ = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=False))
+    batched, _ = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=True))
+    chosen = "batched" if faster_batched("cnn") else "one by one"
+    print(f"\n### {n_networks} small convolutional teachers, 240 pictures each, {training.epochs} epochs\n")
+    print("| one by one | in one program | ratio | chosen here |\n|---|---|---|---|")
+    print(f"| {alone:.2f} s | {batched:.2f} s | {alone / batched:.2f} | {chosen} |")
+
+    if few:
+        return
+    print("\n### Growth with the number of linear teachers\n\n| teachers | time |\n|---|---|")
+    for size in (25, 250, 1000):
+        many = (parts * 4)[:size]
+        taken, _ = seconds(lambda many=many: train_many("linear", many, CLASSES, Training()))
+        print(f"| {size} | {taken:.2f} s |")
+
+
+if __name__ == "__main__":
+    main()
