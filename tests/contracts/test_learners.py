@@ -286,6 +286,10 @@ class Auto(DrawsPublicRows, tacit.AutoPrototypes):
     pass
 
 
+class Pate(DrawsPublicRows, tacit.PATE):
+    pass
+
+
 CHECKED = [
     learner_class("noisy-sum")(noise="research"),
     learner_class("noisy-sum")(budget="rho=inf"),
@@ -307,6 +311,9 @@ CHECKED = [
     Auto(noise="research"),
     Auto(budget="rho=inf"),
     Auto(),
+    Pate(noise="research"),
+    Pate(budget="rho=inf"),
+    Pate(),
 ]
 FRESH = "secure noise is fresh in every fit, so two fits on the same data differ"
 EXPECTED_FAILURES = {

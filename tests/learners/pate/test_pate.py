@@ -236,6 +236,7 @@ BAD = [
     ({}, {"public": PUBLIC[:, :2]}, "public has 2 columns"),
     ({}, {"public": PUBLIC[:0]}, "at least one row"),
     ({}, {"public": None}, "needs public records"),
+    ({}, {"public": np.where(np.arange(4) == 1, np.nan, PUBLIC)}, "not finite"),
     ({}, {"test": (PUBLIC, OF_PUBLIC + 5)}, "not among the 3 declared classes"),
     ({}, {"test": (PUBLIC, OF_PUBLIC[:-1])}, "one for each"),
 ]  # fmt: skip

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.rows import as_rows as checked_rows
 from tacit.errors import InputError
 from tacit.learners.common.networks import network
 from tacit.learners.common.parameters import whole
+from tacit.learners.common.rows import BLOCK_ROWS
 from tacit.learners.common.training import Training
 
 
@@ -90,9 +92,21 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
 
 
 def as_flat(records: Any) -> Any:
-    """Pictures as rows; anything else as it is."""
+    """Pictures as rows; anything else that has a length as it is."""
+    records = records if hasattr(records, "__len__") else np.atleast_1d(np.asarray(records))
     shape = getattr(records, "shape", ())
     return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
+
+
+def finite_rows(records: Any, name: str, width: int) -> Any:
+    """Records as rows of this width, of finite numbers."""
+    rows = checked_rows(records, name)
+    if rows.shape[1] != width:
+        raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both alike")
+    for start in range(0, len(rows), BLOCK_ROWS):
+        if not np.isfinite(np.asarray(rows[start : start + BLOCK_ROWS])).all():
+            raise InputError(f"{name} has a value that is not finite among rows {start} and on; clean it up")
+    return rows
 
 
 def record_shape(shape: Any, width: int) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.rows import as_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
 from tacit.learners.common.decision import LinearHead, NetworkHead
@@ -29,7 +28,7 @@ from tacit.learners.pate.aggregators import (
 )
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import best, simulated_counts
-from tacit.learners.pate.classifier import as_flat, check_kind, record_shape, training_of
+from tacit.learners.pate.classifier import as_flat, check_kind, finite_rows, record_shape, training_of
 from tacit.learners.pate.collectors import PlainCollector
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, scheme
@@ -319,11 +318,11 @@ class PATE(PrivateClassifier):
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
         rows = as_flat(X)
         self._run = _Run(
-            n=len(rows) if hasattr(rows, "__len__") else 0,
+            n=len(rows),
             groups=None if groups is None else np.asarray(groups),
-            public=as_rows(as_flat(public), "public"),
-            test=None if test is None else (as_rows(as_flat(test[0]), "test records"), np.asarray(test[1])),
-            shape=self.shape if rows is X else X.shape[1:],
+            public=as_flat(public),
+            test=None if test is None else (as_flat(test[0]), np.asarray(test[1])),
+            shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
         )
         try:
             return self._learn(rows, y)
@@ -333,8 +332,7 @@ class PATE(PrivateClassifier):
     def _check(self, width: int) -> None:
         run = self._run
         self.shape_ = record_shape(run.shape, width)
-        if run.public.shape[1] != width:
-            raise InputError(f"public has {run.public.shape[1]} columns and X {width}; encode both alike")
+        run.public = finite_rows(run.public, "public", width)
         for role, kind in (("teacher", self.teacher), ("student", self.student)):
             check_kind(role, self._kind(kind))
         run.training = training_of(self.teacher_training), training_of(self.student_training)
@@ -342,11 +340,10 @@ class PATE(PrivateClassifier):
         real("bootstrap", self.bootstrap, 0.01, 0.99)
         whole("seed", self.seed, 0, 2**63 - 1)
         if run.test is not None:
-            if run.test[1].shape != (len(run.test[0]),):
-                raise InputError(
-                    f"test has {len(run.test[0])} records and labels {run.test[1].shape}; pass one for each"
-                )
-            run.test = (run.test[0], class_indices(run.test[1], self.classes_))
+            rows = finite_rows(run.test[0], "test", width)
+            if run.test[1].shape != (len(rows),):
+                raise InputError(f"test has {len(rows)} records and labels {run.test[1].shape}; pass one for each")
+            run.test = (rows, class_indices(run.test[1], self.classes_))
         run.allocation = self._allocation(run)
         plan = self._plan(run.allocation, self._queries(len(run.public)))
         run.voting = Voting(plan, np.arange(len(self.classes_)), self.stopping)
