@@ -45,7 +45,7 @@ from tacit.privacy.unit import Unit
 
 RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
 MOST_TEACHERS = 250
-SIMULATED = 1000  # queries, to calibrate on
+SIMULATED = 400  # queries, to calibrate on
 
 
 @dataclass
