@@ -8,12 +8,15 @@ SOURCES := src tests benchmarks examples tools docs/conf.py
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
 
+# tests run on all cores, so each process computes on one
+test check: export OMP_NUM_THREADS = 1
+
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 	$(BIN)/python tests/mutants/run.py
 
 check: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 lint: .venv/.dev
 	$(BIN)/ruff check $(SOURCES)
