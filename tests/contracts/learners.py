@@ -50,12 +50,12 @@ VARIANTS = {
     "feature-covariance": [
         {},
         {"public": PUBLIC, "epochs": 5, "intercept": 0.5},
-        {"counts": 40, "clip": 0.5, "balanced": False, "damping": 5.0, "learning_rate": 1.0},
+        {"clip": 0.5, "balanced": False, "damping": 5.0, "learning_rate": 1.0},
     ],
     "newton": [
         {},
         {"public": PUBLIC, "epochs": 2, "intercept": 0.5, "alpha": 1.0},
-        {"counts": 40, "balanced": False, "damping": 5.0, "pooled": False},
+        {"balanced": False, "damping": 5.0, "pooled": False},
     ],
     "public": [
         {"k": 1},

@@ -76,16 +76,6 @@ def test_the_bound_is_reached():
     assert Fraction(int(np.abs(one).max()), UNIT) > Fraction(9999, 10000)
 
 
-def test_a_weighted_stack_is_one_product():
-    """K products of one record with weights w: sensitivity sqrt(sum w^2), here 1."""
-    rng = np.random.default_rng(0)
-    x, w = rng.normal(size=(1, 4)), np.array([0.6, 0.8])
-    x /= np.linalg.norm(x)
-    stack = products(np.kron(w, x), x)
-    assert np.allclose(stack / UNIT, np.concatenate([0.6 * x.T @ x, 0.8 * x.T @ x]), atol=1e-4)
-    assert sum(int(value) ** 2 for value in stack.ravel()) <= UNIT**2
-
-
 def test_class_moments_are_the_moments_of_each_class():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)

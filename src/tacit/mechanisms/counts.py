@@ -6,6 +6,7 @@ Thm 14]; drawn in units of 2^-32, so that the exact curve holds too (`tacit.mech
 Theorem, discrete Laplace noise of scale 1/epsilon: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009]. Between
 neighbours the losses are epsilon and -epsilon, as those of binary randomized response, the worst of all epsilon-DP
 mechanisms: so it is recorded as pure only, and not as continuous Laplace noise.
+Source: Dwork et al. 2006 for noise on a count; its two discrete forms are from the papers above.
 """
 
 import numpy as np

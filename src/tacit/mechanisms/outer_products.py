@@ -4,16 +4,18 @@ Unit: add/remove one record; a record is one pair of rows, or one row.
 Sensitivity: 1 in Frobenius norm, exactly, on a computer: left and right rows become integers of norm at most N = 2^18
 (`rounding.py`), so that an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
 records, are below 2^53: float64 holds every partial sum of the matrix product exactly, in any order, block shape or
-number of threads. Blocks are added in int64. A stack of K products of one record, weighted by w_1..w_K, is one
-product whose left row is (w_1 x, ..., w_K x), which is scaled down where sum w_k^2 exceeds 1. Of second moments with
-weights w_k >= 0, K products of r_k = trunc(sqrt(w_k) x) with itself: their norm is sqrt(sum |r_k|^4), at most
-N^2 sqrt(sum w_k^2), since truncation shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x.
+number of threads. Blocks are added in int64. Of second moments with weights w_k >= 0, a record adds K products of
+r_k = trunc(sqrt(w_k) x) with itself: their norm is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
+shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x. Where sum w_k^2 exceeds 1, the w_k are scaled
+down.
 The upper triangle of a symmetric matrix, diagonal included, has no larger norm than the whole and says as much;
 it alone gets noise and is mirrored.
 Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP [Canonne,
 Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding, as derived in
 `gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up to 2^26 released numbers and rho <= 2^10.
-Source: a private second moment is Dwork et al. 2014 ("Analyze Gauss"); in least squares Mehta et al. 2023.
+Source: a sum of clipped gradients is Abadi et al. 2016, and those of a linear layer, as outer products whose norms are
+those of two rows, Goodfellow 2015; a private second moment is Dwork et al. 2014 ("Analyze Gauss"), in least squares
+and, weighted, in Newton's method Mehta et al. 2023.
 """
 
 from __future__ import annotations

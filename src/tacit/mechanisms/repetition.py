@@ -1,6 +1,7 @@
 """Private search: a secret random number of runs, of which only the best one's output leaves.
 
-Unit: that of one run. A run includes the score by which it is compared: both must be private.
+Unit: that of one run.
+Sensitivity: that of one run, which includes the score by which it is compared: both must be private.
 Number of runs: truncated negative binomial of shape s and parameter g, P(k) proportional to (1-g)^k/k times the product
 of (l+s)/l over l = 1 to k-1; s = 0 is logarithmic, s = 1 geometric. Drawn exactly, with rational numbers alone: a
 geometric k, kept with probability the product of (l+s)/(l+1) over l = 1 to k-1, else drawn anew. g is the very float
@@ -8,6 +9,7 @@ that the price is computed from.
 Theorem: that of `RepeatAndSelect` and `tacit.privacy.accounting` [Papernot and Steinke 2022, Theorem 2]. It holds for
 identical runs: which candidate a run tries is drawn in the run, and ties go to the earliest run, which is a random
 one. It does not cover a fixed number of runs, nor trying every candidate once.
+Source: Papernot and Steinke 2022; the geometric number of runs is Liu and Talwar 2019. The exact draw is tacit's.
 """
 
 from fractions import Fraction

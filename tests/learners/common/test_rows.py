@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from learners.blobs import unit
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_centre
 from tacit.learners.common.rows import unit_rows, unit_rows_about
@@ -8,10 +9,6 @@ from tacit.learners.common.rows import unit_rows, unit_rows_about
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(20, 5)) + 1
 CENTRE = RNG.normal(size=5) / 4
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def test_rows_about_a_centre_are_unit_rows_of_the_direct_formula():

@@ -4,27 +4,17 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 import tacit
+from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.linear import feature_covariance as module
 from tacit.learners.linear.second_order import NOISE_IN_LOGIT, damping_for
-from tacit.mechanisms.outer_products import UNIT, product_sums
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
-RNG = np.random.default_rng(0)
-CENTRES = RNG.normal(size=(4, 12))
-Y = RNG.integers(0, 4, 500)
-X = CENTRES[Y] + RNG.normal(size=(500, 12))
-PUBLIC = RNG.normal(size=(80, 12)) + 1
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
-
 
 def direct(rows, y, n_classes, epochs, rate, ridge, balanced, clip=np.inf, damping=None):
-    """Section 6 of the specification in plain numpy, without noise."""
+    """Steps of (G + damping I)^-1 times the gradient [Mehta et al. 2023, DP-FC] in plain numpy, without noise."""
     shares = np.bincount(y, minlength=n_classes) + 1.0
     offsets = np.log(shares / shares.mean()) * balanced
     matrix = rows.T @ rows + (ridge * n_classes if damping is None else damping) * np.eye(rows.shape[1])
@@ -90,38 +80,35 @@ def test_noise_of_each_part_agrees_with_its_event(monkeypatch, clip):
     assert np.abs(np.corrcoef(both, rowvar=False) - np.eye(250)).max() < 0.5
 
 
-def test_epochs_draw_fresh_noise_at_the_multiplier_of_the_event(monkeypatch):
-    calls = []
-
-    def spy(blocks, **settings):
-        exact = product_sums(list(blocks), shape=settings["shape"])
-        released = settings["noise"].gaussian(exact, scale=settings["noise_multiplier"] * UNIT) / UNIT
-        calls.append((settings["noise_multiplier"], released - exact / UNIT))
-        return released
-
-    monkeypatch.setattr(module.outer_products, "noisy_products", spy)
+def test_epochs_draw_fresh_noise_at_the_multiplier_of_the_event(steps_drawn):
     model = tacit.FeatureCovariance("rho=0.1", classes=4, epochs=12, counts=125, noise="research", random_state=0)
     ((event, count),) = model.fit(X, Y).guarantee_.event.counted()
-    assert len(calls) == count - 1 == 12
-    assert {z for z, _ in calls} == {event.noise_multiplier}
-    noise = np.stack([drawn.ravel() for _, drawn in calls])
+    assert len(steps_drawn) == count - 1 == 12
+    assert {z for z, _ in steps_drawn} == {event.noise_multiplier}
+    noise = np.stack([drawn.ravel() for _, drawn in steps_drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(12)).max() < 0.8
     assert noise.std() == pytest.approx(event.noise_multiplier, rel=0.15)
 
 
 def test_the_counts_are_noisy_unless_declared():
-    def offsets(n, seed, **parameters):
+    def counts(n, seed, **parameters):
         model = tacit.FeatureCovariance("rho=0.005", classes=4, noise="research", random_state=seed, **parameters)
         seen = []
-        model._offsets = lambda masses: seen.append(masses) or np.zeros(4)
+        model._log_shares = lambda counts: seen.append(counts) or np.zeros(4)
         model.fit(X[:n], Y[:n])
-        return seen[0]
+        return seen
 
-    drawn = np.stack([offsets(500, seed) for seed in range(30)])
-    assert drawn.std(axis=0).min() > 20
-    assert drawn.min() >= 100  # the standard deviation of a count: none is taken for smaller
-    assert np.array_equal(offsets(400, 0, counts=[1, 2, 3, 4]), [2.0, 3.0, 4.0, 5.0])
-    assert offsets(400, 0, balanced=False) is None
+    drawn = np.concatenate([counts(500, seed) for seed in range(30)])
+    assert drawn.shape == (30, 4)
+    assert drawn.std(axis=0) == pytest.approx([100] * 4, rel=0.5)
+    assert np.array_equal(counts(400, 0, counts=[1, 2, 3, 4]), [[1, 2, 3, 4]])
+    assert not counts(400, 0, balanced=False)
+
+
+@pytest.mark.parametrize("kind", [tacit.FeatureCovariance, tacit.Newton])
+def test_counts_are_refused_where_they_would_go_unused(kind):
+    with pytest.raises(InputError, match=r"counts=125 would go unused with balanced=False; leave one of them out"):
+        kind("rho=0.5", balanced=False, counts=125).promise()
 
 
 def test_damping_is_the_least_that_noise_allows():

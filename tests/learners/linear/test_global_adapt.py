@@ -3,6 +3,7 @@ import pytest
 from scipy.special import softmax
 
 import tacit
+from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import residuals
@@ -14,16 +15,7 @@ from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
-RNG = np.random.default_rng(0)
-CENTRES = RNG.normal(size=(4, 12))
-Y = RNG.integers(0, 4, 500)
-X = CENTRES[Y] + RNG.normal(size=(500, 12))
-PUBLIC = RNG.normal(size=(80, 12)) + 1
 ZERO = np.zeros(4)
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def nesterov(gradient, theta, rate, steps):
@@ -160,14 +152,8 @@ def test_noise_of_the_threshold_agrees_with_its_event(counts):
     assert shares.var() == pytest.approx((z / n) ** 2, rel=0.05)
 
 
-def test_steps_thresholds_and_counts_draw_fresh_noise_at_the_multipliers_of_their_events(monkeypatch):
-    steps, above, counts = [], [], []
-
-    def products(blocks, **settings):
-        exact = product_sums(list(blocks), shape=settings["shape"])
-        released = settings["noise"].gaussian(exact, scale=settings["noise_multiplier"] * UNIT) / UNIT
-        steps.append((settings["noise_multiplier"], released - exact / UNIT))
-        return released
+def test_steps_thresholds_and_counts_draw_fresh_noise_at_the_multipliers_of_their_events(monkeypatch, steps_drawn):
+    above, counts = [], []
 
     def count(exact, cost, noise):
         released = noisy_count(exact, cost, noise)
@@ -178,19 +164,18 @@ def test_steps_thresholds_and_counts_draw_fresh_noise_at_the_multipliers_of_thei
         counts.append(Parallel(Gaussian(settings["noise_multiplier"]), "classes"))
         return noisy_class_sums(blocks, **settings)
 
-    monkeypatch.setattr(module.outer_products, "noisy_products", products)
     monkeypatch.setattr(module, "noisy_count", count)
     monkeypatch.setattr("tacit.mechanisms.gaussian.noisy_class_sums", class_counts)
     model = tacit.GlobalAdapt("rho=0.1", classes=4, steps=12, noise="research", random_state=0).fit(X, Y)
     promised = dict(model.guarantee_.event.counted())
-    done = [Gaussian(z) for z, _ in steps] + [cost for cost, _, _ in above] + counts
+    done = [Gaussian(z) for z, _ in steps_drawn] + [cost for cost, _, _ in above] + counts
     assert dict(compose(done).counted()) == promised
-    assert promised[Gaussian(steps[0][0])] == len(steps) == len(above) == 12
+    assert promised[Gaussian(steps_drawn[0][0])] == len(steps_drawn) == len(above) == 12
     assert len(counts) == 1
     assert len({noise for _, _, noise in above}) == 12
-    noise = np.stack([noise.ravel() for _, noise in steps])
+    noise = np.stack([noise.ravel() for _, noise in steps_drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(12)).max() < 0.8
-    assert noise.std() == pytest.approx(steps[0][0], rel=0.15)
+    assert noise.std() == pytest.approx(steps_drawn[0][0], rel=0.15)
 
 
 def test_thresholds_settle_where_the_share_above_is_the_decay_and_stay_in_range():

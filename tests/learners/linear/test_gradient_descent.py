@@ -5,23 +5,14 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 import tacit
+from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
-from tacit.learners.common.softmax import SAMPLING, residuals
-from tacit.learners.linear import gradient_descent as module
+from tacit.learners.common.descent import SAMPLING_IN_GRADIENT
+from tacit.learners.common.softmax import residuals
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
-
-RNG = np.random.default_rng(0)
-CENTRES = RNG.normal(size=(4, 12))
-Y = RNG.integers(0, 4, 500)
-X = CENTRES[Y] + RNG.normal(size=(500, 12))
-PUBLIC = RNG.normal(size=(80, 12)) + 1
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("public", [None, PUBLIC])
@@ -134,22 +125,13 @@ def test_noise_of_each_step_agrees_with_its_event(clip):
     assert np.abs(np.corrcoef(drawn, rowvar=False) - np.eye(100)).max() < 0.5
 
 
-def test_steps_draw_fresh_noise_at_the_multiplier_of_the_event(monkeypatch):
-    calls = []
-
-    def spy(blocks, **settings):
-        exact = product_sums(list(blocks), shape=settings["shape"])
-        released = settings["noise"].gaussian(exact, scale=settings["noise_multiplier"] * UNIT) / UNIT
-        calls.append((settings["noise_multiplier"], released - exact / UNIT))
-        return released
-
-    monkeypatch.setattr(module.outer_products, "noisy_products", spy)
+def test_steps_draw_fresh_noise_at_the_multiplier_of_the_event(steps_drawn):
     model = tacit.GradientDescent("rho=0.1", classes=4, steps=12, counts=125, noise="research", random_state=0)
     model.fit(X, Y)
     ((event, count),) = model.guarantee_.event.counted()
-    assert len(calls) == count == 12
-    assert {z for z, _ in calls} == {event.noise_multiplier}
-    noise = np.stack([drawn.ravel() for _, drawn in calls])
+    assert len(steps_drawn) == count == 12
+    assert {z for z, _ in steps_drawn} == {event.noise_multiplier}
+    noise = np.stack([drawn.ravel() for _, drawn in steps_drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(12)).max() < 0.8
     assert noise.std() == pytest.approx(event.noise_multiplier, rel=0.15)
 
@@ -162,7 +144,7 @@ def test_the_learning_rate_is_the_longest_that_noise_allows():
     assert rate(1e6, 10**5) == 4
     assert rate(1e6, 10**5, public=PUBLIC) == 16
     assert rate(0.005, 125, steps=10) == pytest.approx(1.2 * 3 * 500 / (100 * 10), rel=1e-4)
-    sampling = (SAMPLING * 60 * 125) ** 0.5
+    sampling = (SAMPLING_IN_GRADIENT * 60 * 125) ** 0.5
     assert rate(1e6, 125, public=PUBLIC) == pytest.approx(1.2 * 3 * 500 / (sampling * 60**1.5), rel=1e-3)
 
 
@@ -196,7 +178,7 @@ def test_the_intercept_is_a_constant_column_that_counts_in_the_norm():
 
 @pytest.mark.slow
 def test_accuracy_on_real_embeddings_is_that_of_logistic_regression(cifar100):
-    """Within a point, as the specification has it."""
+    """Within a point of scikit-learn's."""
     model = tacit.GradientDescent("rho=inf", classes=100).fit(cifar100.train_x, cifar100.train_y)
     rows, test_rows = (unit(x.astype(float)) for x in (cifar100.train_x, cifar100.test_x))
     reference = LogisticRegression(C=1 / 0.3, fit_intercept=False, max_iter=1000).fit(rows, cifar100.train_y)

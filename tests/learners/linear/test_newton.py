@@ -3,28 +3,24 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import tacit
+from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import logits
 from tacit.learners.linear.newton import pooled, weighted
+from tacit.learners.linear.second_order import NOISE_IN_LOGIT
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
-RNG = np.random.default_rng(0)
-CENTRES = RNG.normal(size=(4, 12))
-Y = RNG.integers(0, 4, 500)
-X = CENTRES[Y] + RNG.normal(size=(500, 12))
-PUBLIC = RNG.normal(size=(80, 12)) + 1
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
-
 
 def direct(rows, y, n_classes, epochs, alpha, balanced):
-    """Section 6 of the specification in plain numpy, one class after the other, without noise; ridge 0.3."""
+    """Newton's steps [Mehta et al. 2023, DP-Newton], one class after the other, without noise; ridge 0.3.
+
+    Of the loss sum_i w_i log(1 + exp(-s_i (theta'x_i + offset))) with s_i = 1 and w_i = 1 for records of the class, and
+    s_i = -1 and w_i = alpha for the others.
+    """
     masses = np.bincount(y, minlength=n_classes) + 1.0
     heads = []
     for k in range(n_classes):
@@ -104,7 +100,7 @@ def test_the_bound_on_gradients_is_reached():
 
 
 def test_derivatives_are_those_of_the_loss_and_do_not_depend_on_other_rows():
-    rows, head = rounded(unit(X)), RNG.normal(size=(4, 12)) * 5
+    rows, head = rounded(unit(X)), np.random.default_rng(1).normal(size=(4, 12)) * 5
     first, second = weighted(logits(rows, head), Y, 0.2)
     own = np.eye(4)[Y]
     weights, p = np.where(own, 1, 0.2), 1 / (1 + np.exp(-unit(X) @ head.T))
@@ -195,12 +191,12 @@ def test_noisy_hessians_need_no_luck():
 
 
 def test_noise_in_a_logit_stays_within_its_limit():
-    """Heads without signal: every row's logits, over seeds."""
+    """Heads without signal: every row's logits, over seeds. To 10 %, since damping goes by the noisy Hessian."""
     x, y = np.zeros((1, 12)), np.array([0])
     settings = {"classes": 4, "counts": 125, "noise": "research"}
     for budget in ("rho=0.01", "rho=100"):
         heads = [tacit.Newton(budget, random_state=s, **settings).fit(x, y).coefficients_ for s in range(40)]
-        assert (np.concatenate(heads) @ unit(X).T).std() < 1.0
+        assert (np.concatenate(heads) @ unit(X).T).std() < 1.1 * NOISE_IN_LOGIT
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@ import pytest
 from scipy.special import softmax
 
 import tacit
+from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import residuals
@@ -12,16 +13,7 @@ from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
-RNG = np.random.default_rng(0)
-CENTRES = RNG.normal(size=(4, 12))
-Y = RNG.integers(0, 4, 500)
-X = CENTRES[Y] + RNG.normal(size=(500, 12))
-PUBLIC = RNG.normal(size=(80, 12)) + 1
 ZERO = np.zeros(4)
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def naive_gradients(rows, labels, layer, sums, scale, clip):
@@ -144,31 +136,22 @@ def test_noise_of_sums_and_of_a_step_agrees_with_their_events(clip):
     assert (layers - starts).var() == pytest.approx((clip * multipliers[1] / 6) ** 2, rel=0.05)
 
 
-def test_noise_of_each_release_is_fresh_at_the_multiplier_of_its_event(monkeypatch):
-    steps, sums = [], []
-
-    def products(blocks, **settings):
-        exact = product_sums(list(blocks), shape=settings["shape"])
-        released = settings["noise"].gaussian(exact, scale=settings["noise_multiplier"] * UNIT) / UNIT
-        steps.append((settings["noise_multiplier"], released - exact / UNIT))
-        return released
-
-    class_sums = module.gaussian.noisy_class_sums
+def test_noise_of_each_release_is_fresh_at_the_multiplier_of_its_event(monkeypatch, steps_drawn):
+    sums, class_sums = [], module.gaussian.noisy_class_sums
 
     def noisy_class_sums(blocks, **settings):
         sums.append(settings["noise_multiplier"])
         return class_sums(blocks, **settings)
 
-    monkeypatch.setattr(module.outer_products, "noisy_products", products)
     monkeypatch.setattr(module.gaussian, "noisy_class_sums", noisy_class_sums)
     model = tacit.ProjectedPrototypes("rho=0.1", classes=4, steps=12, noise="research", random_state=0).fit(X, Y)
-    done = [Gaussian(z) for z, _ in steps] + [Parallel(Gaussian(z), "classes") for z in sums]
+    done = [Gaussian(z) for z, _ in steps_drawn] + [Parallel(Gaussian(z), "classes") for z in sums]
     assert dict(compose(done).counted()) == dict(model.guarantee_.event.counted())
-    assert len(steps) == 12
+    assert len(steps_drawn) == 12
     assert len(sums) == 2  # sums and counts
-    noise = np.stack([drawn.ravel() for _, drawn in steps])
+    noise = np.stack([drawn.ravel() for _, drawn in steps_drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(12)).max() < 0.8
-    assert noise.std() == pytest.approx(steps[0][0], rel=0.1)
+    assert noise.std() == pytest.approx(steps_drawn[0][0], rel=0.1)
 
 
 def test_the_learning_rate_is_the_longest_that_noise_allows():

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.errors import InputError
 from tacit.learners.common.head import LinearClassifier
-from tacit.learners.common.parameters import declared_counts
+from tacit.learners.common.parameters import declared_counts, flag
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Blocks, exact_counts, log_shares, noisy_counts
+from tacit.learners.common.softmax import Blocks
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.events import Event, compose
@@ -36,8 +35,7 @@ class BalancedClassifier(LinearClassifier):
 
     def _composed(self, parts: list[Event]) -> Event:
         """These events and that of the counts, where they are bought, once the parameters are checked."""
-        if not isinstance(self.balanced, bool | np.bool_):
-            raise InputError(f"balanced={self.balanced!r} must be True or False; leave it out")
+        flag("balanced", self.balanced)
         of_counts = self._of_counts()
         return compose(parts if of_counts is None else [*parts, gaussian.event(of_counts)])
 
@@ -70,6 +68,26 @@ class BalancedClassifier(LinearClassifier):
         of_counts = self._of_counts()
         bought = "counts are declared" if self.counts is not None else "not bought"
         return {"noise multiplier of the counts": bought if of_counts is None else of_counts}
+
+
+def exact_counts(parts: Blocks, n_classes: int) -> Floats:
+    """Number of records per class; not private."""
+    found = [np.bincount(own, minlength=n_classes) for _, own in parts]
+    result: Floats = np.sum(found, axis=0, initial=0.0) + np.zeros(n_classes)
+    return result
+
+
+def noisy_counts(parts: Blocks, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
+    """Number of records per class with Gaussian noise: `gaussian.event(multiplier)`."""
+    ones = ((np.ones((len(own), 1)), own) for _, own in parts)
+    return gaussian.noisy_class_sums(ones, n_classes=n_classes, width=1, noise_multiplier=multiplier, noise=noise)[:, 0]
+
+
+def log_shares(counts: Floats, uncertainty: float) -> Floats:
+    """Log shares of the classes, none taken for smaller than noise: beside the logits they balance the classes."""
+    shares = np.maximum(counts, 0.0) + uncertainty
+    result: Floats = np.log(shares / shares.mean())
+    return result
 
 
 def n_records(counts: Floats) -> float:

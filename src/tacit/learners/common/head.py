@@ -20,11 +20,10 @@ from tacit.privacy.unit import Unit
 MOST_INTERCEPT = 1e6
 
 
-class LinearClassifier(PrivateClassifier):
-    """A learner of one linear score per class, on unit rows about a public centre, beside a constant column."""
+class UnitRowClassifier(PrivateClassifier):
+    """A learner on unit rows about a public centre."""
 
     public: Any
-    intercept: float
     centre_: Floats | None
 
     def _multiplier(self) -> float:
@@ -40,13 +39,10 @@ class LinearClassifier(PrivateClassifier):
         check_width(width + 1)
         self.centre_ = public_centre(self.public, width)
 
-    def _intercept(self) -> float:
-        return real("intercept", self.intercept, 0, MOST_INTERCEPT)
-
     def _row_blocks(
         self, X: NDArray[Any], labels: NDArray[np.int64], label: str
     ) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-        """Blocks of rows of norm 1 with the constant column, if there is one; rows of zeros are left out."""
+        """Blocks of rows of norm 1, of `_head_rows`; rows of zeros are left out."""
         kept = X.any(axis=1)
         if not kept.all():
             X, labels = X[kept], labels[kept]
@@ -54,8 +50,20 @@ class LinearClassifier(PrivateClassifier):
             yield self._head_rows(rows), own
 
     def _head_rows(self, rows: Floats) -> Floats:
-        unit = unit_rows_about(rows, self.centre_)
-        constant = self._intercept()
+        """What is learned from."""
+        return unit_rows_about(rows, self.centre_)
+
+
+class LinearClassifier(UnitRowClassifier):
+    """A learner of one linear score per class, on unit rows beside a constant column, if there is one."""
+
+    intercept: float
+
+    def _intercept(self) -> float:
+        return real("intercept", self.intercept, 0, MOST_INTERCEPT)
+
+    def _head_rows(self, rows: Floats) -> Floats:
+        unit, constant = super()._head_rows(rows), self._intercept()
         if constant == 0:
             return unit
         return np.column_stack([unit, np.full(len(unit), constant)]) / math.hypot(1.0, constant)

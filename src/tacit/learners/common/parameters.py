@@ -36,6 +36,19 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """`value` as a bool, if it is True or False.
+
+    Raises
+    ------
+    InputError
+        If it is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}={value!r} must be True or False; leave it out")
+    return bool(value)
+
+
 def public_rows(public: Any, width: int) -> Any:
     """`public` as rows of shape (m, width), not copied where it is an array of any kind."""
     rows = as_rows(public, "public")
@@ -59,5 +72,6 @@ def declared_counts(counts: Any, n_classes: int) -> Floats | None:
         return None
     given = np.asarray(counts, dtype=object)
     if given.shape not in ((), (n_classes,)):
-        raise InputError(f"counts={counts!r} must be one number, or one for each of {n_classes} classes")
+        rule = f"must be one number, or one for each of {n_classes} classes"
+        raise InputError(f"counts={counts!r} {rule}; leave it out to buy noisy counts")
     return np.broadcast_to([real("counts", count, 1, 2**53) for count in given.ravel()], (n_classes,)).copy()

@@ -1,22 +1,16 @@
-"""What learners by softmax cross-entropy share: exact logits, residuals, class counts and balance, descent."""
+"""What learners by softmax cross-entropy share: exact logits, residuals, sums of gradients."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.compute.progress import progress
-from tacit.errors import InputError
 from tacit.learners.common.rows import Floats
-from tacit.mechanisms import gaussian
+from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, Rounded
-
-NOISE_IN_LOGIT = 1.2  # standard deviation that noise may add to a logit; chosen on CIFAR-10
-FARTHEST = 1e100  # beyond, a descent has diverged, and logits could overflow
-SAMPLING = 2e-5  # variance that sampling adds to a gradient, for each record of a class; chosen on Banking77
 
 Exact = list[tuple[Floats, Integers]]
 """Blocks of rows and their classes, for the non-private form."""
@@ -26,6 +20,9 @@ Parts = list[tuple[Rounded, Integers]]
 
 Blocks = Sequence[tuple[Floats | Rounded, Integers]]
 """Either of them."""
+
+Offsets = Floats | list[Floats]
+"""What is added to the logits: of shape (C,) for all records, or a list of one of shape (b, C) for each block."""
 
 
 def logits(rows: Rounded, head: Floats) -> Floats:
@@ -47,54 +44,26 @@ def residuals(rows: Rounded, labels: Integers, head: Floats, offsets: Floats) ->
     return _less_one_hot(_softmax(logits(rows, head) + offsets), labels)
 
 
-def exact_gradient(head: Floats, offsets: Floats, parts: Exact) -> Floats:
+def exact_gradient(head: Floats, offsets: Offsets, parts: Exact) -> Floats:
     """Sum of the gradients in float64; not private."""
     total = np.zeros_like(head)
-    for rows, labels in parts:
-        total += _less_one_hot(_softmax(rows @ head.T + offsets), labels).T @ rows
+    for (rows, labels), beside in zip(parts, _per_block(offsets, len(parts)), strict=True):
+        total += _less_one_hot(_softmax(rows @ head.T + beside), labels).T @ rows
     return total
 
 
-def exact_counts(parts: Blocks, n_classes: int) -> Floats:
-    """Number of records per class; not private."""
-    found = [np.bincount(own, minlength=n_classes) for _, own in parts]
-    result: Floats = np.sum(found, axis=0, initial=0.0) + np.zeros(n_classes)
-    return result
+def noisy_gradient(
+    head: Floats, offsets: Offsets, parts: Parts, *, clip: float, multiplier: float, noise: NoiseSource
+) -> Floats:
+    """Sum of the gradients, each clipped to norm `clip`, with Gaussian noise: `outer_products.event(multiplier)`."""
+    pieces = zip(parts, _per_block(offsets, len(parts)), strict=True)
+    blocks = ((residuals(rows, labels, head, beside) / clip, rows) for (rows, labels), beside in pieces)
+    total = outer_products.noisy_products(blocks, shape=head.shape, noise_multiplier=multiplier, noise=noise)
+    return total * clip
 
 
-def noisy_counts(parts: Blocks, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Number of records per class with Gaussian noise: `gaussian.event(multiplier)`."""
-    ones = ((np.ones((len(own), 1)), own) for _, own in parts)
-    return gaussian.noisy_class_sums(ones, n_classes=n_classes, width=1, noise_multiplier=multiplier, noise=noise)[:, 0]
-
-
-def log_shares(counts: Floats, uncertainty: float) -> Floats:
-    """Log shares of the classes, none taken for smaller than noise: beside the logits they balance the classes."""
-    shares = np.maximum(counts, 0.0) + uncertainty
-    result: Floats = np.log(shares / shares.mean())
-    return result
-
-
-def descend(gradient: Callable[[Floats], Floats], start: Floats, *, rate: float, steps: int) -> Floats:
-    """Nesterov's method: `steps` steps of `rate` against a (noisy) sum of gradients."""
-    theta = ahead = start
-    for step in progress(range(steps), "gradient steps", steps):
-        moved = ahead - rate * gradient(ahead)
-        if not np.all(np.abs(moved) < FARTHEST):
-            raise InputError(f"step {step + 1} of {steps} diverged; pass a smaller learning_rate or ridge")
-        ahead = moved + step / (step + 3) * (moved - theta)
-        theta = moved
-    return theta
-
-
-def learning_rate(longest: float, *, records: float, n_classes: int, noise: float, steps: int) -> float:
-    """Factor of the mean gradient: at most `longest`, and short enough for the noise of `steps` steps of `descend`.
-
-    Noise of this standard deviation per step adds about rate/records noise steps^1.5/3 to a logit. Sampling counts as
-    noise of its own, so that without noise steps are not longer than a few records per class can direct.
-    """
-    noise = math.hypot(noise, math.sqrt(SAMPLING * steps * records / n_classes))
-    return min(longest, NOISE_IN_LOGIT * 3 * records / (noise * steps * math.sqrt(steps)))
+def _per_block(offsets: Offsets, n_blocks: int) -> list[Floats]:
+    return offsets if isinstance(offsets, list) else [offsets] * n_blocks
 
 
 def _softmax(logits: Floats) -> Floats:

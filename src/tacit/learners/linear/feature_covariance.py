@@ -13,7 +13,7 @@ from tacit.compute.progress import progress
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import exact_gradient, residuals
+from tacit.learners.common.softmax import Blocks, exact_gradient, noisy_gradient
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
@@ -28,10 +28,10 @@ LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without a bound, 100 clas
 class FeatureCovariance(SecondOrderClassifier):
     """Classify by logistic regression, learned by noisy gradients that are divided by noisy second moments.
 
-    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. G, the sum of x x' over all
-    records, is noised once. Then every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is the
-    noised sum of all records' gradients of softmax cross-entropy, each clipped. Directions in which rows vary little
-    are learned as fast as the others, so that few epochs do.
+    Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is noised once. Then
+    every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is the noised sum of all records'
+    gradients of softmax cross-entropy, each clipped. Directions in which rows vary little are learned as fast as the
+    others, so that few epochs do.
 
     Parameters
     ----------
@@ -144,26 +144,22 @@ class FeatureCovariance(SecondOrderClassifier):
         of_sum, width = self._of_sum(), self._head_width(X)
         if of_sum == 0:
             exact = list(self._row_blocks(X, labels, "rows"))
-            offsets = self._offsets(self._class_masses(exact, noise))
+            offsets = self._offsets(exact, noise)
             moments = sum((rows.T @ rows for rows, _ in exact), np.zeros((width, width)))
             self._descend(lambda head: exact_gradient(head, offsets, exact), moments)
             return
         parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        offsets = self._offsets(self._class_masses(parts, noise))
+        offsets = self._offsets(parts, noise)
         moments = outer_products.noisy_second_moments(
             (rows for rows, _ in parts), width=width, noise_multiplier=of_sum, noise=noise
         )
+        self._descend(
+            lambda head: noisy_gradient(head, offsets, parts, clip=self.clip, multiplier=of_sum, noise=noise), moments
+        )
 
-        def gradient(head: Floats) -> Floats:
-            blocks = ((residuals(rows, own, head, offsets) / self.clip, rows) for rows, own in parts)
-            total = outer_products.noisy_products(blocks, shape=head.shape, noise_multiplier=of_sum, noise=noise)
-            return total * self.clip
-
-        self._descend(gradient, moments)
-
-    def _offsets(self, masses: Floats | None) -> Floats:
-        """What is added to the logits while learning: log shares of the classes."""
-        return np.zeros(len(self.classes_)) if masses is None else np.log(masses / masses.mean())
+    def _offsets(self, parts: Blocks, noise: NoiseSource) -> Floats:
+        """What is added to the logits while learning; counts are for balance alone."""
+        return self._log_shares(self._class_counts(parts, noise)) if self.balanced else np.zeros(len(self.classes_))
 
     def _descend(self, gradient: Callable[[Floats], Floats], moments: Floats) -> None:
         values, vectors = spectrum(moments)
@@ -185,7 +181,7 @@ class FeatureCovariance(SecondOrderClassifier):
 
     def _release(self) -> Released:
         facts = {
-            "clip norm": float(self.clip),
+            "gradient clip norm": float(self.clip),
             "noise multiplier of the second moments": self._of_sum(),
             "noise multiplier of an epoch": self._of_sum(),
             "epochs": self._steps(),

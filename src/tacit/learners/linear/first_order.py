@@ -1,7 +1,4 @@
-"""What learners by noisy full-batch gradients share: steps, learning rate, descent on softmax cross-entropy.
-
-All defaults were chosen on CIFAR-10.
-"""
+"""What learners by noisy full-batch gradients share: steps, learning rate, descent on softmax cross-entropy."""
 
 from __future__ import annotations
 
@@ -13,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.learners.common.balance import BalancedClassifier, n_records
+from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Parts, descend, exact_gradient, learning_rate
+from tacit.learners.common.softmax import Parts, exact_gradient
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import rounded
 from tacit.privacy.events import Event
@@ -89,7 +87,7 @@ class FirstOrderClassifier(BalancedClassifier):
 
     def _facts(self) -> dict[str, float | str]:
         return super()._facts() | {
-            "clip norm": float(self.clip),
+            "gradient clip norm": float(self.clip),
             "noise multiplier of a step": self._of_step(),
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",

@@ -35,8 +35,8 @@ class GlobalAdapt(FirstOrderClassifier):
     Clipping turns the mean gradient where it shortens some records' gradients and not others'. Here gradients up to a
     threshold Z are all scaled by clip/Z, and longer ones clipped to norm `clip`. After each step Z shrinks by
     exp(-decay) and grows with the noisy share of gradients above it, so that it settles where that share is `decay`.
-    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. Every step uses every record.
-    By default small classes are at no disadvantage, as in `GradientDescent`.
+    Rows are divided by their norm, at fit and at predict. Every step uses every record. By default small classes are at
+    no disadvantage, as in `GradientDescent`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class GlobalAdapt(FirstOrderClassifier):
     learning_rate : float, optional
         Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3 n/(steps^2 z clip), at
         which noise adds about 1.2 to a logit; z is the noise multiplier of all steps together. Few records per class
-        shorten it as noise does (`tacit.learners.common.softmax.learning_rate`).
+        shorten it as noise does (`tacit.learners.common.descent.learning_rate`).
     clip : float, default=1.0
         Bound on the norm of a record's scaled gradient.
     counts : int or sequence of int, optional

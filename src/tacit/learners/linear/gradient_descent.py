@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Parts, residuals
+from tacit.learners.common.softmax import Parts, noisy_gradient
 from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
@@ -21,11 +21,11 @@ from tacit.privacy.unit import Unit
 class GradientDescent(FirstOrderClassifier):
     """Classify by logistic regression, learned by gradient descent with noise in every step.
 
-    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. Every step uses every record:
-    softmax cross-entropy, the gradient of each record clipped, their sum noised, and Nesterov's momentum. The steps are
-    as long as stability allows, or shorter, so that noise does not drown the logits; none depends on a private loss.
-    By default small classes are at no disadvantage: logits are learned beside the log of each class's noisy share of
-    the records, which predictions leave out.
+    Rows are divided by their norm, at fit and at predict. Every step uses every record: softmax cross-entropy, the
+    gradient of each record clipped, their sum noised, and Nesterov's momentum. The steps are as long as stability
+    allows, or shorter, so that noise does not drown the logits; none depends on a private loss. By default small
+    classes are at no disadvantage: logits are learned beside the log of each class's noisy share of the records, which
+    predictions leave out.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GradientDescent(FirstOrderClassifier):
     learning_rate : float, optional
         Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3 n/(steps^2 z clip), at
         which noise adds about 1.2 to a logit; z is the noise multiplier of all steps together. Few records per class
-        shorten it as noise does (`tacit.learners.common.softmax.learning_rate`).
+        shorten it as noise does (`tacit.learners.common.descent.learning_rate`).
     clip : float, default=1.0
         Bound on the norm of a record's gradient, which is at most sqrt(2).
     counts : int or sequence of int, optional
@@ -130,13 +130,7 @@ class GradientDescent(FirstOrderClassifier):
 
     def _noisy_gradient(self, parts: Parts, counts: Floats, noise: NoiseSource) -> Gradient:
         of_step, offsets = self._of_step(), self._log_shares(counts)
-
-        def gradient(head: Floats) -> Floats:
-            blocks = ((residuals(rows, own, head, offsets) / self.clip, rows) for rows, own in parts)
-            total = outer_products.noisy_products(blocks, shape=head.shape, noise_multiplier=of_step, noise=noise)
-            return total * self.clip
-
-        return gradient
+        return lambda head: noisy_gradient(head, offsets, parts, clip=self.clip, multiplier=of_step, noise=noise)
 
     def _release(self) -> Released:
         return self._released("one linear score per class, by noisy gradient descent", self._facts())

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.head import LinearClassifier
-from tacit.learners.common.parameters import real
+from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.rows import Floats, exact_class_sums
+from tacit.learners.linear.second_order import divided, spectrum
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -25,9 +26,9 @@ SHARE_OF_MOMENTS = 0.1  # of the budget, where there are no class moments; chose
 class LeastSquares(LinearClassifier):
     """Classify by one linear score per class, by least squares on noisy moments.
 
-    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. With G the sum of x x' over all
-    records, A_k that over class k and b_k the sum of class k, the head is theta_k = (A_k + alpha G + ridge I)^-1 b_k.
-    By default there are no A_k, which at alpha = inf make no difference: nearly all of the budget then buys b.
+    Rows are divided by their norm, at fit and at predict. With G the sum of x x' over all records, A_k that over class
+    k and b_k the sum of class k, the head is theta_k = (A_k + alpha G + ridge I)^-1 b_k. By default there are no A_k,
+    which at alpha = inf make no difference: nearly all of the budget then buys b.
 
     Parameters
     ----------
@@ -115,6 +116,7 @@ class LeastSquares(LinearClassifier):
 
     def _event(self) -> Event:
         self._intercept()
+        flag("normalise", self.normalise)
         if self.ridge is not None:
             real("ridge", self.ridge, 1e-9, 1e18)
         of_all, of_sums, of_classes = self._multipliers()
@@ -184,7 +186,7 @@ class LeastSquares(LinearClassifier):
     def _release(self) -> Released:
         of_all, of_sums, of_classes = self._multipliers()
         facts = {
-            "clip norm": 1.0,
+            "row norm": 1.0,
             "noise multiplier of the second moments": of_all,
             "noise multiplier of the class sums": of_sums,
             "noise multiplier of the class moments": "not bought" if of_classes is None else of_classes,
@@ -197,12 +199,6 @@ class LeastSquares(LinearClassifier):
 def _solved(moments: Floats, class_moments: Floats | None, alpha: float, ridge: float, sums: Floats) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
     if class_moments is None:
-        return _ridge_solution(moments, ridge, sums)
+        return divided(sums, *spectrum(moments), ridge)
     each = zip(class_moments, sums, strict=True)
-    return np.stack([_ridge_solution(own + alpha * moments, ridge, b[None])[0] for own, b in each])
-
-
-def _ridge_solution(matrix: Floats, ridge: float, sums: Floats) -> Floats:
-    values, vectors = np.linalg.eigh(matrix)
-    result: Floats = (sums @ vectors / (np.maximum(values, 0.0) + ridge)) @ vectors.T
-    return result
+    return np.stack([divided(b[None], *spectrum(own + alpha * moments), ridge)[0] for own, b in each])

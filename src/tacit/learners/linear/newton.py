@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
-from tacit.learners.common.parameters import real
+from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Exact, Parts, logits
+from tacit.learners.common.softmax import Blocks, Exact, Parts, logits
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -32,8 +31,8 @@ Derivatives = Callable[[Floats], tuple[Floats, Floats]]
 class Newton(SecondOrderClassifier):
     """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
 
-    The rows are clipped to norm 1 by dividing each by its norm, at fit and at predict. A record counts with weight 1
-    for its own class and with weight alpha, as a negative, for every other. Every epoch moves the head of class k by
+    Rows are divided by their norm, at fit and at predict. A record counts with weight 1 for its own class and with
+    weight alpha, as a negative, for every other. Every epoch moves the head of class k by
     -learning_rate (H_k + damping_k I)^-1 g_k, where g_k and H_k are noised sums over all records. By default small
     classes are at no disadvantage: logits are learned beside the log odds of each class's noisy share of the weights,
     which predictions leave out.
@@ -155,8 +154,7 @@ class Newton(SecondOrderClassifier):
     def _event(self) -> Event:
         if self.alpha is not None:
             real("alpha", self.alpha, 1e-9, 1e9)
-        if not isinstance(self.pooled, bool | np.bool_):
-            raise InputError(f"pooled={self.pooled!r} must be True or False; leave it out")
+        flag("pooled", self.pooled)
         return self._composed([2 * self._steps() * outer_products.event(self._of_sum())])
 
     def _alpha(self) -> float:
@@ -170,17 +168,18 @@ class Newton(SecondOrderClassifier):
         width = self._head_width(X)
         if self._of_sum() == 0:
             exact = list(self._row_blocks(X, labels, "rows"))
-            offsets = self._offsets(self._class_masses(exact, noise))
+            offsets = self._offsets(exact, noise)
             self._iterate(lambda head: self._exact(head, offsets, exact), width)
             return
         parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        offsets = self._offsets(self._class_masses(parts, noise))
+        offsets = self._offsets(parts, noise)
         self._iterate(lambda head: self._noisy(head, offsets, parts, noise), width)
 
-    def _offsets(self, masses: Floats | None) -> Floats:
+    def _offsets(self, parts: Blocks, noise: NoiseSource) -> Floats:
         """What is added to the logits while learning: log odds of the classes, negatives weighted."""
-        if masses is None:
+        if not self.balanced:
             return np.zeros(len(self.classes_))
+        masses = np.maximum(self._class_counts(parts, noise), 0.0) + self._uncertainty()
         result: Floats = np.log(masses / (self._alpha() * np.maximum(masses.sum() - masses, masses.min())))
         return result
 
@@ -235,7 +234,7 @@ class Newton(SecondOrderClassifier):
 
     def _release(self) -> Released:
         facts = {
-            "clip norm": 1.0,
+            "row norm": 1.0,
             "weight of a negative": self._alpha(),
             "noise multiplier of the gradients of an epoch": self._of_sum(),
             "noise multiplier of the Hessians of an epoch": self._of_sum(),

@@ -1,4 +1,4 @@
-"""What learners share that divide noisy gradients by a noisy matrix: epochs, masses of the classes, damping."""
+"""What learners share that divide noisy gradients by a noisy matrix: epochs and damping."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 
+from tacit.errors import InputError
 from tacit.learners.common.balance import BalancedClassifier
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Blocks
-from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.events import Event
 
-NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen, as all defaults, on CIFAR-10
+NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 
 
 class SecondOrderClassifier(BalancedClassifier):
@@ -38,14 +37,10 @@ class SecondOrderClassifier(BalancedClassifier):
         for name in ("learning_rate", "damping"):
             if getattr(self, name) is not None:
                 real(name, getattr(self, name), 1e-9, 1e18)
-        return super()._composed(parts)
-
-    def _class_masses(self, parts: Blocks, noise: NoiseSource) -> Floats | None:
-        """Declared or noisy counts, none taken for smaller than their noise; None where classes are not balanced."""
-        if not self.balanced:
-            return None
-        result: Floats = np.maximum(self._class_counts(parts, noise), 0.0) + self._uncertainty()
-        return result
+        event = super()._composed(parts)
+        if self.counts is not None and not self.balanced:
+            raise InputError(f"counts={self.counts!r} would go unused with balanced=False; leave one of them out")
+        return event
 
     def _facts(self) -> dict[str, float | str]:
         return super()._facts() | {"sampling": "none; every record is used in every epoch"}

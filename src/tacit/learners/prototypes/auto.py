@@ -10,20 +10,13 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.common.balance import log_shares
 from tacit.learners.common.decision import QuadraticHead
-from tacit.learners.common.head import LinearClassifier
+from tacit.learners.common.descent import descend, learning_rate
+from tacit.learners.common.head import UnitRowClassifier
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.common.rows import Floats, centre_array, exact_class_sums, normalisation
-from tacit.learners.common.softmax import (
-    Exact,
-    Parts,
-    descend,
-    exact_gradient,
-    learning_rate,
-    log_shares,
-    logits,
-    residuals,
-)
+from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, noisy_gradient
 from tacit.learners.prototypes.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -40,11 +33,11 @@ AMPLE, REFINE_FROM = 70.0, 2.2
 SMALL_CLASSES = 0.25
 BELIEF, BELIEF_HALVED_AT, LEAST_TRUST = 0.3, 20.0, 0.25
 NARROW, WIDE = 0.5, 1.5
-SAMPLING = 0.01
+SAMPLING_IN_SUM = 0.01
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
 
 
-class AutoPrototypes(LinearClassifier):
+class AutoPrototypes(UnitRowClassifier):
     """Classify by what one private release and public rows say about every class; the choice to make without tuning.
 
     A quarter of the budget buys one noisy sum of unit rows, and a count, per class. From these and the public rows
@@ -102,8 +95,6 @@ class AutoPrototypes(LinearClassifier):
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
-
-    intercept = 0.0
 
     def __init__(
         self,
@@ -164,7 +155,7 @@ class AutoPrototypes(LinearClassifier):
         """Size of the small classes, less what is in doubt, over the noise of half the budget and of sampling."""
         doubt = self._part(spent) / math.sqrt(COUNT_SHARE)
         small = max(float(np.quantile(posterior.sizes, SMALL_CLASSES)) - doubt, 1.0)
-        return small / math.sqrt(self._part(0.5) ** 2 + SAMPLING * small)
+        return small / math.sqrt(self._part(0.5) ** 2 + SAMPLING_IN_SUM * small)
 
     def _noisy_sums(self, X: NDArray[Any], labels: Integers, multiplier: float, noise: NoiseSource) -> Floats:
         """Per class the sum of its rows, the last column their number."""
@@ -202,18 +193,13 @@ class AutoPrototypes(LinearClassifier):
             besides = [(rows @ self.axes_) ** 2 @ self.squares_.T + beside for rows, _ in exact]
 
             def gradient(head: Floats) -> Floats:
-                pieces = zip(exact, besides, strict=True)
-                each = [exact_gradient(start + head, more, [piece]) for piece, more in pieces]
-                return np.asarray(np.sum(each, axis=0))
+                return exact_gradient(start + head, besides, exact)
         else:
             parts: Parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
             besides = [square_scores(rows, self.axes_, self.squares_) + beside for rows, _ in parts]
 
             def gradient(head: Floats) -> Floats:
-                pieces = zip(parts, besides, strict=True)
-                blocks = ((residuals(rows, own, start + head, more) / CLIP, rows) for (rows, own), more in pieces)
-                sums = outer_products.noisy_products(blocks, shape=start.shape, noise_multiplier=of_step, noise=noise)
-                return sums * CLIP
+                return noisy_gradient(start + head, besides, parts, clip=CLIP, multiplier=of_step, noise=noise)
 
         records, n_classes = float(sizes.sum()), len(sizes)
         longest = LONGEST_STEP * n_classes

@@ -112,7 +112,7 @@ class NoisySumPrototypes(PrivateClassifier):
 
     def _release(self) -> Released:
         facts = {
-            "clip norm": 1.0,
+            "row norm": 1.0,
             "noise standard deviation": self._noise_multiplier(),
             "sampling": "none; every record is used once",
             "normalisation": normalisation(self.centre_),

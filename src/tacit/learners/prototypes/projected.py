@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.balance import BalancedClassifier, n_records
+from tacit.learners.common.descent import descend
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import Floats, exact_class_sums
-from tacit.learners.common.softmax import Exact, Parts, descend, exact_gradient, logits, residuals
+from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import Rounded, rounded
@@ -177,7 +178,7 @@ class ProjectedPrototypes(BalancedClassifier):
         )
         parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
         counts = self._class_counts(parts, noise)
-        offsets = self._log_shares(counts) + _of_empty(sums)
+        offsets = self._log_shares(counts)
 
         def gradient(layer: Floats) -> Floats:
             total = outer_products.noisy_products(
@@ -221,7 +222,7 @@ class ProjectedPrototypes(BalancedClassifier):
     def _release(self) -> Released:
         of_sums, of_step = self._multipliers()
         facts = self._facts() | {
-            "clip norm": float(self.clip),
+            "gradient clip norm": float(self.clip),
             "noise multiplier of the class sums": of_sums,
             "noise multiplier of a step": of_step,
             "steps": self.steps,

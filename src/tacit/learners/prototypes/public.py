@@ -13,7 +13,7 @@ from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.parameters import public_centre, public_rows, whole
+from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
 from tacit.learners.common.rows import centre_array
 from tacit.learners.prototypes.scores import scores, window
 from tacit.mechanisms import exponential, top_k
@@ -122,8 +122,7 @@ class PublicPrototypes(PrivateClassifier):
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
         window(self.d_min, self.d_max)
-        if not isinstance(self.centre, bool | np.bool_):
-            raise InputError(f"centre={self.centre!r} must be True or False; leave it out")
+        flag("centre", self.centre)
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
