@@ -79,9 +79,16 @@ def read_cells(out: Path) -> list[Cell]:
     for file in sorted((out / "cells").glob("*.json")):
         values = json.loads(file.read_text(encoding="utf-8"))
         cell = Cell(**values | {"rough": float(values["rough"])})
-        same = cell.ratio == 1 and math.isinf(cell.rough)
-        found += [replace(cell, seed=seed) for seed in range(grid(cell.method)[1])] if same else [cell]
+        if not alike(cell):
+            found.append(cell)
+        elif cell.seed == 0:
+            found += [replace(cell, seed=seed) for seed in range(grid(cell.method)[1])]
     return found
+
+
+def alike(cell: Cell) -> bool:
+    """Whether all seeds give this cell: without noise and without imbalance nothing is random."""
+    return cell.ratio == 1 and math.isinf(cell.rough)
 
 
 def write_cell(out: Path, cell: Cell) -> None:
@@ -96,6 +103,8 @@ def unpack(out: Path, table: Path) -> None:
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             cell = Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)})
+            if alike(cell) and cell.seed > 0:
+                continue
             if not cell_file(out, (cell.dataset, cell.ratio, cell.method, cell.seed), cell.rough).exists():
                 write_cell(out, cell)
 

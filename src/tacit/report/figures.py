@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.learners.common.metrics import spread
 
-ROUGH_TICKS = (0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
+ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
 RHO_LABEL = "rho (zCDP, add/remove one record)"
 
 
@@ -32,7 +32,7 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
     """
     from matplotlib.figure import Figure  # not pyplot, which would choose a backend for the whole process
 
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for panel, measure in zip(panels, ("balanced", "minority"), strict=True):
         for number, method in enumerate(dict.fromkeys(result.method for result in results)):
@@ -46,7 +46,7 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
         panel.grid(alpha=0.3)
     panels[1].set_title("25 % smallest classes", fontsize=9)
     panels[0].set_title(title, fontsize=9)
-    panels[0].legend(fontsize=8, loc="lower right")
+    figure.legend(*panels[0].get_legend_handles_labels(), fontsize=8, loc="outside right center")
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=150)
         return file.getvalue()
