@@ -213,6 +213,7 @@ def test_words_that_are_not_known(stores, run):
     refused(run, FIT + " --unit person", "unit='person'", "add-remove")
     refused(run, FIT + " --seed x", "--seed")
     refused(run, "conjure", "conjure")
-    refused(run, "fit noisy-sum private", "--budget")
+    refused(run, "fit noisy-sum private --out r", "--budget")
+    refused(run, "fit noisy-sum private --budget rho=1", "--out")
     refused(run, "import --out store", "no files")
     refused(run, f"import private --out store --classes {len(CLASSES) - 1}", "not one of the 2 classes")

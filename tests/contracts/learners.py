@@ -26,7 +26,9 @@ FEW = {  # steps, so that tests of all else are quick
 PURE = {"public"}  # methods that a pure budget buys
 REPLACE = {"pate"}  # methods priced under replacement of a record, which says nothing of add/remove
 STOPPING = {"pate"}  # methods that stop within their budget, and may spend less
-AMPLE = {"pate": {"n_teachers": 24}}  # what a method needs to do well on few records
+AMPLE = {
+    "pate": {"n_teachers": 40, "aggregator": "gnmax", "sigma": 8.0}
+}  # what a method needs to do well on few records
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
 VARIANTS = {

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,7 @@ class LabelCost:
         place = ndtri_exp(np.minimum(log_q - others, -1e-300)) + math.sqrt(2) * votes / self.sigma
         return np.asarray(np.minimum(log_ndtr(place) + others, 0.0))
 
-    @property
+    @cached_property
     def log_q0(self) -> float:
         """Where the data-dependent bound stops being the smaller one: the largest such ln q."""
         from scipy.optimize import brentq
@@ -107,6 +108,7 @@ class LabelCost:
         at = np.where((log_q < log_q1)[:, None], nearer, np.where((log_q > log_q0)[:, None], farther, log_q1))
         return self.sensitivity(at.ravel()).reshape(at.shape)
 
+    @lru_cache(maxsize=64)  # noqa: B019  # frozen, and small
     def conditions_hold(self) -> bool:
         """Whether LS rises up to q1 and falls from q0 on, on a fine grid."""
         log_q0 = self.log_q0
@@ -130,9 +132,12 @@ def check_sensitivities(largest: Floats, threshold: float, sigma1: float, order:
     change = np.abs(np.diff(costs))
     own = np.maximum(change[:-1], change[1:])  # of counts 0..n_votes
     result = np.empty((len(largest), n_votes + 1))
+    place = np.rint(largest).astype(int)
+    reach = own
     for d in range(n_votes + 1):
-        reach = np.array([own[max(c - d, 0) : c + d + 1].max() for c in range(n_votes + 1)])
-        result[:, d] = reach[np.rint(largest).astype(int)]
+        result[:, d] = reach[place]
+        beside = np.pad(reach, 1)
+        reach = np.maximum(reach, np.maximum(beside[:-2], beside[2:]))
     return result
 
 

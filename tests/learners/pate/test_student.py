@@ -1,4 +1,3 @@
-import time
 import warnings
 
 import numpy as np
@@ -134,9 +133,8 @@ def test_students_of_pictures(semi):
         ({"labels": np.zeros(19, dtype=int)}, "for each of 20 records"),
         ({"labels": np.zeros(20)}, "one class index"),
         ({"unlabelled": np.zeros((5, 3))}, r"shape \(5, 3\)"),
-        ({"validation": 1.0}, "leave some on either side"),
-        ({"validation": 0.01}, "leave some on either side"),
-        ({"validation": -0.1}, "validation=-0.1 must be a number from 0 to 1"),
+        ({"validation": 1.0}, "validation=1.0 must be a number from 0 to 0.99"),
+        ({"validation": -0.1}, "validation=-0.1 must be a number from 0 to 0.99"),
         ({"student": LogisticRegression}, r"student=LogisticRegression is a class; pass an instance"),
     ],
 )
@@ -156,16 +154,13 @@ def digits():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("labels", "right"), [(350, 1.0), (1300, 0.97)])
-def test_few_labels_and_many_digits_are_enough(digits, labels, right):
+def test_few_labels_and_many_digits_are_enough(digits):
     pytest.importorskip("torch", reason="networks need torch")
     X, y = digits
     rng = np.random.default_rng(0)
-    answered, rest = np.split(rng.permutation(9000), [labels])
-    noisy = y[answered]
-    wrong = rng.random(labels) >= right
-    noisy[wrong] = (noisy[wrong] + rng.integers(1, 10, wrong.sum())) % 10
-    started = time.process_time()
-    student = fit_student("cnn", X[answered], noisy, n_classes=10, unlabelled=X[rest])
-    print(f"{time.process_time() - started:.0f} s of processor time")
-    assert (student.predict(X[9000:]) == y[9000:]).mean() > 0.965
+    answered, rest = np.split(rng.permutation(9000)[:3000], [350])
+    training = Training(epochs=10)
+    alone = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training)
+    more = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training, unlabelled=X[rest])
+    scores = [(student.predict(X[9000:]) == y[9000:]).mean() for student in (alone, more)]
+    assert scores[1] > max(0.93, scores[0] + 0.01)
