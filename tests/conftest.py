@@ -9,7 +9,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that tests can share helpers under tests/contracts
 
+TESTS = Path(__file__).parent
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items):
+    """Tests in slow.txt, which take more than a second and a half together, are left out of `make check`."""
+    listed = set((TESTS / "slow.txt").read_text(encoding="utf-8").split())
+    for item in items:
+        if f"tests/{item.path.relative_to(TESTS).as_posix()}::{item.originalname}" in listed:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

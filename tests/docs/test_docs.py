@@ -66,6 +66,12 @@ def test_every_page_is_in_the_table_of_contents():
         assert page.stem == "index" or re.search(rf"^{page.stem}$", listed, re.MULTILINE), page
 
 
+def test_tests_listed_as_slow_exist():
+    for line in (ROOT / "tests/slow.txt").read_text(encoding="utf-8").split():
+        file, name = line.split("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), line
+
+
 def test_tests_named_in_the_docs_exist():
     """`tests/.../test_x.py::test_y` in a page names a test that is there."""
     for page in (ROOT / "docs").glob("*.md"):
