@@ -70,6 +70,13 @@ def test_promise_is_kept_and_within_the_budget(method, variant, budget, unit):
 
 
 @ALL
+def test_a_unit_that_is_no_text_is_one_line(method, variant):
+    with pytest.raises(InputError, match="unit=array") as caught:
+        make(method, variant, unit=np.array(["add-remove", "replace"])).promise()
+    assert "\n" not in str(caught.value)
+
+
+@ALL
 def test_the_promise_needs_no_data_and_does_not_depend_on_it(method, variant):
     budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
     learner = make(method, variant, budget=budget)

@@ -97,6 +97,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         if not isinstance(self.ledger, Ledger | None):
             raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
+        if not isinstance(self.unit, str):
+            raise InputError(f"unit={shortened(self.unit)} must be text; pass for example unit='add-remove'")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         own = self._guarantee()
@@ -220,6 +222,11 @@ def _one_line() -> Iterator[None]:
             said += ". Reshape your data"
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"{said}; pass X as finite numbers of shape (n, d) and y as n labels") from None
+
+
+def shortened(value: Any) -> str:
+    """A value on one line, for a message."""
+    return f"{' '.join(repr(value).split()):.60}"
 
 
 def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

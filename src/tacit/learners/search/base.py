@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import PrivateClassifier, Released, class_indices
+from tacit.learners.base import PrivateClassifier, Released, class_indices, shortened
 from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import rowwise_inner_products
 from tacit.mechanisms import counts
@@ -189,11 +189,6 @@ class Search(PrivateClassifier):
         tuning = self._fact() if not Budget.parse(self.budget).infinite else "by exact scores, without noise"
         facts = {"tuning": tuning, "chosen parameters": chosen[:1000] or "those of the estimator"}
         return replace(best, mechanism=best.mechanism | facts)
-
-
-def shortened(value: Any) -> str:
-    """A value on one line, for a message."""
-    return f"{' '.join(repr(value).split()):.60}"
 
 
 def hits_of(released: Released, rows: Any, truth: NDArray[np.int64]) -> int:
