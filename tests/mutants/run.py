@@ -27,7 +27,7 @@ def tree(folder: str) -> Path:
     return copy
 
 
-def tests_pass(copy: Path, tests: list[str]) -> tuple[bool, str]:
+def tests_pass(copy: Path, tests: list[str], *options: str) -> tuple[bool, str]:
     """Whether the tests pass on the tree, not on the installed package, and what they printed."""
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     where = subprocess.run(
@@ -36,7 +36,7 @@ def tests_pass(copy: Path, tests: list[str]) -> tuple[bool, str]:
     ).stdout  # fmt: skip
     if not where.startswith(str(copy)):
         raise SystemExit(f"tests would run on {where.strip()}, not on the copy in {copy}")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
     run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     if run.returncode not in (0, 1):
         raise SystemExit(f"pytest could not run {tests}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
@@ -61,7 +61,7 @@ def main() -> int:
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in sys.argv[1:])]
     files = sorted({mutant.tests for mutant in chosen})
     with tempfile.TemporaryDirectory() as folder:
-        passed, output = tests_pass(tree(folder), files)
+        passed, output = tests_pass(tree(folder), files, "-n", "auto", "--dist", "worksteal")
     if not passed:
         print(output)
         print("the tests fail without any mutant")
