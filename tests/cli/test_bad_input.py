@@ -55,6 +55,7 @@ def test_groups(stores, run):
     refused(run, f"{fit} --budgets a=1", "groups= of each record")
     refused(run, f"{fit} --budgets a=1,a=2 --groups groups.txt", "budget")
     refused(run, f"{fit}", "--budget is missing")
+    refused(run, f"{fit} --budget rho=0.5 --budgets a=1 --groups groups.txt", "are both given")
     refused(run, "fit noisy-sum private --out r --budget rho=1 --groups groups.txt", "--groups does not apply")
     refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
 

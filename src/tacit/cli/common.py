@@ -30,6 +30,8 @@ def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "Privat
     accepted = inspect.signature(make).parameters
     free = [name for name in accepted if name not in OWN]
     own = {key: value for key, value in own.items() if value is not None}
+    if "budget" in own and "budgets" in parameters:
+        raise InputError(f"--budget {own['budget']} and --budgets {parameters['budgets']} are both given; give one")
     if "budget" not in own and "budgets" not in parameters:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
     values = {}
@@ -43,6 +45,15 @@ def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "Privat
         raise InputError(f"--public does not apply to {method}; leave it out")
     learner: PrivateClassifier = make(**values, **own)
     return learner
+
+
+def stated_delta(learner: "PrivateClassifier", default: float = 1e-6) -> float:
+    """Where epsilon is stated: at the delta of the budget, where it has one."""
+    from tacit.privacy.budget import Budget
+
+    if getattr(learner, "budgets", None) is not None:
+        return float(learner.delta)
+    return Budget.parse(learner.budget).delta or default
 
 
 def read_classes(text: str | None) -> Any:

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import Method, labels_of, make_learner, one_line, read_classes, shown_progress
+from tacit.cli.common import Method, labels_of, make_learner, one_line, read_classes, shown_progress, stated_delta
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def fit(
     )
     release.save(out, force=force, allow_research=allow_research)
     print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
-    print(learner.guarantee_.statement())
+    if hasattr(learner, "answers_"):
+        print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
+    print(learner.guarantee_.statement(stated_delta(learner)))
     if learner.ledger is None:
         print(
             f"No ledger counts this run; to limit what is spent in all, start one: tacit ledger {store} --allow rho=1"

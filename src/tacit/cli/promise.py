@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import Method, make_learner, read_classes
+from tacit.cli.common import Method, make_learner, read_classes, stated_delta
 
 
 def promise(
@@ -13,7 +13,7 @@ def promise(
     unit: str | None = None,
     classes: str | None = None,
     public: Path | None = None,
-    delta: float = 1e-6,
+    delta: float | None = None,
     **parameters: str,
 ) -> None:
     """State what a fit will cost, from public facts alone.
@@ -29,11 +29,11 @@ def promise(
     public
         As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
     delta
-        Where epsilon is stated.
+        Where epsilon is stated; by default at the delta of the budget, or else at 1e-6.
     parameters
         Further parameters of the method, such as --k 5.
     """
     # what the class list holds costs nothing; that it is declared is what the statement depends on
     declared = read_classes(classes) if classes is not None else 1
     learner = make_learner(method, parameters, budget=budget, unit=unit, classes=declared, public=public)
-    print(learner.promise().statement(delta))
+    print(learner.promise().statement(stated_delta(learner) if delta is None else delta))

@@ -113,7 +113,8 @@ class Guarantee:
         if (self.unit, unit) == (Unit.REPLACE, Unit.CHANGE_LABEL):
             return replace(self, unit=unit)
         raise InputError(
-            f"unit={self.unit} does not imply unit={unit}; ask the learner for unit={unit.value!r} instead"
+            f"unit={self.unit} does not imply unit={unit}; leave the unit out, or choose a method private under "
+            f"{unit.value}"
         )
 
     def of_everybody(self) -> Guarantee:

@@ -128,7 +128,7 @@ def _variant(guarantee: Guarantee) -> Variant:
     return Variant(
         variant=variant,
         data_domain="any number of labelled rows of finite numbers, with labels from the class list",
-        unprotected_quantities=guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit],
+        unprotected_quantities=tuple(dict.fromkeys(guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit])),
         public_arguments=(*declared, "number of columns", "parameters of the learner"),
     )
 

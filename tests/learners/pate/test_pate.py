@@ -196,6 +196,11 @@ def test_the_ledger_is_charged_the_dearest_group_before_teachers_are_trained(tmp
         tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 
 
+def test_labels_that_are_mostly_noise_are_said():
+    with pytest.warns(UserWarning, match="by simulation; pass more records or a larger budget"):
+        tacit.PATE("rho=0.0001", **FAST).fit(X, Y, public=PUBLIC)
+
+
 def test_no_answer_at_all_is_said_and_survived():
     facts = FAST | {"sigma": 20.0, "sigma1": 1.0, "threshold": 10_000.0}
     with pytest.warns(UserWarning, match="no query was answered"):
@@ -215,6 +220,7 @@ BAD = [
     ({"budgets": {"a": math.nan}}, {"groups": np.full(1000, "a")}, "budget nan of group 'a'"),
     ({"budgets": BUDGETS, "delta": 1.0}, {"groups": GROUPS}, "delta=1.0"),
     ({"budget": "epsilon=1"}, {}, "is pure"),
+    ({"budget": "rho=0.1", "budgets": BUDGETS}, {"groups": GROUPS}, "are both given"),
     ({"n_teachers": 1001}, {}, "more than the 1000 records"),
     ({"n_teachers": 0}, {}, "n_teachers=0"),
     ({"n_labels": 301}, {}, "n_labels=301"),

@@ -154,7 +154,7 @@ def _candidates(
                 passed = largest + sigma1 * of_check >= threshold
                 share = float(passed.mean())
                 asked = min(queries, math.floor(rho / (check + share * label)))
-                if share * asked >= 1 and check + label <= rho:
+                if share * asked >= min(1.0, queries / 2) and check + label <= rho:
                     yield Calibration(
                         "confident", sigma, sigma1, threshold, share * asked, float(correct[passed].mean())
                     )

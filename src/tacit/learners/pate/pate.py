@@ -45,6 +45,7 @@ from tacit.privacy.unit import Unit
 
 RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
 MOST_TEACHERS = 250
+LEAST_ACCURACY = 0.6  # of labels, by simulation, below which a fit warns
 SIMULATED = 400  # queries, to calibrate on
 
 
@@ -255,6 +256,8 @@ class PATE(PrivateClassifier):
     def _allowances(self) -> dict[str, float]:
         """The largest rho of each group within its budget."""
         if self.budgets is not None:
+            if self.budget != DEFAULT_BUDGET:
+                raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
             return allowances(checked_budgets(self.budgets), real("delta", self.delta, 1e-30, 1 - 1e-9))
         budget = Budget.parse(self.budget)
         if budget.infinite:
@@ -407,8 +410,17 @@ class PATE(PrivateClassifier):
             names = [field.name for field in fields(AGGREGATORS[found.aggregator])]
             noise = aggregator_of(found.aggregator, **{name: getattr(found, name) for name in names})
             if replace(plan, aggregator=noise).affordable():
+                if found.accuracy < LEAST_ACCURACY:
+                    warnings.warn(
+                        f"{n_teachers} teachers within this budget buy labels of which about {found.accuracy:.0%} are "
+                        "right, by simulation; pass more records or a larger budget, or choose another method",
+                        stacklevel=6,
+                    )
                 return noise
-        raise plan.too_dear()
+        raise BudgetError(
+            f"budget {self.budget if self.budgets is None else dict(self.budgets)} allows no query of {n_teachers} "
+            "teachers at any noise tried; pass a larger one"
+        )
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         run = self._run

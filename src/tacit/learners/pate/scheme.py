@@ -64,9 +64,10 @@ class Scheme:
 
     def too_dear(self) -> BudgetError:
         """The error where not one query is within budget."""
+        allowed = ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
         return BudgetError(
-            f"budgets {self.budgets} at delta={self.delta:g} do not allow one query under {self.aggregator}; "
-            "pass larger budgets, or more noise with more teachers"
+            f"budgets (in zCDP {allowed}) do not allow one query under {self.aggregator}; pass larger budgets, or more "
+            "noise with more teachers"
         )
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
