@@ -224,14 +224,14 @@ class NetworkHead(Decision):
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         import torch
 
+        from tacit.learners.common.training import scores
+
         last = max(int(name.split(".")[0]) for name in arrays)
-        module = self._module(len(arrays[f"{last}.bias"]), "cpu").eval()
+        module = self._module(len(arrays[f"{last}.bias"]), "cpu")
         module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
 
         def similarity(rows: Floats) -> Floats:
-            records = torch.from_numpy((rows / self.scale).astype(np.float32)).reshape(-1, *self.shape)
-            with torch.no_grad():
-                return np.asarray(module(records).numpy(), dtype=np.float64)
+            return np.asarray(scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64)
 
         return similarity
 

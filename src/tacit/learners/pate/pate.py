@@ -522,10 +522,12 @@ class PATE(PrivateClassifier):
         -------
         ndarray of shape (n,)
         """
-        rows = self._rows(as_flat(X))
-        if self.released_ is not None:
-            return super().predict(rows)
-        return np.asarray(self.classes_[self.student_.predict(self._student_records(rows))])
+        if getattr(self, "released_", X) is not None:
+            return super().predict(X)
+        return np.asarray(self.classes_[self.student_.predict(self._student_records(self._rows(X)))])
+
+    def _rows(self, X: Any) -> NDArray[Any]:
+        return super()._rows(as_flat(X))
 
     def _release(self) -> Released | None:
         facts = {
