@@ -23,6 +23,7 @@ LAZY: dict[str, str] = {
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "pate": "tacit.learners.pate",
+    "split": "tacit.data.splits:split",
 } | {path.partition(":")[2]: path for path in METHODS.values()}
 
 __all__ = sorted(LAZY)

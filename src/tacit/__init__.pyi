@@ -1,5 +1,6 @@
 # Written by tools/stub.py.
 from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
+from tacit.data.splits import split as split
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
 from tacit.learners import pate as pate

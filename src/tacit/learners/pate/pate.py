@@ -30,6 +30,7 @@ from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.classifier import as_flat, check_kind, finite_rows, record_shape, training_of
 from tacit.learners.pate.collectors import PlainCollector
+from tacit.learners.pate.estimate import PaidEstimate
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, scheme
 from tacit.learners.pate.stages import Stages
@@ -108,6 +109,10 @@ class PATE(PrivateClassifier):
         the promise counts on `n_queries`.
     stopping : {"filter", "data-dependent"}
         See `tacit.pate.aggregate`.
+    estimate : dict, optional
+        Buys a statistic beside the guarantee: an estimate of the data-dependent cost. A dict of order, smoothness and
+        scale, chosen on simulated votes; see `tacit.pate.PaidEstimate`. Its price is part of the promise. For a
+        budget epsilon=...,delta=..., without groups, gnmax or confident.
     semi_supervised : bool, default=False
         Whether the student uses public records without an answer too.
     validation : float, default=0.0
@@ -131,6 +136,8 @@ class PATE(PrivateClassifier):
     student_ : Student
     votes_ : Votes
         Private, as are `answers_.internal_` and everything in the folder.
+    estimate_ : Estimate or None
+        What `estimate` bought: it may be published, and guarantees nothing.
     aggregator_ : Aggregator
         As used, in votes of plain PATE.
     shape_ : tuple of int
@@ -191,6 +198,7 @@ class PATE(PrivateClassifier):
         n_queries: int | None = None,
         n_labels: int | None = None,
         stopping: str = "filter",
+        estimate: Mapping[str, float] | None = None,
         semi_supervised: bool = False,
         validation: float = 0.0,
         seed: int = 0,
@@ -224,6 +232,7 @@ class PATE(PrivateClassifier):
         self.n_queries = n_queries
         self.n_labels = n_labels
         self.stopping = stopping
+        self.estimate = estimate
         self.semi_supervised = semi_supervised
         self.validation = validation
         self.seed = seed
@@ -235,12 +244,22 @@ class PATE(PrivateClassifier):
         self.ledger = ledger
 
     def _event(self) -> Event:
+        bought = self._estimate()
+        extra = [] if bought is None else [bought.event]
         rho = self._allowances()[ALL] if self.stopping == "filter" else math.inf
         noise, limits = self._given_noise(), self._limits()
         if noise is None or limits is None:
-            return ZCDP(rho)
+            return compose([ZCDP(rho), *extra])
         members = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
-        return promised(members, noise, {ALL: rho}, *limits)[ALL]
+        return compose([promised(members, noise, {ALL: rho}, *limits)[ALL], *extra])
+
+    def _estimate(self) -> PaidEstimate | None:
+        """The statistic that is asked for."""
+        if self.estimate is None:
+            return None
+        if self.budgets is not None or self.stopping != "filter":
+            raise InputError("estimate= is for one budget and stopping='filter'; leave it out")
+        return PaidEstimate.of(self.estimate)
 
     def _unprotected(self) -> tuple[str, ...]:
         return UNPROTECTED if self.budgets is None else UNPROTECTED + OF_GROUPS
@@ -260,6 +279,9 @@ class PATE(PrivateClassifier):
                 raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
             return allowances(checked_budgets(self.budgets), real("delta", self.delta, 1e-30, 1 - 1e-9))
         budget = Budget.parse(self.budget)
+        bought = self._estimate()
+        if bought is not None:
+            return {ALL: bought.rest(budget)}
         if budget.infinite:
             return {ALL: math.inf}
         if budget.kind == "pure":
@@ -352,6 +374,9 @@ class PATE(PrivateClassifier):
         run.voting = Voting(plan, np.arange(len(self.classes_)), self.stopping)
         run.stages = Stages(self.folder)
         self.aggregator_ = plan.aggregator
+        bought = self._estimate()
+        if bought is not None:
+            bought.check(plan.aggregator, len(self.classes_))
         self.centre_ = public_centre(run.public, width) if self._linear() else None
 
     def _allocation(self, run: _Run) -> Allocation:
@@ -442,10 +467,15 @@ class PATE(PrivateClassifier):
             folder=self.folder,
             n_jobs=self.n_jobs,
         )
-        settings = f"{self.noise} {self.random_state} {self.stopping} {self.bootstrap}"
+        bought = self._estimate()
+        settings = f"{self.noise} {self.random_state} {self.stopping} {self.bootstrap} {bought}"
         if not run.stages.resume(run.voting, self.votes_.votes, settings):
             self._vote(run, queries, noise)
+            if bought is not None:
+                run.voting.estimate = bought.draw(run.voting, self.votes_.votes, noise)
             run.stages.keep_labels(run.voting, self.votes_.votes, settings)
+        cost = run.voting.estimate
+        self.estimate_ = None if bought is None or cost is None else bought.stated(cost, run.voting.plan.delta)
         self.answers_ = replace(run.voting.answers(), guarantee_=self._guarantee())
         self.student_ = self._student(run, queries)
         accuracy = None
@@ -466,7 +496,8 @@ class PATE(PrivateClassifier):
         voting.ask(votes[first:], noise, student.scores(self._student_records(queries[first:])))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
-        return self.answers_.spent_
+        bought, spent = self._estimate(), self.answers_.spent_
+        return spent if bought is None else replace(spent, event=compose([spent.event, bought.event]))
 
     def _student(self, run: _Run, queries: NDArray[Any]) -> Student:
         """The student of the labels so far."""
@@ -536,6 +567,10 @@ class PATE(PrivateClassifier):
             "public records asked about": self.answers_.asked,
             "answered": self.answers_.answered,
         }
+        if self.estimate_ is not None:
+            facts["paid estimate of the data-dependent epsilon, no guarantee"] = (
+                f"{self.estimate_.epsilon:.3g} at delta {self.estimate_.delta:g}"
+            )
         head = self.student_.head()
         if head is not None:
             self.coefficients_, self.intercepts_ = head

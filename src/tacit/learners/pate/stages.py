@@ -62,11 +62,12 @@ class Stages:
             stated = json.loads(path.read_text(encoding="utf-8"))
             with np.load(path.with_suffix(".npz"), allow_pickle=False) as kept:
                 labels, paid = kept["labels"], kept["paid"]
+                estimate = kept["estimate"].tolist()
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise InputError(f"{path} or its arrays cannot be read ({error}); choose another folder") from error
         if stated != {"hash": _hash(voting.plan, votes, settings)} or labels.shape != paid.shape:
             raise InputError(f"{path} holds answers to other votes or settings; choose another folder")
-        voting.replay(votes[: len(labels)], labels, paid)
+        voting.replay(votes[: len(labels)], labels, paid, estimate[0] if estimate else None)
         return True
 
     def keep_labels(self, voting: Voting, votes: Integers, settings: str) -> None:
@@ -75,7 +76,8 @@ class Stages:
             return
         path = self.folder / "voting.json"
         with atomic_file(path.with_suffix(".npz"), force=True) as part, part.open("wb") as file:
-            np.savez(file, labels=voting.labels[: voting.asked], paid=voting.paid[: voting.asked])
+            estimate = np.array([] if voting.estimate is None else [voting.estimate])
+            np.savez(file, labels=voting.labels[: voting.asked], paid=voting.paid[: voting.asked], estimate=estimate)
         with atomic_file(path) as part:
             part.write_text(json.dumps({"hash": _hash(voting.plan, votes, settings)}) + "\n", encoding="utf-8")
 

@@ -1,0 +1,166 @@
+"""PATE on real data: labels, their accuracy and the student's, by collector and by how voting stops.
+
+python benchmarks/pate/run.py DATA --out FOLDER [--workers 2] [--only mnist/250/34-43-23 ...] [--cells FILE]
+
+DATA holds mnist.npz, fashion_mnist.npz, adult_train.csv.gz, adult_test.csv.gz and the embeddings of CIFAR-10.
+Every cell is a line in FOLDER/cells.csv, written as it comes; a run that was interrupted goes on where it stopped.
+`--cells` starts from another run's cells.csv. At the end, and with --report alone, FOLDER/table.md is written.
+Noise is `research`: this measures, it releases nothing. Of the public records, this alone knows the true labels.
+"""
+
+import argparse
+import csv
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from problems import FOREST, PROBLEMS, Problem, problem
+from sklearn.linear_model import LogisticRegression
+from table import Cell, markdown
+
+import tacit
+from tacit.compute.atomic import atomic_file
+from tacit.learners.pate.collectors import COLLECTORS
+from tacit.learners.pate.student import fit_student
+
+DELTA = 1e-5
+BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}
+USUAL = {"aggregator": "confident", "sigma": 40, "sigma1": 150, "threshold": 200}
+PLAIN = "all at 1"
+SHARES = ("34-43-23", "54-37-9")
+TEACHERS = (250, 1000)
+SEEDS = range(3)
+
+Task = tuple[str, int, str, str, str, int]
+COLUMNS = ("problem", "teachers", "shares", "collector", "stopping", "seed")
+
+
+def tasks(only: list[str]) -> Iterator[Task]:
+    """Those whose "problem/teachers/shares/collector/stopping" starts with one of `only`.
+
+    The many teachers are for the sound filter: under it, noise that grows with the teachers buys more labels.
+    """
+    schemes = [(PLAIN, "gnmax"), *product(SHARES, COLLECTORS)]
+    for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):
+        for stopping in ("data-dependent", "filter") if many == TEACHERS[0] else ("filter",):
+            task = (name, many, shares, collector, stopping, seed)
+            if many > TEACHERS[0] and PROBLEMS[name][2] is FOREST:
+                continue
+            if not only or any("/".join(map(str, task)).startswith(word) for word in only):
+                yield task
+
+
+def groups_of(n: int, shares: str, seed: int) -> np.ndarray:
+    """A budget group for each record, by position."""
+    ends = np.cumsum([int(share) for share in shares.split("-")]) * n // 100
+    place = np.random.default_rng(seed).permutation(n)
+    return np.array(list(BUDGETS))[np.searchsorted(ends, place, side="right")]
+
+
+def work(data: Path, task: Task) -> tuple[Cell, float]:
+    """Compute a cell; the time it took."""
+    name, many, shares, collector, stopping, seed = task
+    given = problem(data, name, seed)
+    started = time.perf_counter()
+    model = tacit.PATE(
+        **({"budget": f"epsilon=1,delta={DELTA:g}"} if shares == PLAIN else {"budgets": BUDGETS, "delta": DELTA}),
+        **(USUAL if stopping == "data-dependent" else {}),
+        classes=given.n_classes,
+        n_teachers=many,
+        teacher=given.teacher,
+        collector=collector,
+        expected_accuracy=given.expected_accuracy,
+        stopping=stopping,
+        seed=seed,
+        noise="research",
+        random_state=1000 + seed,
+    )
+    groups = None if shares == PLAIN else groups_of(len(given.y), shares, seed)
+    model.fit(given.x, given.y, groups=groups, public=given.public_x, test=(given.test_x, given.test_y))
+    return measured(task, given, model), time.perf_counter() - started
+
+
+def measured(task: Task, given: Problem, model: tacit.PATE) -> Cell:
+    """What came out of a fit, for students that learn from the labels alone and from the unanswered records too."""
+    labels = model.answers_.labels
+    known = labels >= 0
+    accuracies = []
+    for unlabelled in (None, given.public_x[~known]):
+        student = fit_student(
+            LogisticRegression(C=30.0, max_iter=300),
+            given.public_x[known],
+            labels[known],
+            n_classes=given.n_classes,
+            unlabelled=unlabelled,
+        )
+        accuracies.append(float(np.mean(student.predict(given.test_x) == given.test_y)))
+    spent = model.answers_.spent_
+    return Cell(
+        **dict(zip(COLUMNS, task, strict=True)),
+        teacher_accuracy=float(model.votes_.accuracies.mean()),
+        labels=int(known.sum()),
+        label_accuracy=float(np.mean(labels[known] == given.public_y[known])),
+        supervised=accuracies[0],
+        semi_supervised=accuracies[1],
+        epsilon=max(spent.epsilon(DELTA, group) for group in [name for name, _ in spent.groups] or [None]),
+    )
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """The cells of a file, if it is there."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)}) for row in csv.DictReader(file)
+        ]
+
+
+def add_cell(path: Path, cell: Cell) -> None:
+    """Add a line; after an interrupt the file holds all cells, or all but this one."""
+    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values()]
+    with atomic_file(path, force=True) as part:
+        if path.exists():
+            shutil.copyfile(path, part)
+        else:
+            part.write_text(",".join(field.name for field in fields(Cell)) + "\n", encoding="utf-8")
+        with part.open("a", encoding="utf-8") as file:
+            file.write(",".join(values) + "\n")
+
+
+def main() -> None:
+    """Read the command line, compute what is missing, report."""
+    parser = argparse.ArgumentParser(description="PATE on real data.")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="starts of problem/teachers/shares/collector/stopping")
+    parser.add_argument("--report", action="store_true", help="only write the table from the cells there are")
+    parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        raise SystemExit(f"{given.data} is not a folder; pass the folder that holds the data sets")
+    given.out.mkdir(parents=True, exist_ok=True)
+    kept = given.out / "cells.csv"
+    if given.cells is not None and not kept.exists():
+        shutil.copyfile(given.cells, kept)
+    if not given.report:
+        done = {tuple(getattr(cell, name) for name in COLUMNS) for cell in read_cells(kept)}
+        todo = [task for task in tasks(given.only) if task not in done]
+        results = Parallel(given.workers, return_as="generator_unordered")(
+            delayed(work)(given.data, task) for task in todo
+        )
+        for number, (cell, seconds) in enumerate(results, 1):
+            add_cell(kept, cell)
+            print(f"{number} of {len(todo)}: {cell} in {seconds:.0f} s", flush=True)
+    with atomic_file(given.out / "table.md", force=True) as part:
+        part.write_text("\n".join(markdown(read_cells(kept))) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

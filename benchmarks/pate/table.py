@@ -1,0 +1,65 @@
+"""From cells to the tables, beside what was published."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit, what it answered and what was learned from it; `epsilon` is the largest that a group truly spent."""
+
+    problem: str
+    teachers: int
+    shares: str
+    collector: str
+    stopping: str
+    seed: int
+    teacher_accuracy: float
+    labels: int
+    label_accuracy: float
+    supervised: float
+    semi_supervised: float
+    epsilon: float
+
+
+PUBLISHED = {
+    ("mnist", "all at 1", "gnmax"): (365, 0.974, 0.9117),
+    ("mnist", "34-43-23", "upsampling"): (1333, 0.972, None),
+    ("mnist", "34-43-23", "weighting"): (1312, 0.9724, 0.9527),
+}
+"""Labels, label accuracy and student accuracy of Boenisch et al. 2022, with convolutional teachers and students."""
+HEAD = ("groups", "collector", "labels", "right", "student", "semi-supervised student", "epsilon spent")
+MEASURES = ("labels", "label_accuracy", "supervised", "semi_supervised", "epsilon")
+
+
+def markdown(cells: Sequence[Cell]) -> Iterator[str]:
+    """A table for each problem, number of teachers and way to stop: mean and standard deviation over seeds."""
+    for key in dict.fromkeys((cell.problem, cell.stopping, cell.teachers) for cell in cells):
+        own = [cell for cell in cells if (cell.problem, cell.stopping, cell.teachers) == key]
+        name, stopping, teachers = key
+        how = (
+            "as published: stopped by data-dependent costs" if stopping == "data-dependent" else "stopped by the filter"
+        )
+        right = np.mean([cell.teacher_accuracy for cell in own])
+        yield f"\n### {name}, {teachers} teachers, {how}\n"
+        yield f"A teacher is right about {right:.1%} of the test records. {len({cell.seed for cell in own})} seeds.\n"
+        compared = [row for row in PUBLISHED if stopping == "data-dependent" and row[0] == name]
+        head = (*HEAD, "published: labels", "right", "student") if compared else HEAD
+        yield "| " + " | ".join(head) + " |"
+        yield "|---" * len(head) + "|"
+        for row in dict.fromkeys((cell.shares, cell.collector) for cell in own):
+            found = [cell for cell in own if (cell.shares, cell.collector) == row]
+            shown = [*row, *(_spread([getattr(cell, name) for cell in found], name) for name in MEASURES)]
+            if compared:
+                published = PUBLISHED.get((name, *row), (None, None, None))
+                shown += ["" if value is None else f"{value:.4g}" for value in published]
+            yield "| " + " | ".join(shown) + " |"
+
+
+def _spread(values: Sequence[float], measure: str) -> str:
+    """Mean and standard deviation over seeds."""
+    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    digits = {"labels": 0, "epsilon": 2}.get(measure, 3)
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"

@@ -1,0 +1,71 @@
+"""Private, public and test parts of one data set, by position and a seed alone.
+
+What a part holds must not depend on features or labels: a record that changes would move others. So there is no
+stratified split here. Under the unit "replace" a record stays in its part.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Positions of each part, in ascending order; no position is in two of them.
+
+    Attributes
+    ----------
+    private, public, test : int64 arrays
+        A guarantee holds for records of the private part alone. The features of the public part, and all of the test
+        part, are not protected.
+    """
+
+    private: NDArray[np.int64]
+    public: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | None = None, seed: int = 0) -> Split:
+    """Deal the positions of a data set to a private, a public and a test part.
+
+    Parameters
+    ----------
+    n_records : int
+        In the data set.
+    n_public, n_test : int
+        In the public and in the test part; 0 for none.
+    n_private : int, optional
+        In the private part; all that remain by default.
+    seed : int, default=0
+        Public.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    InputError
+        If a number is not whole or is negative, or the parts ask for more records than there are, or none is private.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> parts = tacit.split(10, n_public=3, n_test=2)
+    >>> len(parts.private), len(parts.public), len(parts.test)
+    (5, 3, 2)
+    """
+    given = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
+    for name, value in given.items():
+        if value is not None and (type(value) is bool or not isinstance(value, int | np.integer) or value < 0):
+            raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
+    private = n_records - n_public - n_test if n_private is None else n_private
+    if private < 1 or private + n_public + n_test > n_records:
+        asked = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
+        raise InputError(f"{n_records} records are too few for {asked} and a private part; ask for fewer")
+    order = np.random.default_rng(seed).permutation(n_records)
+    ends = np.cumsum([private, n_public, n_test])
+    return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))
