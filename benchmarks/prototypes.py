@@ -5,14 +5,13 @@ same arrays, between the operations they are held against. `--quick` uses small 
 """
 
 import argparse
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
 from sklearn.neighbors import NearestCentroid
+from timing import seconds
 
 import tacit
 from tacit.learners.common.decision import NearestPrototype
@@ -20,16 +19,6 @@ from tacit.learners.common.rows import unit_rows
 from tacit.learners.prototypes import scores as scoring
 from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
-
-
-def seconds(work: Callable[[], object], runs: int = 5) -> float:
-    """Median time of a call, after one that is not counted."""
-    times = []
-    for _ in range(runs + 1):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times[1:])
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> None:

@@ -6,12 +6,11 @@ way that `faster_batched` says for this machine. `--quick` uses few teachers, fo
 """
 
 import argparse
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from timing import seconds
 
 from tacit.learners.common.training import Training, device, faster_batched, predict, train_many
 
@@ -43,13 +42,6 @@ def pictures(n_teachers: int, n: int = 240) -> list[Any]:
     return parts
 
 
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Time of one call, and what it returns."""
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
-
-
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="Training teachers.")
@@ -58,8 +50,10 @@ def main() -> None:
     n_linear, n_networks = (5, 2) if few else (250, 8)
 
     parts, test_x, test_y = rows(n_linear)
-    one_by_one, classifiers = seconds(lambda: [LogisticRegression().fit(x, y) for x, y in parts])
-    together, modules = seconds(lambda: train_many("linear", parts, CLASSES, Training()))
+    one_by_one = seconds(lambda: [LogisticRegression().fit(x, y) for x, y in parts], 3)
+    together = seconds(lambda: train_many("linear", parts, CLASSES, Training()), 3)
+    classifiers = [LogisticRegression().fit(x, y) for x, y in parts]
+    modules = train_many("linear", parts, CLASSES, Training())
     theirs = np.mean([classifier.score(test_x, test_y) for classifier in classifiers])
     ours = np.mean([np.mean(predict(module, test_x) == test_y) for module in modules])
     print(f"### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on {device()}\n")
@@ -69,8 +63,8 @@ def main() -> None:
 
     training = Training(epochs=2 if few else 10)
     digits = pictures(n_networks)
-    alone, _ = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=False))
-    batched, _ = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=True))
+    alone = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=False), 1)
+    batched = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=True), 1)
     chosen = "batched" if faster_batched("cnn") else "one by one"
     print(f"\n### {n_networks} small convolutional teachers, 240 pictures each, {training.epochs} epochs\n")
     print("| one by one | in one program | ratio | chosen here |\n|---|---|---|---|")
@@ -81,7 +75,7 @@ def main() -> None:
     print("\n### Growth with the number of linear teachers\n\n| teachers | time |\n|---|---|")
     for size in (25, 250, 1000):
         many = (parts * 4)[:size]
-        taken, _ = seconds(lambda many=many: train_many("linear", many, CLASSES, Training()))
+        taken = seconds(lambda many=many: train_many("linear", many, CLASSES, Training()), 1)
         print(f"| {size} | {taken:.2f} s |")
 
 

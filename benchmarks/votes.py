@@ -7,10 +7,10 @@ as published analysis code has it. `--quick` uses few votes, for the tests.
 import argparse
 import math
 import resource
-import time
 
 import numpy as np
 from scipy.special import log_ndtr
+from timing import seconds
 
 import tacit
 
@@ -47,13 +47,6 @@ def label_cost(counts: np.ndarray) -> np.ndarray:
     return np.where(mu1 >= ORDERS, np.minimum(total / (ORDERS - 1), independent), independent)
 
 
-def seconds(work: object) -> tuple[float, object]:
-    """Time of one call, and what it returns."""
-    started = time.perf_counter()
-    result = work()  # type: ignore[operator]
-    return time.perf_counter() - started, result
-
-
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="Accounting of noisy votes.")
@@ -61,11 +54,16 @@ def main() -> None:
     few = parser.parse_args().quick
     n, most = (300, 3_000) if few else (10_000, 1_000_000)
     counts = votes(n)
-    slow, one_by_one = seconds(lambda: np.sum([label_cost(row) for row in counts], axis=0))
-    fast, at_once = seconds(lambda: tacit.pate.rdp(counts, sigma=SIGMA, orders=ORDERS))
-    confident = {"aggregator": "confident", "sigma1": SIGMA1, "threshold": THRESHOLD}
-    both, _ = seconds(lambda: tacit.pate.rdp(counts, sigma=SIGMA, orders=ORDERS, **confident))
-    worst = float(np.max(np.abs(np.asarray(at_once) / np.asarray(one_by_one) - 1)))
+
+    def one_by_one() -> np.ndarray:
+        return np.sum([label_cost(row) for row in counts], axis=0)
+
+    def at_once(**given: object) -> np.ndarray:
+        return tacit.pate.rdp(counts, sigma=SIGMA, orders=ORDERS, **given)
+
+    slow, fast = seconds(one_by_one, 3), seconds(at_once)
+    both = seconds(lambda: at_once(aggregator="confident", sigma1=SIGMA1, threshold=THRESHOLD))
+    worst = float(np.max(np.abs(at_once() / one_by_one() - 1)))
     print(f"### Accounting of {n} votes at {len(ORDERS)} orders (250 teachers, 10 classes)\n")
     print("| what | time | over a plain loop |\n|---|---|---|")
     print(f"| plain loop, GNMax | {slow:.3f} s | 1 |")
@@ -77,7 +75,7 @@ def main() -> None:
     for size in (most // 100, most // 10, most):
         counts = votes(size)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        taken, _ = seconds(lambda counts=counts: tacit.pate.rdp(counts, sigma=SIGMA, orders=ORDERS))
+        taken = seconds(lambda counts=counts: tacit.pate.rdp(counts, sigma=SIGMA, orders=ORDERS), 1)
         more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         print(f"| {size} | {taken:.2f} s | {more:.0f} MiB |")
 
