@@ -60,6 +60,13 @@ def test_groups(stores, run):
     refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
 
 
+def test_splits_that_ask_too_much(stores, run):
+    refused(run, "split private --n-public 1000 --out parts", "too few for n_public=1000")
+    refused(run, "split private --n-public -1 --out parts", "n_public=-1")
+    refused(run, "split nowhere --n-public 5 --out parts", "nowhere does not exist")
+    refused(run, "split private --n-public 5 --out private", "private")
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
 def test_rows_that_are_not_finite_or_all_zeros(stores, run, value):
     x, y = rows(np.random.default_rng(0), 9)

@@ -16,6 +16,7 @@ import pytest
 import tacit
 from cli.conftest import CLASSES, rows
 from tacit.cli.app import VERBS
+from tacit.data.embeddings import EmbeddingStore
 from tacit.privacy.ledger import Ledger
 
 
@@ -231,6 +232,23 @@ def test_import_writes_one_store_per_split(stores, run):
 
 
 @pytest.mark.slow
+def test_split_makes_a_private_a_public_and_a_test_store(stores, run):
+    status, out, err = run("split private --n-public 30 --n-test 20 --seed 1 --out parts")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == ["parts/private: 40 rows", "parts/public: 30 rows, no labels", "parts/test: 20 rows"]
+    parts = {name: EmbeddingStore.open(stores / "parts" / name) for name in ("private", "public", "test")}
+    source = EmbeddingStore.open(stores / "private")
+    assert parts["private"].identity == source.identity
+    assert parts["public"].labels is None
+    together = np.concatenate([np.asarray(part.x) for part in parts.values()])
+    assert np.array_equal(np.sort(together, axis=0), np.sort(np.asarray(source.x), axis=0))
+    fit = "fit pate parts/private --public parts/public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out student"
+    assert run(fit)[0] == 0
+    assert run("split private --n-public 30 --out parts")[0] == 2
+    assert run("split private --n-public 30 --out parts --force")[0] == 0
+    assert not (stores / "parts" / "test").exists()
+
+
 def test_one_command_imports_each_set_of_the_shared_embeddings(embeddings, tmp_path, run):
     for folder in sorted(path.parent for path in embeddings.glob("*/*/card.json")):
         status, _, err = run(f"import {folder} --out {tmp_path / folder.name}")

@@ -9,6 +9,7 @@ from tacit import __version__
 VERBS = {
     "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
     "import": "Make a store from arrays or tables.",
+    "split": "Deal a data set to a private, a public and a test store.",
     "promise": "State what a fit will cost, before any data.",
     "fit": "Learn a private classifier and save it as a release.",
     "inspect": "Check a release and print its card.",

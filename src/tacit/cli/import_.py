@@ -46,6 +46,7 @@ def import_(
     """
     from tacit.compute.atomic import atomic_folder
     from tacit.data.imports import splits
+    from tacit.data.manifest import holds_stores
 
     if not files:
         raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
@@ -71,14 +72,7 @@ def import_(
         if split is not None or len(names) < 2:
             print(f"{out}: {write(out, split, known_as, force)}")
             return
-        with atomic_folder(out, force=force, ours=_holds_stores) as temporary:
+        with atomic_folder(out, force=force, ours=holds_stores) as temporary:
             made = {name: write(temporary / name, name, f"{known_as}-{name}", False) for name in names}
     for name, text in made.items():
         print(f"{out / name}: {text}")
-
-
-def _holds_stores(folder: Path) -> bool:
-    from tacit.compute.atomic import KEPT
-    from tacit.data.manifest import is_store
-
-    return all(path.match(KEPT) or (path.is_dir() and is_store(path)) for path in folder.iterdir())

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.atomic import KEPT, atomic_file
 from tacit.data.labels import ClassValue, class_list
 from tacit.errors import StoreError
 
@@ -101,6 +101,11 @@ def is_store(folder: Path) -> bool:
     own = ("shards", ".lock", NAME)
     others = [path.name for path in folder.iterdir() if path.name not in own]
     return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
+
+
+def holds_stores(folder: Path) -> bool:
+    """Whether `folder` holds stores and nothing else."""
+    return all(path.match(KEPT) or (path.is_dir() and is_store(path)) for path in folder.iterdir())
 
 
 def plain_name(name: Any) -> str:

@@ -1,0 +1,61 @@
+"""`tacit split`: a private, a public and a test store from one data set, by position."""
+
+from pathlib import Path
+
+from tacit.cli.common import shown_progress
+
+
+def split(
+    data: Path,
+    /,
+    *,
+    out: Path,
+    n_public: int,
+    n_test: int = 0,
+    n_private: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+) -> None:
+    """Deal a data set to a private, a public and a test store, by position and never by features or labels.
+
+    Parameters
+    ----------
+    data
+        A store, or a file that can be imported.
+    out
+        Folder of the stores `private`, `public` (without labels) and `test`.
+    n_public
+        Records of the public part. Their features will not be protected.
+    n_test
+        Records of the test part, which will not be protected at all.
+    n_private
+        Records of the private part; all the others if left out.
+    seed
+        Public: which record goes where.
+    force
+        Overwrite the output.
+    """
+    from tacit.compute.atomic import atomic_folder
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import read_data
+    from tacit.data.manifest import DTYPES, holds_stores
+    from tacit.data.splits import split as deal
+
+    source = read_data(data)
+    parts = deal(len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed)
+    classes = source.classes if source.classes_declared else None
+    dtype = next((name for name in DTYPES if source.x.dtype == name), "float16")
+    chosen = {"private": parts.private, "public": parts.public, "test": parts.test}
+    made = []
+    with shown_progress(), atomic_folder(out, force=force, ours=holds_stores) as temporary:
+        for name, rows in chosen.items():
+            if len(rows):
+                labels = None if name == "public" or source.labels is None else source.labels[rows]
+                # the private part keeps its identity, so that a ledger adds up what both are charged
+                identity = source.identity if name == "private" else f"{source.identity}-{name}"
+                EmbeddingStore.write(
+                    temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
+                    dtype=dtype,
+                )  # fmt: skip
+                made.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
+    print("\n".join(made))
