@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint bench utility docs mutants clean
+.PHONY: demo test check lint bench utility pate docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -36,6 +36,9 @@ bench: .venv/.dev
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
 utility: .venv/.dev
 	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) --out utility
+
+pate: .venv/.dev
+	$(BIN)/python benchmarks/pate/run.py $(DATA) --out pate
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html

@@ -39,9 +39,7 @@ def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     for key in dict.fromkeys((cell.problem, cell.stopping, cell.teachers) for cell in cells):
         own = [cell for cell in cells if (cell.problem, cell.stopping, cell.teachers) == key]
         name, stopping, teachers = key
-        how = (
-            "as published: stopped by data-dependent costs" if stopping == "data-dependent" else "stopped by the filter"
-        )
+        how = "stopped as published" if stopping == "data-dependent" else "stopped by the filter"
         right = np.mean([cell.teacher_accuracy for cell in own])
         yield f"\n### {name}, {teachers} teachers, {how}\n"
         yield f"A teacher is right about {right:.1%} of the test records. {len({cell.seed for cell in own})} seeds.\n"
