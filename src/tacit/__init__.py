@@ -22,6 +22,7 @@ LAZY: dict[str, str] = {
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
+    "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",
     "split": "tacit.data.splits:split",
 } | {path.partition(":")[2]: path for path in METHODS.values()}

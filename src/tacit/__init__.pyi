@@ -3,6 +3,7 @@ from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.data.splits import split as split
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
+from tacit.learners import label_dp as label_dp
 from tacit.learners import pate as pate
 from tacit.learners.linear.feature_covariance import FeatureCovariance as FeatureCovariance
 from tacit.learners.linear.global_adapt import GlobalAdapt as GlobalAdapt

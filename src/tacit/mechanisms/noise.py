@@ -9,6 +9,7 @@ Both draw on integers, so that mechanisms hand over scores and sums that carry n
 
 from __future__ import annotations
 
+import os
 import secrets
 import warnings
 from abc import ABC, abstractmethod
@@ -51,6 +52,10 @@ class NoiseSource(ABC):
     def bernoulli(self, p: Fraction) -> bool:
         """True with probability p."""
 
+    @abstractmethod
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """Uniformly random 64-bit words, of shape (n,)."""
+
 
 class SecureNoise(NoiseSource):
     """Exact samplers of OpenDP on randomness of the operating system."""
@@ -89,6 +94,9 @@ class SecureNoise(NoiseSource):
 
     def bernoulli(self, p: Fraction) -> bool:
         return secrets.randbelow(p.denominator) < p.numerator  # exact
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
 
 def _within(scale: float) -> float:
@@ -139,6 +147,9 @@ class ResearchNoise(NoiseSource):
 
     def bernoulli(self, p: Fraction) -> bool:
         return bool(self.generator.random() < p)
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        return self.generator.integers(0, 2**64, n, dtype=np.uint64)
 
 
 def noise_source(

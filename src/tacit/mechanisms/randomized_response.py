@@ -1,0 +1,131 @@
+"""Randomized response on a label, over all classes or over the likeliest of a prior.
+
+Unit: change one label.
+A response has an order of the classes and a number k. A label among the first k classes of the order is kept with
+probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k with 1/(E + k - 1). Any other label becomes
+one of the k, uniformly.
+Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
+al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
+Sampling: one 64-bit word u for each label, which is exact: label y gives the class at place u // m of the order, or
+stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down; a
+label outside the first k has m = floor(2^64/k) + 1. The cost does not depend on the number of classes.
+Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.mechanisms.noise import Integers, NoiseSource
+
+WORDS = 2**64
+_BLOCK = 1 << 16
+_THREADS = 2
+
+
+@lru_cache(maxsize=4096)
+def inside(epsilon: float, k: int) -> int:
+    """m of a label among the k: how many words give each other class; the smallest that keeps epsilon."""
+    rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50)) if epsilon < 700 else Fraction(2) ** 1000
+    return max(math.ceil(WORDS / (rest + k)), 1)
+
+
+def outside(k: int) -> int:
+    """m of any other label."""
+    return WORDS // k + 1
+
+
+def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
+    """How many of the 2^64 words give each place of the order, for a label at place 0 and for one outside.
+
+    For a label at place i below k swap entries 0 and i; where there is no label outside, the second list is empty.
+    """
+    if k == 1:
+        return [WORDS], [WORDS] * (n_classes > 1)
+    m, c = inside(epsilon, k), outside(k)
+    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c] * (k - 1) + [WORDS - (k - 1) * c] if k < n_classes else []
+
+
+class Responses:
+    """Randomized responses by order and k, ready to sample.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0; infinity keeps every label among its first k.
+    orders : ndarray of shape (priors, n_classes)
+        Class indices, the likeliest first.
+    k : ndarray of shape (priors,)
+    """
+
+    def __init__(self, epsilon: float, orders: Integers, k: Integers) -> None:
+        n_priors, self.n_classes = orders.shape
+        self.plain = n_priors == 1 and k[0] == self.n_classes > 1
+        if self.plain:
+            self.share = np.uint64(inside(epsilon, self.n_classes))
+            return
+        places = np.empty_like(orders)
+        np.put_along_axis(places, orders, np.arange(self.n_classes)[None], axis=1)
+        each, kind = np.unique(k, return_inverse=True)
+        own = np.array([min(inside(epsilon, int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
+        other = np.array([min(outside(int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
+        self.shares = np.where(places < k[:, None], own[:, None], other[:, None]).ravel()
+        constant = k == 1  # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
+        self.shares = np.where(np.repeat(constant, self.n_classes), np.uint64(WORDS - 1), self.shares)
+        self.limits = np.where(constant, 2, k).astype(np.uint64)
+        outputs = orders.astype(np.int64)
+        if self.n_classes > 1:
+            outputs[constant, 1] = outputs[constant, 0]
+        self.outputs = outputs.ravel()
+
+    def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
+        """Respond for each label.
+
+        Parameters
+        ----------
+        labels : int64 array of shape (n,)
+            Class indices.
+        which : int64 array of shape (n,) or None
+            The prior of each; None where there is one.
+        noise : NoiseSource
+
+        Returns
+        -------
+        int64 array of shape (n,)
+        """
+        if self.n_classes == 1:
+            return np.zeros_like(labels)
+        result = np.empty(len(labels), dtype=np.int64)
+        parts = [slice(start, min(start + _BLOCK, len(labels))) for start in range(0, len(labels), _BLOCK)]
+
+        def respond(part: slice, words: NDArray[np.uint64]) -> None:
+            own = labels[part]
+            if self.plain:
+                place = words // self.share
+                kept = place >= np.uint64(self.n_classes)
+                result[part] = np.where(kept, own, place.astype(np.int64))
+                return
+            prior = np.zeros(1, dtype=np.int64) if which is None else which[part]
+            first = prior * self.n_classes
+            place = words // self.shares[first + own]
+            kept = place >= self.limits[prior]
+            place[kept] = 0
+            result[part] = np.where(kept, own, self.outputs[first + place.astype(np.int64)])
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            waiting: list[Any] = []
+            for part in progress(parts, "randomising labels", len(labels), lambda part: part.stop - part.start):
+                waiting.append(pool.submit(respond, part, noise.words(part.stop - part.start)))
+                if len(waiting) > 2 * _THREADS:
+                    waiting.pop(0).result()
+            for one in waiting:
+                one.result()
+        return result
