@@ -122,6 +122,14 @@ def test_log_likelihoods_are_rows_of_the_matrix(randomizer):
     assert np.exp(randomizer.log_likelihood(outputs)) == pytest.approx(expected)
 
 
+def test_log_likelihoods_of_many_priors():
+    for randomizer in randomizers(1.0):
+        which = np.arange(len(randomizer.k))
+        outputs = randomizer.orders[:, 0]
+        expected = randomizer.matrix().reshape(-1, 5, 5)[which, :, outputs]
+        assert np.exp(randomizer.log_likelihood(outputs, which)) == pytest.approx(expected)
+
+
 def test_unbiased_counts_and_who_has_none():
     labels = np.repeat(np.arange(4), [40_000, 30_000, 20_000, 10_000])
     rr = RR(1.0, 4)

@@ -25,6 +25,7 @@ from tacit.privacy.events import Event, RandomizedResponse
 Floats = NDArray[np.float64]
 
 LEAST, MOST = 1e-9, 700.0
+NEVER = -1e6  # log probability of what cannot be
 
 
 class Randomizer(ABC):
@@ -92,9 +93,19 @@ class _Response(Randomizer):
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
         self._check(which)
-        tables = np.log(np.maximum(self._matrices(), 1e-300))
+        if self.epsilon == math.inf:
+            return np.where(np.eye(self.n_classes, dtype=bool)[outputs], 0.0, NEVER)
+        places = np.empty_like(self.orders)
+        np.put_along_axis(places, self.orders, np.arange(self.n_classes)[None], axis=1)
+        each, kind = np.unique(self.k, return_inverse=True)
+        words = [words_of(self.epsilon, k, self.n_classes) for k in each.tolist()]
+        of_kind = np.array([[own[0], own[-1], (other or own)[0]] for own, other in words], dtype=np.float64)
+        of_kind = np.log(of_kind / WORDS)
         prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
-        return np.asarray(tables[prior, :, outputs])
+        kept, moved, outside = (of_kind[kind[prior], i][:, None] for i in range(3))
+        result = np.where(places[prior] < self.k[prior, None], moved, outside)
+        np.put_along_axis(result, outputs[:, None], kept, axis=1)
+        return np.asarray(result)
 
     def unbiased(self, outputs: Integers) -> Floats:
         if len(self.k) > 1 or self.k[0] < self.n_classes:

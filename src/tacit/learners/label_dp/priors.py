@@ -1,0 +1,126 @@
+"""Priors of labels: how likely each class is for a record, by what is public or paid for.
+
+A prior is an array of shape (priors, classes) and, for each record, the number of its prior. Features are public under
+change of one label, so clusters of them are free; how many labels of each class a cluster has is paid for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.common.parameters import whole
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.one_hot import noisy_histogram
+from tacit.privacy.events import PureDP
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Rows of probabilities, of shape (priors, classes), and which one each record has, of shape (n,)."""
+
+    rows: Floats
+    which: Integers
+
+
+def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) -> Integers:
+    """Cluster of each record by its public features: principal components, then k-means.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    n_clusters : int
+    n_components : int, default=50
+        Of the principal components; fewer where there are fewer columns or records.
+    seed : int, default=0
+
+    Returns
+    -------
+    int64 array of shape (n,)
+    """
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.decomposition import PCA
+
+    rows = np.asarray(X)
+    rows = rows.reshape(len(rows), -1).astype(np.float32)
+    number = whole("n_clusters", n_clusters, 1, len(rows))
+    kept = min(whole("n_components", n_components, 1, 10**6), *rows.shape)
+    features = PCA(kept, svd_solver="covariance_eigh").fit_transform(rows) if kept < rows.shape[1] else rows
+    found = MiniBatchKMeans(number, n_init=3, random_state=seed, batch_size=4096).fit(features)
+    return np.asarray(found.labels_, dtype=np.int64)
+
+
+def cluster_prior(
+    labels: Integers, which: Integers, n_classes: int, epsilon: float, noise: NoiseSource
+) -> tuple[Prior, PureDP]:
+    """The classes of each cluster by a noisy histogram, and its price.
+
+    Parameters
+    ----------
+    labels, which : int64 arrays of shape (n,)
+        Class index and public cluster of each record.
+    n_classes : int
+    epsilon : float
+        Paid once for all clusters, since a label is in one of them.
+    noise : NoiseSource
+
+    Notes
+    -----
+    Guarantee: epsilon-DP under change of one label. The size of a cluster is public, so its noisy counts are projected
+    onto what is not negative and adds up to it; an empty cluster has the uniform prior.
+    """
+    shape = (int(which.max()) + 1, n_classes)
+    cost = PureDP(epsilon)
+    noisy = noisy_histogram(labels, which, shape, cost, noise).astype(np.float64)
+    sizes = np.bincount(which, minlength=shape[0]).astype(np.float64)
+    counts = onto_simplex(noisy, sizes)
+    rows = np.where(sizes[:, None] > 0, counts / np.maximum(sizes[:, None], 1), 1 / n_classes)
+    return Prior(rows / rows.sum(axis=1, keepdims=True), which), cost
+
+
+def onto_simplex(values: Floats, sums: Floats) -> Floats:
+    """The nearest rows that are not negative and have these sums [Duchi et al. 2008]."""
+    ordered = -np.sort(-values, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - sums[:, None]) / np.arange(1, values.shape[1] + 1)
+    last = (ordered > excess).sum(axis=1).clip(min=1) - 1
+    return np.asarray(np.maximum(values - np.take_along_axis(excess, last[:, None], axis=1), 0.0))
+
+
+def uniform(n: int, n_classes: int) -> Prior:
+    """The same probability for each class."""
+    return Prior(np.full((1, n_classes), 1 / n_classes), np.zeros(n, dtype=np.int64))
+
+
+def of_scores(log_probabilities: Floats, temperature: float) -> Prior:
+    """A prior of its own for each record, from a model's log probabilities; above 1 a temperature flattens it."""
+    scaled = log_probabilities / temperature
+    scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return Prior(scaled / scaled.sum(axis=1, keepdims=True), np.arange(len(scaled)))
+
+
+def given(rows: Any, which: Any, n: int, n_classes: int) -> Prior:
+    """A prior of the user's, of shape (classes,), or of shape (priors, classes) with the number of each record's."""
+    from tacit.learners.label_dp.randomizers import checked_prior
+
+    table = checked_prior(rows)
+    if table.shape[1] != n_classes:
+        raise InputError(f"prior has {table.shape[1]} columns for {n_classes} classes; pass one for each")
+    if which is None:
+        if len(table) == 1:
+            return Prior(table, np.zeros(n, dtype=np.int64))
+        raise InputError(f"prior has {len(table)} rows; pass which= the row of each of {n} labels")
+    place = np.asarray(which)
+    inside = (
+        place.shape == (n,) and place.dtype.kind in "iu" and (n == 0 or 0 <= place.min() <= place.max() < len(table))
+    )
+    if not inside:
+        raise InputError(
+            f"which must hold a row of the prior, 0 to {len(table) - 1}, for each of {n} labels; correct it"
+        )
+    return Prior(table, place.astype(np.int64))

@@ -1,0 +1,207 @@
+"""Randomized labels with what was done to them: `tacit.label_dp.randomize`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import class_list
+from tacit.errors import BudgetError, InputError
+from tacit.learners.base import class_indices
+from tacit.learners.label_dp.priors import Prior, given, uniform
+from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
+from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
+from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
+from tacit.mechanisms.noise import Integers, noise_source
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.guarantee import THIS_RUN, Guarantee
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
+
+UNPROTECTED = ("features", "number of records")
+
+OF_CLASSES = ("rr", "rr-top-k", "rr-with-prior")
+OF_VECTORS = ("symmetric-unary", "optimised-unary", "laplace", "gaussian")
+OF_NUMBERS = ("rr-on-bins", "unbiased")
+RANDOMIZERS = OF_CLASSES + OF_VECTORS + OF_NUMBERS
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLabels:
+    """Labels that may be published.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,), or (n, classes)
+        Class values or numbers; for the randomizers that answer with vectors, bits or noisy one-hot labels.
+    randomizer : Randomizer, RROnBins or UnbiasedResponse
+        Has the matrix.
+    which : ndarray of shape (n,) or None
+        The prior of each label.
+    guarantee_ : Guarantee
+        Under change of one label.
+    """
+
+    labels: NDArray[Any]
+    randomizer: Any
+    which: Integers | None
+    guarantee_: Guarantee
+
+
+def randomize(
+    y: Any,
+    *,
+    budget: Budget | str = "epsilon=1",
+    classes: Any = None,
+    values: Any = None,
+    randomizer: str = "rr",
+    prior: Any = None,
+    which: Any = None,
+    k: int | None = None,
+    loss: str = "squared",
+    noise: str = "secure",
+    random_state: Any = None,
+    ledger: Ledger | None = None,
+) -> NoisyLabels:
+    """Randomize labels once, each by itself.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels, each in `classes`, or numbers in `values`.
+    budget : Budget or str, default="epsilon=1"
+        Pure; for "gaussian" zCDP or approximate. An infinite budget keeps labels.
+    classes : sequence or int
+        The public class list; N stands for 0..N-1.
+    values : array of shape (v,), optional
+        For "rr-on-bins" and "unbiased", instead of classes: the declared values, rising. Labels between them go to the
+        nearest, labels outside are clamped to the range.
+    randomizer : str
+        "rr", "rr-top-k", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian", "rr-on-bins",
+        "unbiased".
+    prior : array of shape (classes,) or (priors, classes), optional
+        Public, or paid for elsewhere; uniform by default.
+    which : array of shape (n,), optional
+        Row of `prior` for each label.
+    k : int, optional
+        For "rr-top-k".
+    loss : {"squared", "absolute"}
+        For "rr-on-bins".
+    noise, random_state
+        As in `NoisySumPrototypes`. Whoever knows a seed knows the labels, so only research noise takes one.
+    ledger : Ledger, optional
+        Charged before anything is drawn: asking the same labels again costs again, or is refused.
+
+    Returns
+    -------
+    NoisyLabels
+
+    Raises
+    ------
+    InputError, BudgetError
+        If something is out of range; a label outside the class list is named by its row.
+    LedgerError
+        If the price would overdraw the ledger.
+
+    Notes
+    -----
+    Guarantee: under change of one label. Features are not protected. Source: Warner 1965; Ghazi et al. 2021 and 2022;
+    Malek et al. 2021.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> out = tacit.label_dp.randomize(["cat", "dog", "cat"], classes=["cat", "dog"], budget="epsilon=1")
+    >>> out.labels.shape, out.guarantee_.epsilon()
+    ((3,), 1.0)
+    """
+    if randomizer not in RANDOMIZERS:
+        raise InputError(f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for 'rr'")
+    allowed = Budget.parse(budget)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InputError(f"labels have shape {labels.shape}; pass one for each record")
+    if randomizer in OF_NUMBERS:
+        if values is None:
+            raise InputError(f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have")
+        table, _ = checked_values(values, None)
+        own: Any = _of_numbers(randomizer, _pure(allowed, randomizer), table, prior, loss)
+        places, place = nearest(labels, table), None
+        listed = table
+    else:
+        if classes is None:
+            raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
+        listed = np.asarray(class_list(classes))
+        places = class_indices(labels, listed)
+        chosen = uniform(len(places), len(listed)) if prior is None else given(prior, which, len(places), len(listed))
+        own = of_classes(randomizer, allowed, len(listed), chosen, k)
+        place = chosen.which if len(chosen.rows) > 1 else None
+    guarantee = guarantee_of(own.event, ledger)
+    source = noise_source(noise, random_state)
+    if ledger is not None:
+        ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
+    outputs = own.sample(places, source) if place is None else own.sample(places, source, place)
+    return NoisyLabels(listed[outputs] if randomizer in OF_CLASSES else outputs, own, place, guarantee)
+
+
+def of_classes(name: str, budget: Budget, n_classes: int, prior: Prior, k: int | None = None) -> Randomizer:
+    """The randomizer of class indices that spends a budget."""
+    if name == "gaussian" and not budget.infinite:
+        return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
+    epsilon = _pure(budget, name)
+    if (k is None) == (name == "rr-top-k"):
+        raise InputError(
+            f"k={k!r}: 'rr-top-k' needs the number of classes to answer with, and no other randomizer has it"
+        )
+    if name == "rr-top-k":
+        return RRTopK(epsilon, prior.rows, k or 0)
+    if name == "rr-with-prior":
+        return RRWithPrior(epsilon, prior.rows)
+    if name in ("laplace", "gaussian"):
+        return NoisyOneHot(n_classes, epsilon=epsilon)
+    if name == "rr" or epsilon == math.inf:
+        return RR(epsilon, n_classes)
+    return (SymmetricUnary if name == "symmetric-unary" else OptimisedUnary)(epsilon, n_classes)
+
+
+def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
+    """This event under change of one label."""
+    scope = THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
+    return Guarantee(Unit.CHANGE_LABEL, event, UNPROTECTED, scope=scope)
+
+
+def nearest(labels: NDArray[Any], values: NDArray[np.float64]) -> Integers:
+    """Place of the value that is nearest to each label; the lower one of two."""
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("labels are not numbers; pass numbers, or classes=...") from error
+    if not np.isfinite(numbers).all():
+        raise InputError(
+            f"row {int(np.argmin(np.isfinite(numbers)))} has a label that is not finite; drop or correct it"
+        )
+    middles = (values[1:] + values[:-1]) / 2
+    return np.asarray(np.searchsorted(middles, numbers, side="left"), dtype=np.int64)
+
+
+def _of_numbers(name: str, epsilon: float, values: NDArray[np.float64], prior: Any, loss: str) -> Any:
+    if name == "rr-on-bins":
+        return RROnBins(epsilon, values, prior, loss)
+    return UnbiasedResponse(epsilon, values, prior)
+
+
+def _pure(budget: Budget, name: str) -> float:
+    """Epsilon of a pure budget."""
+    if budget.infinite:
+        return math.inf
+    if budget.kind != "pure":
+        raise BudgetError(
+            f"budget {budget} is not pure, which {name!r} asks for; pass epsilon=..., or randomizer='gaussian'"
+        )
+    assert budget.epsilon is not None
+    return budget.epsilon

@@ -1,0 +1,47 @@
+"""Noise on a one-hot label, and on histograms of labels.
+
+Unit: change one label. It moves two entries of a one-hot label, or two cells of a histogram of disjoint records, by 1
+each: L1 sensitivity 2, L2 sensitivity the root of 2.
+Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009,
+on whole multiples of a unit]. Recorded as pure only.
+Theorem, discrete Gaussian noise of standard deviation z times the root of 2: 1/(2 z^2)-zCDP [Canonne, Kamath and
+Steinke 2020, Thm 14].
+Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public clusters.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms.exponential import noise_scale
+from tacit.mechanisms.gaussian import UNIT
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.privacy.events import Gaussian, PureDP
+
+MOVED = 2  # entries, by 1 each
+
+
+def noisy_one_hot(labels: Integers, n_classes: int, cost: PureDP | Gaussian, noise: NoiseSource) -> NDArray[np.float64]:
+    """One-hot labels with noise, whole multiples of 2^-32, of shape (n, n_classes)."""
+    values = np.zeros((len(labels), n_classes), dtype=np.int64)
+    values[np.arange(len(labels)), labels] = UNIT
+    return np.asarray(_noisy(values, UNIT, cost, noise) / UNIT)
+
+
+def noisy_histogram(
+    labels: Integers, which: Integers, shape: tuple[int, int], cost: PureDP, noise: NoiseSource
+) -> Integers:
+    """Records of each cluster and class, with noise: whole numbers of shape (clusters, classes), some below 0."""
+    counts = np.bincount(which * shape[1] + labels, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.asarray(_noisy(counts.astype(np.int64), 1, cost, noise))
+
+
+def _noisy(values: Integers, unit: int, cost: PureDP | Gaussian, noise: NoiseSource) -> Integers:
+    if not cost.bounded:
+        return values
+    if isinstance(cost, PureDP):
+        return noise.laplace(values, scale=noise_scale(MOVED * unit, cost.epsilon))
+    return noise.gaussian(values, scale=cost.noise_multiplier * math.sqrt(MOVED) * (1 + 2.0**-50) * unit)

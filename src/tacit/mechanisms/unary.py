@@ -1,0 +1,55 @@
+"""Randomized bits of a one-hot label.
+
+Unit: change one label, which changes two bits.
+Bit 1 stays 1 with probability p, bit 0 becomes 1 with probability q, all independently.
+Theorem: epsilon-DP if p (1 - q)/((1 - p) q) <= e^epsilon. Symmetric: p = 1 - q = e^(epsilon/2)/(1 + e^(epsilon/2))
+[Erlingsson et al. 2014]. Optimised: p = 1/2, q = 1/(e^epsilon + 1) [Wang et al. 2017].
+Sampling: one 64-bit word for each bit. Words of 2^64 that give 1 are rounded so that the ratio is kept.
+Source: as above; "vector approximation" in the label-privacy literature.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.randomized_response import WORDS
+
+_BLOCK = 1 << 14
+
+
+def symmetric(epsilon: float) -> tuple[int, int]:
+    """Words that give 1 for a bit that is 1, and for one that is 0."""
+    half = Fraction(math.expm1(epsilon / 2)) * (1 - Fraction(1, 2**50))
+    flipped = math.ceil(WORDS / (half + 2))
+    return WORDS - flipped, flipped
+
+
+def optimised(epsilon: float) -> tuple[int, int]:
+    """The same for p = 1/2."""
+    rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50))
+    return WORDS // 2, math.ceil(WORDS / (rest + 2))
+
+
+def epsilon_of(words: tuple[int, int]) -> float:
+    """ln of p (1 - q)/((1 - p) q), as sampled."""
+    one, zero = words
+    return math.log(Fraction(one * (WORDS - zero), (WORDS - one) * zero))
+
+
+def sample(labels: Integers, n_classes: int, words: tuple[int, int], noise: NoiseSource) -> NDArray[np.bool_]:
+    """Bits of each label, of shape (n, n_classes)."""
+    one, zero = (np.uint64(count) for count in words)
+    result = np.empty((len(labels), n_classes), dtype=bool)
+    for start in range(0, len(labels), _BLOCK):
+        own = labels[start : start + _BLOCK]
+        drawn = noise.words(len(own) * n_classes).reshape(len(own), n_classes)
+        bits = drawn < zero
+        rows = np.arange(len(own))
+        bits[rows, own] = drawn[rows, own] < one
+        result[start : start + len(own)] = bits
+    return result
