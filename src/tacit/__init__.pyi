@@ -5,6 +5,7 @@ from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
 from tacit.learners import label_dp as label_dp
 from tacit.learners import pate as pate
+from tacit.learners.label_dp.label_private import LabelPrivate as LabelPrivate
 from tacit.learners.linear.feature_covariance import FeatureCovariance as FeatureCovariance
 from tacit.learners.linear.global_adapt import GlobalAdapt as GlobalAdapt
 from tacit.learners.linear.gradient_descent import GradientDescent as GradientDescent

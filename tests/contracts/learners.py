@@ -23,8 +23,11 @@ FEW = {  # steps, so that tests of all else are quick
     "feature-covariance": {"epochs": 2},
     "newton": {"epochs": 1},
 }
-PURE = {"public"}  # methods that a pure budget buys
-REPLACE = {"pate"}  # methods priced under replacement of a record, which says nothing of add/remove
+PURE = {"public", "label-private"}  # methods that a pure budget buys
+UNITS_OF = {  # units that follow from a method's own, where that is not add/remove
+    "pate": ("replace", "change-label"),
+    "label-private": ("change-label",),
+}
 STOPPING = {"pate"}  # methods that stop within their budget, and may spend less
 AMPLE = {
     "pate": {"n_teachers": 40, "aggregator": "gnmax", "sigma": 8.0}

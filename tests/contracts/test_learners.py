@@ -20,8 +20,8 @@ from contracts.learners import (
     FEW,
     NEEDS,
     PURE,
-    REPLACE,
     STOPPING,
+    UNITS_OF,
     WIDTH,
     X,
     Y,
@@ -54,7 +54,7 @@ def test_promise_is_kept_and_within_the_budget(method, variant, budget, unit):
             make(method, variant, budget=budget).promise()
         return
     learner = make(method, variant, budget=budget, unit=unit)
-    if method in REPLACE and unit == "add-remove":
+    if unit not in UNITS_OF.get(method, (unit,)):
         with pytest.raises(InputError, match="does not imply"):
             learner.promise()
         return
@@ -159,7 +159,7 @@ def test_an_infinite_budget_has_no_bound_and_no_randomness(method, variant):
 def test_zero_rows_contribute_nothing_to_the_non_private_form(method, variant):
     if method in EUCLIDEAN:
         pytest.skip("a zero row is an ordinary point of a Euclidean mean")
-    if method in REPLACE:
+    if method == "pate":
         pytest.skip("records are dealt out to teachers by their number, which is public")
     zeros = np.concatenate([X, np.zeros((5, WIDTH))])
     with_zeros = make(method, variant, budget="epsilon=inf").fit(zeros, np.concatenate([Y, [0] * 5]))
@@ -217,7 +217,7 @@ def test_what_was_fitted_is_not_reached_by_later_changes(method, variant):
 @ALL
 def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, variant, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
-    unit = "replace" if method in REPLACE else "add-remove"
+    unit = UNITS_OF.get(method, ("add-remove",))[0]
     ledger.allow("epsilon=1" if variant.get("selection") else "rho=0.5", unit)
     learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5", ledger=ledger)
     learner.fit(X, Y)

@@ -15,6 +15,7 @@ METHODS: dict[str, str] = {
     "newton": "tacit.learners.linear.newton:Newton",
     "public": "tacit.learners.prototypes.public:PublicPrototypes",
     "pate": "tacit.learners.pate.pate:PATE",
+    "label-private": "tacit.learners.label_dp.label_private:LabelPrivate",
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tacit.errors import BudgetError
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, Exponential, Gaussian
+from tacit.privacy.events import Event, Exponential, Gaussian, PureDP
 from tacit.privacy.unit import Unit
 
 _FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
@@ -147,3 +147,18 @@ class Budget:
             return epsilon / _ROOT_RHO[unit]
         assert self.epsilon is not None
         return self.epsilon / _PURE[unit]
+
+    def largest_pure(self) -> float:
+        """The largest epsilon of a mechanism of which only a pure epsilon is known."""
+        if self.infinite:
+            return math.inf
+        if self.kind == "pure":
+            assert self.epsilon is not None
+            return self.epsilon
+        low, high = 0.0, 1.0
+        while high < 1e6 and self.permits(PureDP(high)):
+            high *= 2
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.permits(PureDP(middle)) else (low, middle)
+        return low

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 BLOCK_ROWS = 1024
+Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,14 @@ class Training:
 
 
 def train(
-    kind: str | Factory, X: Any, y: NDArray[Any], n_classes: int, training: Training, *, seed: int = 0
+    kind: str | Factory,
+    X: Any,
+    y: NDArray[Any],
+    n_classes: int,
+    training: Training,
+    *,
+    seed: int = 0,
+    loss: Loss | None = None,
 ) -> nn.Module:
     """Train one network.
 
@@ -83,18 +91,24 @@ def train(
         A name in `NETWORKS`, or a factory.
     X : array-like of shape (n, d) or (n, channels, height, width)
     y : ndarray of shape (n,)
-        Class indices.
+        Class indices; or anything by row that `loss` takes.
     n_classes : int
     training : Training
     seed : int, default=0
         Of the first weights, the order of records and the augmentation.
+    loss : callable, optional
+        From scores of shape (b, n_classes) and the rows of y to the sum of their losses; cross-entropy by default.
 
     Returns
     -------
     torch.nn.Module
         In evaluation mode.
     """
-    return train_many(kind, [(X, y)], n_classes, training, seed=seed)[0]
+    if loss is None:
+        return train_many(kind, [(X, y)], n_classes, training, seed=seed)[0]
+    model = _Model(network(kind), X, y, n_classes, [seed, 0])
+    _descend([model], training, len(y), loss)
+    return model.module.eval()
 
 
 def train_many(
@@ -211,7 +225,8 @@ class _Model:
     def __init__(self, factory: Factory, X: Any, y: Any, n_classes: int, seeds: list[int]) -> None:
         import torch
 
-        self.x, self.y = as_tensor(X).to(device()), torch.as_tensor(y, dtype=torch.int64, device=device())
+        kind = torch.int64 if np.ndim(y) == 1 else torch.float32
+        self.x, self.y = as_tensor(X).to(device()), torch.as_tensor(y, dtype=kind, device=device())
         self.rng = np.random.default_rng(seeds)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(int(self.rng.integers(2**63)))
@@ -246,7 +261,7 @@ def _regress(models: list[_Model], n_classes: int, training: Training) -> None:
             bias.copy_(intercepts)
 
 
-def _descend(models: list[_Model], training: Training, largest: int) -> None:
+def _descend(models: list[_Model], training: Training, largest: int, loss: Loss | None = None) -> None:
     """Train the modules of `models` in place by AdamW, for the steps of a part of `largest` records."""
     import torch
 
@@ -263,14 +278,20 @@ def _descend(models: list[_Model], training: Training, largest: int) -> None:
     optimiser = torch.optim.AdamW(parameters.values(), weight_decay=training.weight_decay, fused=True)
     for step in range(steps):
         records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
-        loss = torch.nn.functional.cross_entropy(forward(records), y[order[step]], reduction="sum") / batch
+        total = (loss or _cross_entropy)(forward(records), y[order[step]]) / batch
         optimiser.param_groups[0]["lr"] = training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
         optimiser.zero_grad()
-        loss.backward()
+        total.backward()
         optimiser.step()
     if len(models) > 1:
         for number, model in enumerate(models):
             model.module.load_state_dict({name: stacked[number] for name, stacked in parameters.items()}, strict=False)
+
+
+def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+    import torch
+
+    return torch.nn.functional.cross_entropy(scores, labels, reduction="sum")
 
 
 def _alone(model: _Model) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import class_list
-from tacit.errors import BudgetError, InputError
+from tacit.errors import InputError
 from tacit.learners.base import class_indices
 from tacit.learners.label_dp.priors import Prior, given, uniform
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
@@ -75,7 +75,7 @@ def randomize(
     y : array-like of shape (n,)
         Labels, each in `classes`, or numbers in `values`.
     budget : Budget or str, default="epsilon=1"
-        Pure; for "gaussian" zCDP or approximate. An infinite budget keeps labels.
+        Pure, zCDP or approximate; for "gaussian" not pure. An infinite budget keeps labels.
     classes : sequence or int
         The public class list; N stands for 0..N-1.
     values : array of shape (v,), optional
@@ -130,7 +130,7 @@ def randomize(
         if values is None:
             raise InputError(f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have")
         table, _ = checked_values(values, None)
-        own: Any = _of_numbers(randomizer, _pure(allowed, randomizer), table, prior, loss)
+        own: Any = _of_numbers(randomizer, allowed.largest_pure(), table, prior, loss)
         places, place = nearest(labels, table), None
         listed = table
     else:
@@ -153,7 +153,7 @@ def of_classes(name: str, budget: Budget, n_classes: int, prior: Prior, k: int |
     """The randomizer of class indices that spends a budget."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
-    epsilon = _pure(budget, name)
+    epsilon = budget.largest_pure()
     if (k is None) == (name == "rr-top-k"):
         raise InputError(
             f"k={k!r}: 'rr-top-k' needs the number of classes to answer with, and no other randomizer has it"
@@ -193,15 +193,3 @@ def _of_numbers(name: str, epsilon: float, values: NDArray[np.float64], prior: A
     if name == "rr-on-bins":
         return RROnBins(epsilon, values, prior, loss)
     return UnbiasedResponse(epsilon, values, prior)
-
-
-def _pure(budget: Budget, name: str) -> float:
-    """Epsilon of a pure budget."""
-    if budget.infinite:
-        return math.inf
-    if budget.kind != "pure":
-        raise BudgetError(
-            f"budget {budget} is not pure, which {name!r} asks for; pass epsilon=..., or randomizer='gaussian'"
-        )
-    assert budget.epsilon is not None
-    return budget.epsilon

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
 from tacit.learners.common.decision import LinearHead, NetworkHead
+from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, training_of
 from tacit.learners.common.parameters import public_centre, real, whole
 from tacit.learners.common.rows import centre_array, normalisation, unit_rows_about
 from tacit.learners.common.training import Training, weights
@@ -28,7 +29,6 @@ from tacit.learners.pate.aggregators import (
 )
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import best, simulated_counts
-from tacit.learners.pate.classifier import as_flat, check_kind, finite_rows, record_shape, training_of
 from tacit.learners.pate.collectors import PlainCollector
 from tacit.learners.pate.estimate import PaidEstimate
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from tacit.learners.common.models import IndexClassifier, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import Floats
 from tacit.learners.common.training import Training, predict, scores, train, weights
-from tacit.learners.pate.classifier import IndexClassifier, alike, as_rows, check_kind, check_labels
 from tacit.learners.pate.consistency import train_consistent
 
 NEIGHBOURS = 10

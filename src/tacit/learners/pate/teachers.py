@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
+from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.common.networks import network
 from tacit.learners.common.training import Training, faster_batched, predict, train_many, weights
-from tacit.learners.pate.classifier import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.pate.teacher_folder import TeacherFolder
 
 TOGETHER = 50  # networks that one program trains, and that an interrupt may cost

@@ -1,4 +1,4 @@
-"""What teachers and students share: classifiers of class indices, and checks of what they are given."""
+"""Classifiers of class indices around scikit-learn's, and checks of records and of kinds of models."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ class IndexClassifier:
         Class indices.
     seed : sequence of int
         Each `random_state` among the classifier's parameters is derived from it.
+    weights : ndarray of shape (n,), optional
+        Of the records.
     """
 
-    def __init__(self, classifier: Any, X: Any, y: NDArray[Any], seed: list[int]) -> None:
+    def __init__(
+        self, classifier: Any, X: Any, y: NDArray[Any], seed: list[int], weights: NDArray[np.float64] | None = None
+    ) -> None:
         from sklearn.base import clone
 
         rows = as_rows(X)
@@ -43,7 +47,8 @@ class IndexClassifier:
             self.fitted = clone(classifier)
             state = int(np.random.default_rng(seed).integers(2**31))
             names = [name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"]
-            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels)
+            given = {} if weights is None else {"sample_weight": weights}
+            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **given)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Class index of each record, of shape (n,)."""

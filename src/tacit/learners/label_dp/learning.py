@@ -1,0 +1,147 @@
+"""Learning from randomized labels, which costs nothing more.
+
+Forward: the likelihood of what came out, sum over classes of f_c(x) Pr[output | c], is maximised [Patrini et al. 2017].
+Its gradient is that of a cross-entropy with the model's own posterior as target, which for noisy one-hot labels are the
+soft targets of ALIBI [Malek et al. 2021].
+Backward: the cross-entropy against an unbiased estimate of the one-hot label, which is refused where there is none.
+
+Models are linear by default, networks by name or factory, or classifiers of scikit-learn: those learn by expectation
+maximisation, each record being there once for each class that its output makes likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
+
+from tacit.errors import InputError
+from tacit.learners.common.models import IndexClassifier
+from tacit.learners.common.training import Training, scores, train
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = NDArray[np.float64]
+
+CORRECTIONS = ("forward", "backward")
+RIDGE = 1.0  # times the square of the weights over two, beside the sum of losses
+ITERATIONS = 200
+ROUNDS = 5  # of expectation maximisation
+LEAST = 0.02  # a class with less weight is left out of a round
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of the labels of some records: for a correction, one number for each record and class."""
+
+    correction: str
+    values: Floats
+
+    @classmethod
+    def of(cls, randomizer: Any, outputs: NDArray[Any], which: Any, correction: str) -> Evidence:
+        """From outputs of a randomizer."""
+        if correction not in CORRECTIONS:
+            raise InputError(f"correction={correction!r} must be 'forward' or 'backward'; leave it out")
+        values = randomizer.unbiased(outputs) if correction == "backward" else randomizer.log_likelihood(outputs, which)
+        return cls(correction, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model: log probabilities of shape (n, n_classes) for records, and linear weights where it has any."""
+
+    log_probabilities: Callable[[Any], Floats]
+    fitted: Any
+    linear: tuple[Floats, Floats] | None = None
+
+
+def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Model:
+    """Fit a model to records and what is known of their labels.
+
+    Parameters
+    ----------
+    base : None, str, callable or scikit-learn classifier
+        Linear, a network of `NETWORKS`, a factory of networks, or a classifier with `predict_proba` whose `fit` takes
+        `sample_weight`.
+    X : array of shape (n, ...)
+    evidence : Evidence
+    training : Training
+        For networks.
+    seed : int
+    """
+    if base is None:
+        coefficients, intercepts = _linear(np.asarray(X, dtype=np.float64), evidence)
+        return Model(
+            lambda rows: log_softmax(rows @ coefficients.T + intercepts, axis=1), None, (coefficients, intercepts)
+        )
+    if hasattr(base, "fit"):
+        return _expectation_maximisation(base, X, evidence, seed)
+    loss = _forward_loss if evidence.correction == "forward" else _backward_loss
+    values = evidence.values.astype(np.float32)
+    module = train(base, X, values, values.shape[1], training, seed=seed, loss=loss)
+    return Model(lambda records: log_softmax(scores(module, records).astype(np.float64), axis=1), module)
+
+
+def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
+    """Coefficients of shape (n_classes, d) and intercepts, by L-BFGS."""
+    from scipy.optimize import minimize
+
+    values, (n, width) = evidence.values, rows.shape
+    size = values.shape[1]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(size, width + 1)
+        f = rows @ weights[:, :-1].T + weights[:, -1]
+        log_p = log_softmax(f, axis=1)
+        if evidence.correction == "forward":
+            joint = log_p + values
+            each = logsumexp(joint, axis=1, keepdims=True)
+            total, slope = -each.sum(), np.exp(log_p) - np.exp(joint - each)
+        else:
+            total = -(values * log_p).sum()
+            slope = np.exp(log_p) * values.sum(axis=1, keepdims=True) - values
+        gradient = np.concatenate([slope.T @ rows + RIDGE * weights[:, :-1], slope.sum(axis=0)[:, None]], axis=1)
+        return float(total + RIDGE / 2 * np.square(weights[:, :-1]).sum()) / n, gradient.ravel() / n
+
+    start = np.zeros(size * (width + 1))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    weights = found.x.reshape(size, width + 1)
+    return weights[:, :-1], weights[:, -1]
+
+
+def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> Model:
+    if evidence.correction == "backward":
+        raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
+    if not hasattr(base, "predict_proba"):
+        raise InputError(f"base={base!r:.60} has no predict_proba; choose a classifier that has")
+    rows, values = np.asarray(X).reshape(len(X), -1), evidence.values
+    model, prior = None, np.zeros_like(values)
+    for _ in range(ROUNDS):
+        joint = prior + values
+        weight = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        record, label = np.nonzero(weight >= min(LEAST, 0.5 / values.shape[1]))
+        model = IndexClassifier(base, rows[record], label, [seed], weight[record, label])
+        if np.all(weight.max(axis=1) > 1 - 1e-9):
+            break
+        prior = _log_probabilities(model, rows, values.shape[1])
+    fitted = model
+    return Model(lambda records: _log_probabilities(fitted, records, values.shape[1]), fitted)
+
+
+def _log_probabilities(model: Any, records: Any, n_classes: int) -> Floats:
+    result = np.full((len(records), n_classes), 1e-12)
+    result[:, model.present] = np.maximum(model.probabilities(records), 1e-12)
+    return np.asarray(np.log(result))
+
+
+def _forward_loss(scores: Tensor, log_likelihoods: Tensor) -> Tensor:
+    return (scores.logsumexp(dim=1) - (scores + log_likelihoods).logsumexp(dim=1)).sum()
+
+
+def _backward_loss(scores: Tensor, estimates: Tensor) -> Tensor:
+    return -(estimates * scores.log_softmax(dim=1)).sum()
