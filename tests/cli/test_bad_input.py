@@ -60,6 +60,26 @@ def test_groups(stores, run):
     refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
 
 
+def test_folders_and_votes_of_odd_kinds(stores, run):
+    fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10"
+    refused(run, f"{fit} --out release --folder release", "lie in one another")
+    refused(run, f"{fit} --out release --folder release/run", "lie in one another")
+    refused(run, f"{fit} --out release --folder 5", "as ./5")
+    refused(run, f"{fit} --out release --seed -1", "seed=-1")
+    np.savez("votes.npz", votes=np.zeros((3, 4), dtype=int))
+    refused(run, "votes votes.npz --out labels --sigma 10 --aggregator gnmax", "no .npy file of numbers")
+    Path("cut.npy").write_bytes(b"PK\x03\x04 cut")
+    refused(run, "votes cut.npy --out labels --sigma 10 --aggregator gnmax", "no .npy file of numbers")
+    np.save("votes.npy", np.zeros((3, 4), dtype=int))
+    for copies in ("a=nan,b=1", "a=inf,b=1"):
+        refused(
+            run,
+            "votes votes.npy --out labels --sigma 10 --aggregator gnmax --collector upsampling --budgets a=1,b=2 "
+            f"--shares a=.5,b=.5 --copies {copies}",
+            "copies of group",
+        )
+
+
 def test_splits_that_ask_too_much(stores, run):
     refused(run, "split private --n-public 1000 --out parts", "too few for n_public=1000")
     refused(run, "split private --n-public -1 --out parts", "n_public=-1")

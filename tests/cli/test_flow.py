@@ -244,6 +244,8 @@ def test_split_makes_a_private_a_public_and_a_test_store(stores, run):
     assert np.array_equal(np.sort(together, axis=0), np.sort(np.asarray(source.x), axis=0))
     fit = "fit pate parts/private --public parts/public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out student"
     assert run(fit)[0] == 0
+    run("ledger private --allow epsilon=9,delta=1e-5 --unit replace")
+    assert "private.ledger.jsonl" in run("split private --n-public 30 --out again")[1]
     assert run("split private --n-public 30 --out parts")[0] == 2
     assert run("split private --n-public 30 --out parts --force")[0] == 0
     assert not (stores / "parts" / "test").exists()

@@ -23,6 +23,11 @@ def test_it_depends_on_the_number_of_records_and_the_seed_alone():
     assert not np.array_equal(first.private, other.private)
 
 
+def test_small_kinds_of_numbers_do_not_overflow():
+    with pytest.raises(InputError, match="too few"):
+        tacit.split(np.uint8(200), n_public=np.uint8(150), n_test=np.uint8(120))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -329,6 +329,8 @@ MUTANTS = [
     _of(PATE, "estimate", "estimate: proven for any order", "not LabelCost(aggregator.sigma, self.order, max(n_classes, 2)).conditions_hold()", "n_classes < 0"),
     _of(PATE, "pate", "estimate: no part of the promise", "return compose([promised(members, noise, {ALL: rho}, *limits)[ALL], *extra])", "return promised(members, noise, {ALL: rho}, *limits)[ALL]", "learners/pate/test_estimate.py"),
     _of(PATE, "pate", "estimate: drawn again", "if bought is not None:\n                run.voting.estimate =", "if True:\n            if bought is not None:\n                run.voting.estimate =", "learners/pate/test_estimate.py"),
+    _of(PATE, "pate", "pate: given noise bounds an infinite budget", "if Budget.parse(self.budget).infinite:  # plurality", "if False:  # plurality", "learners/pate/test_pate_refusals.py"),
+    _of(PATE, "collectors", "collectors: vanishing is alike for all queries", "varies = True", "varies = False", AGGREGATE),
     _of(PATE, "stages", "pate: answers to other votes are taken", 'stated != {"hash": _hash(voting.plan, votes, settings)}', "not stated", "learners/pate/test_pate.py"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),
     _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "ZCDP(max(event.rho for event in self._totals()))", "ZCDP(min(event.rho for event in self._totals()))", "privacy/test_ledger.py"),

@@ -125,7 +125,9 @@ class _Lines:
 
 
 def _literal(text: str) -> Any:
-    """A Python literal, or a dict of literals written a=1,b=2, or else the text."""
+    """A Python literal, true or false, or a dict of literals written a=1,b=2, or else the text."""
+    if text in ("true", "false"):
+        return text == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

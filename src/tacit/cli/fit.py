@@ -61,7 +61,7 @@ def fit(
     noise
         secure, or research, which is seeded and not for release.
     seed
-        Seed of research noise.
+        Seed of research noise, and of what is public and drawn, in methods that have such a seed.
     x
         Name of the features inside the file, where it is not a usual one.
     y
@@ -90,8 +90,14 @@ def fit(
     from tacit.releases.release import Release, check_facts, is_release
 
     check_writable(out, force=force, ours=is_release)
-    learner = make_learner(method, parameters, budget=budget, noise=noise, random_state=seed, unit=unit, public=public)
+    learner = make_learner(
+        method, parameters, budget=budget, noise=noise, unit=unit, public=public,
+        random_state=seed if noise == "research" else None,
+    )  # fmt: skip
+    if seed is not None:
+        _seed(learner, seed, noise)
     _check_releasable(learner, allow_research)
+    _check_folder(getattr(learner, "folder", None), out)
     facts: dict[str, Any] = {"name": name or out.name, "curator": curator, "description": description}
     facts["intended_use"] = intended_use
     check_facts(facts)
@@ -130,6 +136,24 @@ def _check_releasable(learner: Any, allow_research: bool) -> None:
     if (no_bound or learner.noise != "secure") and not allow_research:
         why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
         raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
+
+
+def _seed(learner: Any, seed: int, noise: str) -> None:
+    """Give the public seed to a method that has one."""
+    if "seed" in learner.get_params():
+        learner.set_params(seed=seed)
+    elif noise == "secure":
+        import warnings
+
+        warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
+
+
+def _check_folder(folder: Any, out: Path) -> None:
+    """Refuse a folder of stages in the release's place, or one inside the other."""
+    if isinstance(folder, str | Path):
+        one, other = Path(folder).resolve(), out.resolve()
+        if one == other or one in other.parents or other in one.parents:
+            raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
 
 
 def _groups(path: Path, learner: Any) -> list[str]:

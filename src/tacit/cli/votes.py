@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from tacit.cli.common import read_classes, shown_progress
 from tacit.errors import InputError
@@ -109,10 +110,13 @@ def _read(path: Path) -> Any:
     import numpy as np
 
     try:
-        return np.load(path, allow_pickle=False)
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            raise ValueError("several arrays")
+        return found
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist; give a .npy file of votes") from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"{path} is truncated or no .npy file of numbers; save the votes with numpy.save") from error
 
 
@@ -139,7 +143,7 @@ def _pairs(name: str, text: str | None) -> Any:
 def _whole(copies: Any) -> Any:
     if isinstance(copies, float):
         raise InputError(f"--copies {copies:g} names no group; write a=1,b=2")
-    return copies and {group: int(value) if value == int(value) else value for group, value in copies.items()}
+    return copies and {group: int(value) if value.is_integer() else value for group, value in copies.items()}
 
 
 def _write(folder: Path, answers: "Answers", noise: str, delta: float, derived: bool) -> None:

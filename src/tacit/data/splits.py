@@ -62,7 +62,8 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     for name, value in given.items():
         if value is not None and (type(value) is bool or not isinstance(value, int | np.integer) or value < 0):
             raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
-    private = n_records - n_public - n_test if n_private is None else n_private
+    n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
+    private = n_records - n_public - n_test if n_private is None else int(n_private)
     if private < 1 or private + n_public + n_test > n_records:
         asked = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
         raise InputError(f"{n_records} records are too few for {asked} and a private part; ask for fewer")

@@ -83,6 +83,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _check(self, width: int) -> None:
         """Check the parameters against the number of columns, before anything is charged."""
 
+    def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
+        """Check what only the data tell, before anything is charged."""
+
     def _guarantee(self) -> Guarantee:
         """What one fit promises under the learner's own unit, from the parameters alone."""
         return Guarantee(self.own_unit, self._event(), self._unprotected())
@@ -139,6 +142,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         labels = class_indices(y, self.classes_)
         check_width(X.shape[1])
         self._check(X.shape[1])
+        self._check_data(X, labels)
         noise = noise_source(self.noise, self.random_state)
         if self.ledger is not None:
             self.ledger.charge(promise, what=f"{type(self).__name__} fit")

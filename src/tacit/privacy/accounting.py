@@ -131,8 +131,9 @@ def largest_rho(epsilon_: float, delta: float) -> float:
         order = orders[np.argmax(allowed)]
         orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 201)
     rho = max(float(allowed.max()), 0.0)
+    step = 1e-10
     while rho > 0 and epsilon(ZCDP(rho), delta) > epsilon_:
-        rho *= 1 - 1e-10
+        rho, step = rho * (1 - step), min(2 * step, 0.5)
     return rho
 
 

@@ -335,3 +335,35 @@ def test_bad_input_is_one_line(case):
 def test_bad_input_of_rdp(given_, message):
     with pytest.raises(InputError, match=message):
         tacit.pate.rdp(**({"votes": [[3, 2]], "sigma": 2.0, "orders": [2.0]} | given_))
+
+
+def test_vanishing_prices_the_last_query_of_a_block_like_any_other():
+    """Any of the queries may be the ones that are answered, also where only one is left to price."""
+    votes = np.full((1025, 250), 1)
+    votes[:1024] = np.arange(250) % 2
+    out = tacit.pate.aggregate(
+        votes, classes=2, aggregator="confident", collector="vanishing", sigma=20.0, sigma1=5.0, threshold=200.0,
+        budgets={"a": 2.0, "b": 2050.0}, teacher_groups=["a"] + ["b"] * 249, n_labels=5, noise="research",
+        random_state=0,
+    )  # fmt: skip
+    for group in ("a", "b"):
+        assert out.guarantee_.epsilon(1e-5, group) >= out.spent_.epsilon(1e-5, group)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"teacher_groups": 5},
+        {"teacher_groups": ["a", 5, "a", "a"]},
+        {"teacher_groups": ["a", None, "a", "a"]},
+        {"collector": "upsampling", "shares": {"a": 1.0}, "copies": 5},
+        {"collector": "upsampling", "shares": {"a": 1.0}, "copies": [1, 2]},
+        {"exact_q": "no"},
+    ],
+)
+def test_odd_kinds_are_one_line(given):
+    own = {"budgets": {"a": 1.0}, "aggregator": "gnmax", "sigma": 100.0, "classes": 2, "collector": "weighting"}
+    if "exact_q" in given:
+        own["teacher_groups"] = ["a"] * 4
+    with pytest.raises(InputError):
+        tacit.pate.aggregate(np.zeros((3, 4), dtype=int), **own | given)

@@ -71,12 +71,18 @@ def as_rows(X: Any) -> NDArray[Any]:
     return records.reshape(len(records), -1)
 
 
-def check_kind(role: str, kind: Any) -> None:
-    """Refuse what is neither a scikit-learn classifier nor a network; `role` names the argument."""
+def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2) -> None:
+    """Refuse what is neither a scikit-learn classifier nor a network for records of this shape; `role` names it."""
+    from sklearn.base import is_classifier
+
     if isinstance(kind, type):
         raise InputError(f"{role}={kind.__name__} is a class; pass an instance, {kind.__name__}()")
     if not hasattr(kind, "fit"):
-        network(kind)
+        make = network(kind)
+        if shape is not None:
+            make(shape, n_classes)
+    elif not is_classifier(kind):
+        raise InputError(f"{role}={kind!r:.60} is no classifier; pass one, such as GaussianNB()")
 
 
 def check_labels(y: NDArray[Any], records: int, n_classes: int) -> None:
@@ -108,6 +114,8 @@ def finite_rows(records: Any, name: str, width: int) -> Any:
     rows = checked_rows(records, name)
     if rows.shape[1] != width:
         raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both alike")
+    if np.dtype(rows.dtype).kind not in "fiub":
+        raise InputError(f"{name} has dtype {rows.dtype}; pass numbers")
     for start in range(0, len(rows), BLOCK_ROWS):
         if not np.isfinite(np.asarray(rows[start : start + BLOCK_ROWS])).all():
             raise InputError(f"{name} has a value that is not finite among rows {start} and on; clean it up")
@@ -118,6 +126,8 @@ def record_shape(shape: Any, width: int) -> tuple[int, ...]:
     """The shape of one record of so many values; (width,) where none is given."""
     if shape is None:
         return (width,)
+    if not isinstance(shape, tuple | list):
+        raise InputError(f"shape={shape!r:.60} must name the sides of a record, such as (1, 28, 28); correct it")
     sides = tuple(whole("a side of shape", side, 1, 2**31) for side in shape)
     if math.prod(sides) != width:
         raise InputError(f"shape={sides} has {math.prod(sides)} values and a record {width}; correct it")

@@ -242,7 +242,8 @@ class LabelPrivate(PrivateClassifier):
             randomizer = of_classes(self.randomizer, budget, n_classes, own)
             which = own.which if self.randomizer == "rr-with-prior" and len(own.rows) > 1 else None
             outputs.append(randomizer.sample(labels[part], noise, which))
-            evidence.append(Evidence.of(randomizer, outputs[-1], which, self.correction))
+            known = Evidence.of(randomizer, outputs[-1], which, self.correction)
+            evidence.append(known.with_prior(own) if number == 0 and self.correction == "forward" else known)
             self.priors_.append(own)
             asked = np.concatenate(parts[: number + 1])
             so_far = np.concatenate([one.values for one in evidence])

@@ -22,6 +22,7 @@ from scipy.special import log_softmax, logsumexp
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier
 from tacit.learners.common.training import Training, scores, train
+from tacit.learners.label_dp.priors import Prior
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +33,7 @@ CORRECTIONS = ("forward", "backward")
 RIDGE = 1.0  # times the square of the weights over two, beside the sum of losses
 ITERATIONS = 200
 ROUNDS = 5  # of expectation maximisation
+SURE = 1e-3  # a prior rules out no class
 LEAST = 0.02  # a class with less weight is left out of a round
 
 
@@ -49,6 +51,10 @@ class Evidence:
             raise InputError(f"correction={correction!r} must be 'forward' or 'backward'; leave it out")
         values = randomizer.unbiased(outputs) if correction == "backward" else randomizer.log_likelihood(outputs, which)
         return cls(correction, values)
+
+    def with_prior(self, prior: Prior) -> Evidence:
+        """What the prior says is known as well, where it comes from labels and not from a model."""
+        return Evidence(self.correction, self.values + np.log(np.maximum(prior.rows, SURE))[prior.which])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError
+from tacit.learners.common.parameters import flag
 from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.learners.pate.voting import Answers, Voting, check_stopping
@@ -132,6 +133,7 @@ def aggregate(
         confidence=confidence,
     )
     check_stopping(stopping, noise)
+    flag("exact_q", exact_q)
     scores = _scores(student_scores, plan, len(values))
     voting = Voting(plan, values, stopping, exact_q)
     voting.ask(indices, noise_source(noise, random_state), scores)
@@ -176,7 +178,10 @@ def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
         return None
     if scores is None:
         raise InputError("aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them")
-    given = np.asarray(scores, dtype=np.float64)
+    try:
+        given = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("student_scores are not an array of numbers; pass predict_proba of the student") from error
     if (
         given.shape != (plan.n_queries, n_classes)
         or not np.all(given >= 0)

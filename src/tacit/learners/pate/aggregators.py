@@ -228,7 +228,7 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 
 def aggregator_of(name: str, **given: Any) -> Aggregator:
     """The aggregator of this name with those of the parameters that it has; one that it needs and lacks is an error."""
-    if name not in AGGREGATORS:
+    if not isinstance(name, str) or name not in AGGREGATORS:
         raise InputError(f"aggregator={name!r} must be one of {', '.join(AGGREGATORS)}; pass aggregator='confident'")
     kind = AGGREGATORS[name]
     wanted = [field.name for field in fields(kind)]

@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError
+from tacit.errors import BudgetError, InputError
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.votes import UNIT
 
@@ -50,6 +50,9 @@ class Collector(ABC):
 
     scale = 1.0
     """By how much noise and threshold grow beside those of plain PATE."""
+
+    varies = False
+    """Whether sensitivities differ by query."""
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         self.budgets, self.holds = dict(budgets), holds
@@ -130,6 +133,8 @@ class VanishingCollector(Collector):
     Teachers with the same budget take turns, so that no two of them differ by more than one query.
     """
 
+    varies = True
+
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
         self.own = smallest_budgets(budgets, holds)
@@ -173,6 +178,8 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
     """
     if all(math.isinf(epsilon) for epsilon in budgets.values()):
         return dict.fromkeys(budgets, 1)
+    if any(math.isinf(epsilon) for epsilon in budgets.values()):
+        raise BudgetError(f"budgets {dict(budgets)} are infinite for some groups only; pass finite ones, or gnmax")
     values = np.array(list(budgets.values()))
     ratios = values / values.min()
     for least in range(1, _MOST_COPIES):
@@ -197,6 +204,8 @@ def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str
     """Which teachers hold records of which group, from one group name, or several, for each teacher."""
     holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
     for teacher, own in enumerate(teacher_groups):
+        if not isinstance(own, str | Sequence):
+            raise InputError(f"teacher {teacher} has group {own!r}; pass a name, or a list of names, for each teacher")
         for group in [own] if isinstance(own, str) else own:
             if group not in groups:
                 raise InputError(

@@ -113,9 +113,11 @@ class PaidEstimate:
         InputError
             If this is not GNMax or Confident, or the sensitivity is not monotone.
         """
+        if n_classes < 2:
+            raise InputError("estimate= needs two classes or more; leave it out")
         if not isinstance(aggregator, GNMax | Confident):
             raise InputError(f"estimate= is for gnmax and confident, not {aggregator}; leave it out")
-        if not LabelCost(aggregator.sigma, self.order, max(n_classes, 2)).conditions_hold():
+        if not LabelCost(aggregator.sigma, self.order, n_classes).conditions_hold():
             raise InputError(
                 f"at sigma {aggregator.sigma:g} and order {self.order:g} the sensitivity of the cost is not monotone, "
                 "so nothing is proven; choose another order"

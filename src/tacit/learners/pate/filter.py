@@ -78,6 +78,12 @@ class ZCDPFilter:
             own = place.ravel() == i
             self.uses[tuple(column)] = asked + int(own.sum()), bought + int(paid[own].sum())
 
+    def charge_alike(self, sensitivities: Floats, asked: int, bought: int) -> None:
+        """Record so many queries, of one sensitivity for each payer, of shape (payers, 1)."""
+        check, label = self.prices(sensitivities)
+        self.spent += (asked * check + bought * label)[:, 0]
+        self.uses[tuple(sensitivities[:, 0])] = asked, bought
+
     def events(self) -> list[Event]:
         """What each group spent: the events of its dearest payer."""
         return [self._events(int(np.flatnonzero(own)[np.argmax(self.spent[own])])) for own in self.payers]
@@ -97,10 +103,11 @@ def promised(
 ) -> dict[str, Event]:
     """The smaller of each group's allowance and what the public limits allow at worst."""
     worst = ZCDPFilter(collector, aggregator, rhos)
+    if not collector.varies:
+        worst.charge_alike(collector.sensitivities(slice(0, 1)), queries, min(labels, queries))
+        queries = 0
     for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
-        paid = np.arange(part.start, part.stop) < labels
-        if collector.sensitivities(part).shape[1] > 1:  # any of the queries may be the ones answered
-            paid = np.ones(part.stop - part.start, dtype=bool)
+        paid = np.ones(part.stop - part.start, dtype=bool)  # any of the queries may be the ones answered
         worst.charge(collector.sensitivities(part), paid)
     caps = zip(rhos.items(), worst.events(), strict=True)
     return {group: event if event.rho <= rho else ZCDP(rho) for (group, rho), event in caps}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
 from tacit.learners.common.decision import LinearHead, NetworkHead
-from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, training_of
-from tacit.learners.common.parameters import public_centre, real, whole
+from tacit.learners.common.models import alike, as_flat, check_kind, finite_rows, record_shape, training_of
+from tacit.learners.common.parameters import flag, public_centre, real, whole
 from tacit.learners.common.rows import centre_array, normalisation, unit_rows_about
 from tacit.learners.common.training import Training, weights
 from tacit.learners.pate.aggregators import (
@@ -29,13 +29,13 @@ from tacit.learners.pate.aggregators import (
 )
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import best, simulated_counts
-from tacit.learners.pate.collectors import PlainCollector
+from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.estimate import PaidEstimate
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, scheme
 from tacit.learners.pate.stages import Stages
 from tacit.learners.pate.student import Student, fit_student
-from tacit.learners.pate.teachers import teacher_votes
+from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -246,6 +246,8 @@ class PATE(PrivateClassifier):
     def _event(self) -> Event:
         bought = self._estimate()
         extra = [] if bought is None else [bought.event]
+        if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is given
+            return ZCDP(math.inf)
         rho = self._allowances()[ALL] if self.stopping == "filter" else math.inf
         noise, limits = self._given_noise(), self._limits()
         if noise is None or limits is None:
@@ -344,9 +346,9 @@ class PATE(PrivateClassifier):
         rows = as_flat(X)
         self._run = _Run(
             n=len(rows),
-            groups=None if groups is None else np.asarray(groups),
+            groups=None if groups is None else _array(groups, "groups"),
             public=as_flat(public),
-            test=None if test is None else (as_flat(test[0]), np.asarray(test[1])),
+            test=None if test is None else _pair(test),
             shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
         )
         try:
@@ -359,11 +361,23 @@ class PATE(PrivateClassifier):
         self.shape_ = record_shape(run.shape, width)
         run.public = finite_rows(run.public, "public", width)
         for role, kind in (("teacher", self.teacher), ("student", self.student)):
-            check_kind(role, self._kind(kind))
+            check_kind(role, self._kind(kind), self.shape_, len(self.classes_))
         run.training = training_of(self.teacher_training), training_of(self.student_training)
         real("validation", self.validation, 0, 0.99)
         real("bootstrap", self.bootstrap, 0.01, 0.99)
         whole("seed", self.seed, 0, 2**63 - 1)
+        if self.n_jobs != -1:
+            whole("n_jobs", self.n_jobs, 1, 10**4)
+        flag("semi_supervised", self.semi_supervised)
+        real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
+        real("delta", self.delta, 1e-30, 1 - 1e-9)
+        if self.collector not in COLLECTORS:
+            raise InputError(f"collector={self.collector!r} must be one of {', '.join(COLLECTORS)}; leave it out")
+        student = self._kind(self.student)
+        if self.aggregator == "interactive" and hasattr(student, "fit") and not hasattr(student, "predict_proba"):
+            raise InputError(
+                f"student={student!r:.60} has no predict_proba, which interactive voting needs; choose another"
+            )
         if run.test is not None:
             rows = finite_rows(run.test[0], "test", width)
             if run.test[1].shape != (len(rows),):
@@ -378,6 +392,34 @@ class PATE(PrivateClassifier):
         if bought is not None:
             bought.check(plan.aggregator, len(self.classes_))
         self.centre_ = public_centre(run.public, width) if self._linear() else None
+
+    def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
+        """Whether records are of one kind, and what an earlier fit left in the folder is of these records."""
+        run = self._run
+        alike(X, run.public)
+        if run.test is not None:
+            alike(X, run.test[0])
+        if self.folder is not None:
+            self._teachers(X, labels)
+            assert run.stages is not None
+            run.stages.read_labels(len(self.classes_))
+
+    def _teachers(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Teachers:
+        run = self._run
+        assert run.allocation is not None
+        assert run.voting is not None
+        return Teachers(
+            self._kind(self.teacher),
+            run.allocation.parts,
+            self._records(X),
+            labels,
+            self._records(run.public[: run.voting.plan.n_queries]),
+            n_classes=len(self.classes_),
+            training=run.training[0],
+            seed=self.seed,
+            test=None if run.test is None else (self._records(run.test[0]), run.test[1]),
+            folder=self.folder,
+        )
 
     def _allocation(self, run: _Run) -> Allocation:
         if (self.budgets is None) != (run.groups is None):
@@ -454,19 +496,7 @@ class PATE(PrivateClassifier):
         assert run.stages is not None
         self.bytes_ = X.dtype == np.uint8
         queries = run.public[: run.voting.plan.n_queries]
-        self.votes_ = teacher_votes(
-            self._kind(self.teacher),
-            run.allocation.parts,
-            self._records(X),
-            labels,
-            self._records(queries),
-            n_classes=len(self.classes_),
-            training=run.training[0],
-            seed=self.seed,
-            test=None if run.test is None else (self._records(run.test[0]), run.test[1]),
-            folder=self.folder,
-            n_jobs=self.n_jobs,
-        )
+        self.votes_ = self._teachers(X, labels).votes(self.n_jobs)
         bought = self._estimate()
         settings = f"{self.noise} {self.random_state} {self.stopping} {self.bootstrap} {bought}"
         if not run.stages.resume(run.voting, self.votes_.votes, settings):
@@ -476,7 +506,7 @@ class PATE(PrivateClassifier):
             run.stages.keep_labels(run.voting, self.votes_.votes, settings)
         cost = run.voting.estimate
         self.estimate_ = None if bought is None or cost is None else bought.stated(cost, run.voting.plan.delta)
-        self.answers_ = replace(run.voting.answers(), guarantee_=self._guarantee())
+        self.answers_ = replace(run.voting.answers(), guarantee_=self.promise())
         self.student_ = self._student(run, queries)
         accuracy = None
         if run.test is not None:
@@ -492,6 +522,8 @@ class PATE(PrivateClassifier):
             return
         first = math.ceil(self.bootstrap * len(votes))
         voting.ask(votes[:first], noise, aggregator=Confident(own.sigma, own.sigma1, own.threshold))
+        if first == len(votes):
+            return
         student = self._student(run, queries)
         voting.ask(votes[first:], noise, student.scores(self._student_records(queries[first:])))
 
@@ -586,3 +618,17 @@ class PATE(PrivateClassifier):
         scale = 255.0 if self.bytes_ else 1.0
         decision = NetworkHead(self.student, self.shape_, scale)
         return Released("network that learned from noisy votes", weights(self.student_.model), decision, facts)
+
+
+def _array(given: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise InputError(f"{name} has entries of different lengths; pass one for each record") from error
+
+
+def _pair(test: Any) -> tuple[Any, NDArray[Any]]:
+    """Test records and their labels."""
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InputError(f"test is a {type(test).__name__} and not a pair; pass test=(records, labels)")
+    return as_flat(test[0]), _array(test[1], "labels of test")

@@ -129,7 +129,7 @@ def _collector(
             "budget groups need either shares= (of the records) or teacher_groups= (of each column); pass one"
         )
     if copies is not None and name != "upsampling":
-        raise InputError(f"copies={dict(copies)} is for collector='upsampling'; leave it out")
+        raise InputError(f"copies={copies} is for collector='upsampling'; leave it out")
     infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
     if any(infinite) and not all(infinite) and name != "gnmax":
         raise BudgetError(f"budgets {budgets} are infinite for some groups only; pass finite ones, or gnmax")
@@ -139,6 +139,8 @@ def _collector(
                 "upsampling gives every teacher records of all groups; pass shares= of the records instead"
             )
         own = checked_shares(shares, budgets)
+        if not isinstance(copies, Mapping | None):
+            raise InputError(f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}")
         times = copies_for(budgets) if copies is None else dict(copies)
         if set(times) != set(budgets):
             raise InputError(f"copies={times} must name the groups {', '.join(budgets)}; pass one number for each")
@@ -160,7 +162,8 @@ def _holds(
     if shares is not None:
         sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
         return holds_of([group for group in shares for _ in range(sizes[group])], list(budgets))
-    assert teacher_groups is not None
+    if not isinstance(teacher_groups, Sequence | np.ndarray) or isinstance(teacher_groups, str):
+        raise InputError(f"teacher_groups={teacher_groups!r:.60} must be a list of names; pass one for each teacher")
     if len(teacher_groups) != n_teachers:
         raise InputError(
             f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass one for each"

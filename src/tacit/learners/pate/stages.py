@@ -10,19 +10,35 @@ import csv
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
 from tacit.errors import InputError
+from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.allocation import Allocation
 from tacit.learners.pate.scheme import Scheme
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.teachers import Votes
 from tacit.learners.pate.voting import Answers, Voting
 from tacit.mechanisms.noise import Integers
+
+TABLES = ("teachers.csv", "votings.csv", "students.csv", "voting.npz", "voting.json")
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Answers of an earlier run, and what they state about themselves."""
+
+    stated: Any
+    labels: Integers
+    paid: NDArray[np.bool_]
+    estimate: list[float]
 
 
 class Stages:
@@ -40,12 +56,46 @@ class Stages:
     """
 
     def __init__(self, folder: Path | str | None) -> None:
+        if not isinstance(folder, str | Path | None):
+            raise InputError(f"folder={folder!r} must be a path; pass text, and a name of digits as ./{folder}")
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
+                for name in TABLES:
+                    if (self.folder / name).is_dir():
+                        raise IsADirectoryError(0, f"{name} in it is a folder")
             except OSError as error:
                 raise InputError(f"folder {self.folder} cannot be made ({error.strerror}); choose another") from error
+
+    def read_labels(self, n_classes: int) -> Kept | None:
+        """The answers of an earlier run, if there are any.
+
+        Raises
+        ------
+        InputError
+            If they cannot be read, or are no answers.
+        """
+        if self.folder is None or not (self.folder / "voting.json").exists():
+            return None
+        path = self.folder / "voting.json"
+        try:
+            stated = json.loads(path.read_text(encoding="utf-8"))
+            with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
+                labels, paid, estimate = (arrays[name] for name in ("labels", "paid", "estimate"))
+        except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile) as error:
+            raise InputError(f"{path} or its arrays cannot be read ({error}); choose another folder") from error
+        if (
+            labels.ndim != 1
+            or labels.dtype.kind != "i"
+            or paid.shape != labels.shape
+            or paid.dtype != bool
+            or not np.all((labels >= UNANSWERED) & (labels < n_classes))
+            or not len(labels)
+            or estimate.dtype != np.float64
+        ):
+            raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
+        return Kept(stated, labels.astype(np.int64), paid, estimate.tolist())
 
     def resume(self, voting: Voting, votes: Integers, settings: str) -> bool:
         """Take the answers of an earlier run, if there are any: labels are bought once.
@@ -55,19 +105,13 @@ class Stages:
         InputError
             If they are of other votes or settings, or cannot be read.
         """
-        if self.folder is None or not (self.folder / "voting.json").exists():
+        kept = self.read_labels(len(voting.classes))
+        if kept is None:
             return False
-        path = self.folder / "voting.json"
-        try:
-            stated = json.loads(path.read_text(encoding="utf-8"))
-            with np.load(path.with_suffix(".npz"), allow_pickle=False) as kept:
-                labels, paid = kept["labels"], kept["paid"]
-                estimate = kept["estimate"].tolist()
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            raise InputError(f"{path} or its arrays cannot be read ({error}); choose another folder") from error
-        if stated != {"hash": _hash(voting.plan, votes, settings)} or labels.shape != paid.shape:
-            raise InputError(f"{path} holds answers to other votes or settings; choose another folder")
-        voting.replay(votes[: len(labels)], labels, paid, estimate[0] if estimate else None)
+        if kept.stated != {"hash": _hash(voting.plan, votes, settings)} or len(kept.labels) > len(votes):
+            raise InputError(f"{self.folder} holds answers to other votes or settings; choose another folder")
+        estimate = kept.estimate[0] if kept.estimate else None
+        voting.replay(votes[: len(kept.labels)], kept.labels, kept.paid, estimate)
         return True
 
     def keep_labels(self, voting: Voting, votes: Integers, settings: str) -> None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +63,9 @@ class TeacherFolder:
         remedy = "delete it, or choose another folder"
         try:
             votes = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise InputError(f"{path} is not an array of votes ({error}); {remedy}") from error
-        valid = votes.shape == (self.n_asked,) and votes.dtype.kind == "i"
+        valid = isinstance(votes, np.ndarray) and votes.shape == (self.n_asked,) and votes.dtype.kind == "i"
         if not valid or not np.all((votes >= 0) & (votes < self.n_classes)):
             raise InputError(f"{path} does not hold {self.n_asked} votes for {self.n_classes} classes; {remedy}")
         return np.asarray(votes, dtype=np.int64)

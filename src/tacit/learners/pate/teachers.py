@@ -44,21 +44,8 @@ class Votes:
     accuracies: NDArray[np.float64] | None = None
 
 
-def teacher_votes(
-    teacher: Any,
-    parts: Sequence[Any],
-    X: Any,
-    y: Any,
-    queries: Any,
-    *,
-    n_classes: int,
-    training: Training | None = None,
-    seed: int = 0,
-    test: tuple[Any, Any] | None = None,
-    folder: Path | str | None = None,
-    n_jobs: int = 1,
-) -> Votes:
-    """Train one teacher on each part and let it vote on each query.
+class Teachers:
+    """Teachers that are about to be trained, one on each part; what an earlier run left in the folder is checked.
 
     Parameters
     ----------
@@ -81,12 +68,6 @@ def teacher_votes(
         Records and class indices to measure the teachers on.
     folder : path, optional
         Where `teachers/` keeps votes and networks' weights. Teachers whose votes are there are not trained again.
-    n_jobs : int, default=1
-        Processes, as joblib counts them.
-
-    Returns
-    -------
-    Votes
 
     Raises
     ------
@@ -94,39 +75,75 @@ def teacher_votes(
         If a part is empty or out of range, a class index is out of range, shapes or types do not fit, or the folder
         holds teachers of other records, queries or settings.
     """
-    from joblib import Parallel, delayed
 
-    X, y, parts = _array(X), np.asarray(y), [np.asarray(part) for part in parts]
-    check_kind("teacher", teacher)
-    check_labels(y, len(X), n_classes)
-    _check_parts(parts, len(X))
-    asked = np.concatenate([alike(X, records) for records in ([queries] if test is None else [queries, test[0]])])
-    if test is not None and len(test[0]) != len(test[1]):
-        raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
-    plan = _Plan(teacher, n_classes, training or Training(), seed, max(len(part) for part in parts))
-    votes = np.empty((len(asked), len(parts)), dtype=np.int64)
-    missing = list(range(len(parts)))
-    kept = None
-    if folder is not None:
-        kept = TeacherFolder(Path(folder) / "teachers", plan.hashes(parts, X, y, asked), len(asked), n_classes)
-        missing = [number for number in missing if not kept.has(number)]
-        for number in set(range(len(parts))).difference(missing):
-            votes[:, number] = kept.read(number)
+    def __init__(
+        self,
+        teacher: Any,
+        parts: Sequence[Any],
+        X: Any,
+        y: Any,
+        queries: Any,
+        *,
+        n_classes: int,
+        training: Training | None = None,
+        seed: int = 0,
+        test: tuple[Any, Any] | None = None,
+        folder: Path | str | None = None,
+    ) -> None:
+        self.X, self.y, self.parts = _array(X), np.asarray(y), [np.asarray(part) for part in parts]
+        check_kind("teacher", teacher)
+        check_labels(self.y, len(self.X), n_classes)
+        _check_parts(self.parts, len(self.X))
+        asked = [queries] if test is None else [queries, test[0]]
+        self.asked = np.concatenate([alike(self.X, records) for records in asked])
+        if test is not None and len(test[0]) != len(test[1]):
+            raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
+        self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
+        largest = max(len(part) for part in self.parts)
+        self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
+        self.kept: TeacherFolder | None = None
+        self.known: dict[int, NDArray[np.int64]] = {}
+        if folder is not None:
+            hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            self.kept = TeacherFolder(Path(folder) / "teachers", hashes, len(self.asked), n_classes)
+            self.known = {i: self.kept.read(i) for i in range(len(self.parts)) if self.kept.has(i)}
 
-    size = TOGETHER if plan.is_network and faster_batched(teacher) else 1
-    groups = [missing[start : start + size] for start in range(0, len(missing), size)]
-    jobs = (delayed(_train)(plan, group, [(X[parts[i]], y[parts[i]]) for i in group], asked) for group in groups)
-    trained = zip(groups, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
-    for group, results in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
-        for number, (own, state) in zip(group, results, strict=True):
+    def votes(self, n_jobs: int = 1) -> Votes:
+        """Train the teachers that are missing, in so many processes, and let all vote on each query."""
+        from joblib import Parallel, delayed
+
+        votes = np.empty((len(self.asked), len(self.parts)), dtype=np.int64)
+        for number, own in self.known.items():
             votes[:, number] = own
-            if kept is not None:
-                kept.write(number, own, state)
+        missing = [number for number in range(len(self.parts)) if number not in self.known]
+        size = TOGETHER if self.plan.is_network and faster_batched(self.plan.teacher) else 1
+        groups = [missing[start : start + size] for start in range(0, len(missing), size)]
+        jobs = (
+            delayed(_train)(
+                self.plan,
+                group,
+                [(self.X[part], self.y[part]) for part in map(self.parts.__getitem__, group)],
+                self.asked,
+            )
+            for group in groups
+        )
+        trained = zip(groups, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
+        for group, results in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
+            for number, (own, state) in zip(group, results, strict=True):
+                votes[:, number] = own
+                if self.kept is not None:
+                    self.kept.write(number, own, state)
+        n = self.n_queries
+        if self.test_labels is None:
+            return Votes(votes)
+        return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
 
-    n = len(queries)
-    if test is None:
-        return Votes(votes)
-    return Votes(votes[:n], votes[n:], np.mean(votes[n:] == np.asarray(test[1])[:, None], axis=0))
+
+def teacher_votes(
+    teacher: Any, parts: Sequence[Any], X: Any, y: Any, queries: Any, *, n_jobs: int = 1, **given: Any
+) -> Votes:
+    """Train one teacher on each part and let it vote on each query; the parameters are those of `Teachers`."""
+    return Teachers(teacher, parts, X, y, queries, **given).votes(n_jobs)
 
 
 @dataclass(frozen=True)

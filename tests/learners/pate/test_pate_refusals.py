@@ -1,0 +1,171 @@
+"""What the estimator refuses: one line, and nothing charged."""
+
+import json
+import math
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB
+
+import tacit
+from tacit.errors import TacitError
+from tacit.privacy.ledger import Ledger
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 2, 600)
+X = RNG.normal(size=(600, 3)) + 3 * Y[:, None]
+PUBLIC = RNG.normal(size=(60, 3)) + 3 * RNG.integers(0, 2, (60, 1))
+NOISE = {"aggregator": "gnmax", "sigma": 40.0}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("rho=10", "replace")
+    return ledger
+
+
+def pate(ledger=None, **given):
+    return tacit.PATE(**{"budget": "rho=1", "classes": 2, "teacher": GaussianNB(), "ledger": ledger} | NOISE | given)
+
+
+def refused(ledger, message, fit=None, **given):
+    """The one line, after which nothing is charged."""
+    charges = len(ledger.account().charges)
+    with pytest.raises(TacitError, match=message) as caught:
+        pate(ledger, **given).fit(**{"X": X, "y": Y, "public": PUBLIC} | (fit or {}))
+    assert "\n" not in str(caught.value)
+    assert len(ledger.account().charges) == charges
+
+
+@pytest.mark.parametrize("budget", ["rho=inf", "epsilon=inf"])
+def test_an_infinite_budget_promises_nothing_whatever_the_noise(budget):
+    """Plurality without noise is what it buys, so given noise and limits are no bound."""
+    model = pate(budget=budget, n_queries=10).fit(X, Y, public=PUBLIC)
+    assert not model.promise().bounded
+    assert model.guarantee_.epsilon(1e-5) == math.inf == model.spent_.epsilon(1e-5)
+
+
+def test_a_promise_with_many_queries_is_at_once():
+    promise = pate(budget="rho=1", n_queries=10**12, n_labels=100).promise()
+    assert promise.rho == pytest.approx(100 / 1600)
+
+
+def test_answers_state_the_guarantee_of_the_fit():
+    with pytest.warns(UserWarning, match="class list"):
+        model = pate(classes=None).fit(X, Y, public=PUBLIC)
+    assert model.answers_.guarantee_ == model.guarantee_
+    assert "class list (read off the private labels)" in model.answers_.guarantee_.unprotected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"folder": 5}, "folder=5 must be a path"),
+        ({"shape": 5}, "shape=5 must name the sides"),
+        ({"aggregator": ["x"]}, "aggregator="),
+        ({"collector": "bogus"}, "collector='bogus'"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"delta": "x"}, "delta='x'"),
+        ({"delta": 5}, "delta=5"),
+        ({"semi_supervised": "no"}, "semi_supervised='no'"),
+        ({"expected_accuracy": "x"}, "expected_accuracy='x'"),
+        ({"teacher": LinearRegression()}, "is no classifier"),
+        ({"teacher": "cnn"}, "needs pictures"),
+        ({"student": "cnn"}, "needs pictures"),
+        ({"estimate": {"order": 20, "smoothness": 0.01, "scale": 30}, "classes": 1, "budget": "epsilon=2,delta=1e-5"},
+         "two classes or more"),
+        ({"aggregator": "interactive", "sigma1": 5.0, "threshold": 5.0, "confidence": 0.5, "student": Perceptron()},
+         "no predict_proba"),
+    ],
+)  # fmt: skip
+def test_parameters(ledger, given, message):
+    fit = {"y": np.zeros(600, dtype=int)} if given.get("classes") == 1 else None
+    refused(ledger, message, fit, **given)
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        ({"test": 5}, "test=\\(records, labels\\)"),
+        ({"test": (X,)}, "test=\\(records, labels\\)"),
+        ({"test": (X[:2], [[1], [1, 2]])}, "different lengths"),
+        ({"public": PUBLIC.astype(object)}, "dtype object"),
+        ({"public": np.ones((5, 3), dtype=np.uint8)}, "encode both alike"),
+        ({"X": X.astype(np.uint8)}, "encode both alike"),
+        ({"groups": [["a"], ["a", "b"]]}, "groups has entries of different lengths"),
+    ],
+)
+def test_records(ledger, fit, message):
+    refused(ledger, message, fit)
+
+
+def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, tmp_path):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    refused(ledger, "other records, queries or settings", folder=folder, seed=1)
+    refused(ledger, "other records, queries or settings", {"y": 1 - Y}, folder=folder)
+
+
+@pytest.mark.parametrize("what", ["cut", "array", "shape", "range", "text", "empty", "folder"])
+def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    path = folder / "voting.npz"
+    whole = path.read_bytes()
+    labels, paid, estimate = np.zeros(5, dtype=np.int64), np.ones(5, dtype=bool), np.array([])
+    bad = {
+        "shape": labels.reshape(5, 1),
+        "range": labels + 7,
+        "text": labels.astype(str),
+        "empty": labels[:0],
+    }
+    if what == "cut":
+        path.write_bytes(whole[: len(whole) // 2])
+    elif what == "array":
+        with path.open("wb") as file:
+            np.save(file, labels)
+    elif what == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        np.savez(path, labels=bad[what], paid=paid[: len(bad[what])], estimate=estimate)
+    refused(ledger, "choose another folder|is a folder|cannot be made", folder=folder)
+
+
+@pytest.mark.parametrize("content", ["zip", "npz"])
+def test_damaged_teachers_are_refused_before_a_charge(ledger, tmp_path, content):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    path = folder / "teachers" / "00000.npy"
+    if content == "zip":
+        path.write_bytes(b"PK\x03\x04 cut")
+    else:
+        path.unlink()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.npy", b"")
+    refused(ledger, "delete it, or choose another folder", folder=folder)
+
+
+def test_answers_to_other_settings_are_refused(tmp_path):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    stated = json.loads((folder / "voting.json").read_text())
+    (folder / "voting.json").write_text(json.dumps({"hash": stated["hash"][::-1]}))
+    with pytest.raises(TacitError, match="other votes or settings"):
+        pate(folder=folder).fit(X, Y, public=PUBLIC)
+
+
+def test_a_bootstrap_that_leaves_no_query_just_ends():
+    own = {"aggregator": "interactive", "sigma": 5.0, "sigma1": 5.0, "threshold": 5.0, "confidence": 0.9}
+    model = pate(budget="rho=100", bootstrap=0.99, n_queries=20, **own).fit(X, Y, public=PUBLIC)
+    assert model.answers_.asked == 20
+
+
+def test_infinite_for_some_groups_only():
+    with pytest.raises(TacitError, match="infinite for some groups only"):
+        pate(budget="rho=0.5", budgets={"a": 1.0, "b": math.inf}, collector="upsampling").fit(
+            X, Y, groups=np.where(Y == 0, "a", "b"), public=PUBLIC
+        )
