@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 
 
+STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Positions of each part, in ascending order; no position is in two of them.
@@ -67,6 +70,6 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     if private < 1 or private + n_public + n_test > n_records:
         asked = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
         raise InputError(f"{n_records} records are too few for {asked} and a private part; ask for fewer")
-    order = np.random.default_rng(seed).permutation(n_records)
+    order = np.random.default_rng([seed, STREAM]).permutation(n_records)
     ends = np.cumsum([private, n_public, n_test])
     return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))

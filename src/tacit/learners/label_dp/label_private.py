@@ -26,6 +26,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 CHOICES = ("rr-with-prior", "rr", *OF_VECTORS)
+STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 
 
@@ -307,7 +308,7 @@ def stage_parts(n: int, stages: int, seed: int) -> list[Integers]:
     InputError
         If a stage would have no record.
     """
-    order = np.random.default_rng(seed).permutation(n)
+    order = np.random.default_rng([seed, STREAM]).permutation(n)
     if stages == 1:
         return [np.arange(n)]
     first = math.ceil(FIRST_SHARE * n)

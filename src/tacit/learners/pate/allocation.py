@@ -17,6 +17,9 @@ from tacit.learners.pate.collectors import copies_for, teachers_of
 from tacit.mechanisms.noise import Integers
 
 
+STREAM = 0x7EACE5  # beside the seed: data that were shuffled by the same seed are dealt out in another order
+
+
 @dataclass(frozen=True)
 class Allocation:
     """The records of each teacher, as positions, and whose they are.
@@ -72,7 +75,7 @@ def allocate(
     if n_teachers > len(groups):
         raise InputError(f"n_teachers={n_teachers} is more than the {len(groups)} records; pass fewer")
     shares = {group: size / len(groups) for group, size in sizes.items()}
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, STREAM])
     if collector == "upsampling":
         copies = copies_for(budgets)
         scale = sum(shares[group] * copies[group] for group in budgets)
