@@ -43,7 +43,8 @@ COLUMNS = ("problem", "teachers", "shares", "collector", "stopping", "seed")
 def tasks(only: list[str]) -> Iterator[Task]:
     """Those whose "problem/teachers/shares/collector/stopping" starts with one of `only`.
 
-    With groups, gnmax stops at the smallest budget: that is PLAIN. The many teachers are for the sound filter: under it, noise that grows with the teachers buys more labels.
+    With groups, gnmax stops at the smallest budget: that is PLAIN. The many teachers are for the sound filter: under
+    it, noise that grows with the teachers buys more labels.
     """
     schemes = [(PLAIN, "gnmax"), *product(SHARES, [name for name in COLLECTORS if name != "gnmax"])]
     for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):

@@ -16,6 +16,7 @@ VERBS = {
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
+    "privatize-labels": "Randomize the label column of a table.",
     "ledger": "Show what was spent on a data set, or state what may be.",
 }
 
@@ -28,5 +29,5 @@ app = App(
     result_action="return_value",
 )
 for number, (verb, summary) in enumerate(VERBS.items()):
-    module = f"{verb}_" if iskeyword(verb) else verb
+    module = f"{verb}_" if iskeyword(verb) else verb.replace("-", "_")
     app.command(f"tacit.cli.{module}:{module}", name=verb, help=summary, sort_key=number)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 
-
 STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
 
 

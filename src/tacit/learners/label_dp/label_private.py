@@ -147,7 +147,7 @@ class LabelPrivate(PrivateClassifier):
             raise InputError(f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out")
         of_prior, of_labels = self._budgets()
         # two classes stand for any number: the price of an answer does not depend on it
-        answer = of_classes(self.randomizer, of_labels, 2, priors.uniform(0, 2)).event
+        answer = of_classes(self.randomizer, of_labels, 2, np.full((1, 2), 0.5)).event
         return compose([answer] if of_prior is None else [PureDP(of_prior), answer])
 
     def _budgets(self) -> tuple[float | None, Budget]:
@@ -218,6 +218,8 @@ class LabelPrivate(PrivateClassifier):
                 "correction='backward' needs answers that tell all classes apart, which those of 'rr-with-prior' may "
                 "not; use correction='forward', or randomizer='rr'"
             )
+        if hasattr(self.base, "fit") and not hasattr(self.base, "predict_proba"):
+            raise InputError(f"base={self.base!r:.60} has no predict_proba; choose a classifier that has")
         if self.correction == "backward" and hasattr(self.base, "fit"):
             raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
 
@@ -240,11 +242,12 @@ class LabelPrivate(PrivateClassifier):
             own = Prior(prior.rows, prior.which[part])
             if number > 0:
                 own = priors.of_scores(self.model_.log_probabilities(records[part]), self.temperature)
-            randomizer = of_classes(self.randomizer, budget, n_classes, own)
+            randomizer = of_classes(self.randomizer, budget, n_classes, own.rows)
             which = own.which if self.randomizer == "rr-with-prior" and len(own.rows) > 1 else None
             outputs.append(randomizer.sample(labels[part], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)
-            evidence.append(known.with_prior(own) if number == 0 and self.correction == "forward" else known)
+            informed = number == 0 and self.correction == "forward" and self._clusters()
+            evidence.append(known.with_prior(own) if informed else known)
             self.priors_.append(own)
             asked = np.concatenate(parts[: number + 1])
             so_far = np.concatenate([one.values for one in evidence])

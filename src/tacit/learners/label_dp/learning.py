@@ -49,11 +49,13 @@ class Evidence:
         """From outputs of a randomizer."""
         if correction not in CORRECTIONS:
             raise InputError(f"correction={correction!r} must be 'forward' or 'backward'; leave it out")
-        values = randomizer.unbiased(outputs) if correction == "backward" else randomizer.log_likelihood(outputs, which)
-        return cls(correction, values)
+        if correction == "forward":
+            return cls(correction, randomizer.log_likelihood(outputs, which))
+        values = randomizer.unbiased(outputs)  # without bias still, when they add up to 1 as one-hot labels do
+        return cls(correction, values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1])
 
     def with_prior(self, prior: Prior) -> Evidence:
-        """What the prior says is known as well, where it comes from labels and not from a model."""
+        """What a prior from labels says is known as well: the classes of a record's cluster."""
         return Evidence(self.correction, self.values + np.log(np.maximum(prior.rows, SURE))[prior.which])
 
 
@@ -100,6 +102,10 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
     values, (n, width) = evidence.values, rows.shape
     size = values.shape[1]
 
+    ridge = np.full(width + 1, RIDGE)
+    if evidence.correction == "forward":
+        ridge[-1] = 0.0  # of the intercept; estimates below 0 may have no minimum without it
+
     def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(size, width + 1)
         f = rows @ weights[:, :-1].T + weights[:, -1]
@@ -111,8 +117,8 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
         else:
             total = -(values * log_p).sum()
             slope = np.exp(log_p) * values.sum(axis=1, keepdims=True) - values
-        gradient = np.concatenate([slope.T @ rows + RIDGE * weights[:, :-1], slope.sum(axis=0)[:, None]], axis=1)
-        return float(total + RIDGE / 2 * np.square(weights[:, :-1]).sum()) / n, gradient.ravel() / n
+        gradient = np.concatenate([slope.T @ rows, slope.sum(axis=0)[:, None]], axis=1) + ridge * weights
+        return float(total + (ridge / 2 * np.square(weights)).sum()) / n, gradient.ravel() / n
 
     start = np.zeros(size * (width + 1))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
@@ -121,10 +127,6 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> Model:
-    if evidence.correction == "backward":
-        raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
-    if not hasattr(base, "predict_proba"):
-        raise InputError(f"base={base!r:.60} has no predict_proba; choose a classifier that has")
     rows, values = np.asarray(X).reshape(len(X), -1), evidence.values
     model, prior = None, np.zeros_like(values)
     for _ in range(ROUNDS):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tacit.data.labels import class_list
 from tacit.errors import InputError
 from tacit.learners.base import class_indices
-from tacit.learners.label_dp.priors import Prior, given, uniform
-from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
+from tacit.learners.label_dp.priors import given
+from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior, checked_prior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
 from tacit.mechanisms.noise import Integers, noise_source
@@ -120,27 +120,17 @@ def randomize(
     >>> out.labels.shape, out.guarantee_.epsilon()
     ((3,), 1.0)
     """
-    if randomizer not in RANDOMIZERS:
-        raise InputError(f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for 'rr'")
-    allowed = Budget.parse(budget)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise InputError(f"labels have shape {labels.shape}; pass one for each record")
-    if randomizer in OF_NUMBERS:
-        if values is None:
-            raise InputError(f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have")
-        table, _ = checked_values(values, None)
-        own: Any = _of_numbers(randomizer, allowed.largest_pure(), table, prior, loss)
-        places, place = nearest(labels, table), None
-        listed = table
-    else:
-        if classes is None:
-            raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
-        listed = np.asarray(class_list(classes))
-        places = class_indices(labels, listed)
-        chosen = uniform(len(places), len(listed)) if prior is None else given(prior, which, len(places), len(listed))
-        own = of_classes(randomizer, allowed, len(listed), chosen, k)
-        place = chosen.which if len(chosen.rows) > 1 else None
+    listed, own, rows = chosen(
+        budget, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
+    )
+    places = nearest(labels, listed) if randomizer in OF_NUMBERS else class_indices(labels, listed)
+    place = None
+    if rows is not None:
+        found = given(rows, which, len(places), len(listed)).which
+        place = found if np.ndim(rows) == 2 and len(rows) > 1 else None
     guarantee = guarantee_of(own.event, ledger)
     source = noise_source(noise, random_state)
     if ledger is not None:
@@ -149,7 +139,40 @@ def randomize(
     return NoisyLabels(listed[outputs] if randomizer in OF_CLASSES else outputs, own, place, guarantee)
 
 
-def of_classes(name: str, budget: Budget, n_classes: int, prior: Prior, k: int | None = None) -> Randomizer:
+def chosen(
+    budget: Budget | str,
+    *,
+    classes: Any = None,
+    values: Any = None,
+    randomizer: str = "rr",
+    prior: Any = None,
+    k: int | None = None,
+    loss: str = "squared",
+) -> tuple[NDArray[Any], Any, Any]:
+    """The class list or the values, the randomizer, and the prior's rows if labels choose among them."""
+    if randomizer not in RANDOMIZERS:
+        raise InputError(f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for 'rr'")
+    allowed = Budget.parse(budget)
+    if randomizer in OF_NUMBERS:
+        if values is None:
+            raise InputError(f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have")
+        table, _ = checked_values(values, None)
+        epsilon = allowed.largest_pure()
+        if randomizer == "rr-on-bins":
+            return table, RROnBins(epsilon, table, prior, loss), None
+        return table, UnbiasedResponse(epsilon, table, prior), None
+    if classes is None:
+        raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
+    listed = np.asarray(class_list(classes))
+    rows = np.full((1, len(listed)), 1 / len(listed)) if prior is None else checked_prior(prior)
+    if rows.shape[1] != len(listed):
+        raise InputError(f"prior has {rows.shape[1]} columns for {len(listed)} classes; pass one for each")
+    return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
+
+
+def of_classes(
+    name: str, budget: Budget, n_classes: int, rows: NDArray[np.float64], k: int | None = None
+) -> Randomizer:
     """The randomizer of class indices that spends a budget."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
@@ -159,9 +182,9 @@ def of_classes(name: str, budget: Budget, n_classes: int, prior: Prior, k: int |
             f"k={k!r}: 'rr-top-k' needs the number of classes to answer with, and no other randomizer has it"
         )
     if name == "rr-top-k":
-        return RRTopK(epsilon, prior.rows, k or 0)
+        return RRTopK(epsilon, rows, k or 0)
     if name == "rr-with-prior":
-        return RRWithPrior(epsilon, prior.rows)
+        return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
         return NoisyOneHot(n_classes, epsilon=epsilon)
     if name == "rr" or epsilon == math.inf:
@@ -187,9 +210,3 @@ def nearest(labels: NDArray[Any], values: NDArray[np.float64]) -> Integers:
         )
     middles = (values[1:] + values[:-1]) / 2
     return np.asarray(np.searchsorted(middles, numbers, side="left"), dtype=np.int64)
-
-
-def _of_numbers(name: str, epsilon: float, values: NDArray[np.float64], prior: Any, loss: str) -> Any:
-    if name == "rr-on-bins":
-        return RROnBins(epsilon, values, prior, loss)
-    return UnbiasedResponse(epsilon, values, prior)

@@ -16,7 +16,6 @@ from tacit.errors import InputError
 from tacit.learners.pate.collectors import copies_for, teachers_of
 from tacit.mechanisms.noise import Integers
 
-
 STREAM = 0x7EACE5  # beside the seed: data that were shuffled by the same seed are dealt out in another order
 
 

@@ -1,0 +1,163 @@
+"""`tacit privatize-labels`: the label column changes as the matrix says, nothing else does; bad tables are one line."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cli.test_bad_input import refused
+from tacit.cli import privatize_labels as module
+from tacit.learners.label_dp.randomizers import RR, RRWithPrior
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
+
+NAMES = ["cat", "dog", "fox"]
+COMMAND = "privatize-labels t.csv --column y --budget epsilon=1 --out o.csv"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("classes.txt").write_text("\n".join(NAMES) + "\n")
+    return tmp_path
+
+
+def write_csv(labels, name="t.csv"):
+    with open(name, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "y"])
+        writer.writerows([i, f'a, "quoted" {i}\nline', label] for i, label in enumerate(labels))
+
+
+def read_csv(name):
+    with open(name, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def agree(labels, outputs, matrix, names):
+    """Chi-square p-value of outputs given labels."""
+    from scipy.stats import chi2
+
+    place = {name: i for i, name in enumerate(names)}
+    seen = np.zeros_like(matrix)
+    np.add.at(seen, ([place[v] for v in labels], [place[v] for v in outputs]), 1)
+    expected = seen.sum(axis=1, keepdims=True) * matrix
+    assert not seen[expected == 0].any()
+    possible = expected > 0
+    statistic = ((seen - expected)[possible] ** 2 / expected[possible]).sum()
+    return chi2.sf(statistic, possible.sum() - len(names))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("prior", [None, [0.6, 0.3, 0.1]])
+def test_outputs_follow_the_matrix_and_all_else_stays(here, run, monkeypatch, kind, prior):
+    monkeypatch.setattr(module, "CHUNK", 7000)
+    labels = np.random.default_rng(0).choice(NAMES, 30_000)
+    options = "--classes classes.txt"
+    randomizer = RR(1.0, 3)
+    if prior:
+        Path("prior.txt").write_text("\n".join(map(str, prior)))
+        options += " --randomizer rr-with-prior --prior prior.txt"
+        randomizer = RRWithPrior(1.0, prior)
+    if kind == "csv":
+        write_csv(labels)
+    else:
+        pq.write_table(pa.table({"id": np.arange(30_000), "y": labels}), "t.parquet")
+    status, out, err = run(COMMAND.replace("csv", kind) + " " + options)
+    assert (status, err) == (0, "")
+    assert "30000 labels of column 'y'" in out
+    if kind == "csv":
+        before, after = read_csv("t.csv"), read_csv("o.csv")
+        assert [row[:2] for row in before] == [row[:2] for row in after]
+        outputs = [row[2] for row in after[1:]]
+    else:
+        table = pq.read_table("o.parquet")
+        assert table["id"].to_pylist() == list(range(30_000))
+        outputs = table["y"].to_pylist()
+        assert json.loads(table.schema.metadata[b"tacit"])["column"] == "y"
+    assert agree(labels, outputs, randomizer.matrix(), NAMES) > 1e-6
+    stated = json.loads(Path(f"o.{kind}.tacit.json").read_text())
+    assert Guarantee.from_json(stated["guarantee"]).epsilon() == 1.0
+    assert stated["for_release"]
+    assert np.array(stated["matrix"]) == pytest.approx(randomizer.matrix())
+
+
+def test_whole_numbers_and_numbers(here, run):
+    write_csv(np.random.default_rng(0).integers(0, 4, 500))
+    assert run(COMMAND + " --classes 4")[0] == 0
+    assert {row[2] for row in read_csv("o.csv")[1:]} == {"0", "1", "2", "3"}
+    Path("values.txt").write_text("0\n1\n2\n3\n")
+    assert run(COMMAND + " --values values.txt --randomizer rr-on-bins --force")[0] == 0
+    stated = json.loads(Path("o.csv.tacit.json").read_text())
+    assert {float(row[2]) for row in read_csv("o.csv")[1:]} == set(stated["outputs"])
+
+
+def test_the_ledger_beside_the_table_is_charged_and_refuses(here, run):
+    write_csv(NAMES * 10)
+    Ledger.beside("t.csv", "t").allow("epsilon=1.5", "change-label")
+    assert run(COMMAND + " --classes classes.txt")[0] == 0
+    refused(run, COMMAND.replace("o.csv", "again.csv") + " --classes classes.txt", "epsilon")
+    assert len(Ledger.beside("t.csv", "t").account().charges) == 1
+
+
+def test_research_noise_is_stamped(here, run):
+    write_csv(NAMES * 10)
+    research = COMMAND + " --classes classes.txt --noise research --seed 3"
+    refused(run, research, "--allow-research")
+    assert run(research + " --allow-research")[0] == 0
+    assert not json.loads(Path("o.csv.tacit.json").read_text())["for_release"]
+    first = Path("o.csv").read_bytes()
+    assert run(research + " --allow-research --force")[0] == 0
+    assert Path("o.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        ("id,y\n1,cat\n", "--column z", "column 'z' is not in t.csv"),
+        ("y,y\ncat,cat\n", "", "column 'y' is twice in t.csv"),
+        ("id,y\n1,cat\n2,cat,3\n", "", "row 2 has 3 cells where the header has 2"),
+        ("id,y\n1,cow\n", "", "row 1 has label 'cow'"),
+        ("id,y\n1,cat\n2,\n", "", "row 2 has label ''"),
+        ("id,y\n1,nan\n", "", "row 1 has label 'nan'"),
+        ("id,y\n", "", "no rows below its header"),
+        ("", "", "no rows below its header"),
+        ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
+        ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
+        ("id,y\n1,cat\n", "--prior none.txt", "no readable file of numbers"),
+        ("id,y\n1,cat\n", "--randomizer laplace", "answers with a vector"),
+        ("id,y\n1,cat\n", "--randomizer coin", "randomizer='coin'"),
+        ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
+        ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),
+        ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", "is no number"),
+        ("id,y\n1,nan\n", "--values numbers.txt --randomizer unbiased", "not finite"),
+    ],
+)
+def test_bad_tables_and_options(here, run, content, options, words):
+    Path("t.csv").write_text(content)
+    Path("bad.txt").write_text("0.3\n0.3\n0.3\n")
+    Path("numbers.txt").write_text("0\n1\n")
+    given = COMMAND.split()
+    for flag in options.split()[::2]:
+        if flag in given:
+            place = given.index(flag)
+            del given[place : place + 2]
+    classes = "" if "--values" in options else "--classes classes.txt"
+    refused(run, f"{' '.join(given)} {classes} {options}", words)
+
+
+def test_missing_and_damaged_files(here, run):
+    refused(run, COMMAND + " --classes classes.txt", "t.csv does not exist")
+    Path("t.parquet").write_bytes(b"PAR1 cut")
+    refused(run, COMMAND.replace("csv", "parquet") + " --classes classes.txt", "no Parquet file")
+    Path("t.csv").write_bytes(b"id,y\n1,\xff\xfe\n")
+    refused(run, COMMAND + " --classes classes.txt", "no CSV in UTF-8")
+    Path("o.csv").write_text("mine")
+    write_csv(NAMES)
+    refused(run, COMMAND + " --classes classes.txt", "exists")
+    Path("values.txt").write_text("2\n1\n")
+    refused(run, COMMAND.replace("o.csv", "p.csv") + " --values values.txt --randomizer rr-on-bins", "rising")

@@ -1,0 +1,170 @@
+"""The estimator: what it promises, that corrections undo the noise, stages, bases, releases, refusals."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB
+
+import tacit
+from tacit.errors import BudgetError, InputError
+from tacit.learners.label_dp.label_private import stage_parts
+from tacit.learners.label_dp.learning import Evidence, _linear
+from tacit.privacy.ledger import Ledger
+
+CENTRES = 3 * np.eye(4, 6)
+
+
+def records(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    return CENTRES[y] + rng.normal(size=(n, 6)), y
+
+
+X, Y = records(4000, 0)
+TEST = records(1000, 1)
+
+
+def learner(**given):
+    return tacit.LabelPrivate(**{"budget": "epsilon=1", "classes": 4, "noise": "research", "random_state": 0} | given)
+
+
+@pytest.mark.parametrize(
+    "randomizer", ["rr", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian"]
+)
+@pytest.mark.parametrize("correction", ["forward", "backward"])
+def test_corrections_undo_the_noise(randomizer, correction):
+    budget = "rho=0.5" if randomizer == "gaussian" else "epsilon=1"
+    model = learner(randomizer=randomizer, correction=correction, budget=budget).fit(X, Y)
+    assert tacit.Budget.parse(budget).permits(model.guarantee_.event)
+    assert model.guarantee_ == model.promise()
+    assert model.score(*TEST) > (0.9 if correction == "forward" else 0.8)
+    proba = model.predict_proba(TEST[0])
+    assert proba.shape == (1000, 4)
+    assert proba.sum(axis=1) == pytest.approx(np.ones(1000))
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("prior", ["uniform", "clusters", [0.4, 0.3, 0.2, 0.1]])
+def test_stages_and_priors(stages, prior):
+    model = learner(stages=stages, prior=prior, n_clusters=20, prior_share=0.2, temperature=0.8).fit(X, Y)
+    assert model.score(*TEST) > (0.85 if isinstance(prior, str) else 0.6)  # the given one is wrong
+    assert len(model.priors_) == stages
+    assert model.guarantee_.epsilon() == pytest.approx(1, rel=1e-12)
+    assert len(model.guarantee_.events) == (2 if prior == "clusters" else 1)
+    assert model.noisy_labels_.shape == Y.shape
+
+
+def test_each_label_is_asked_once():
+    """Stages deal out all positions, none twice, whatever features and labels."""
+    for n, stages in ((10, 1), (11, 2), (100, 5)):
+        parts = stage_parts(n, stages, 3)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(n))
+        assert len(parts[0]) >= n / stages
+    with pytest.raises(InputError, match="a stage without records"):
+        stage_parts(3, 4, 0)
+
+
+def test_later_stages_keep_more_labels():
+    one, two = (learner(stages=stages).fit(X, Y) for stages in (1, 2))
+    assert np.mean(two.noisy_labels_ == Y) > np.mean(one.noisy_labels_ == Y) + 0.1
+
+
+@pytest.mark.parametrize("base", [GaussianNB(), LogisticRegression(), "mlp"])
+def test_bases(base):
+    if base == "mlp":
+        pytest.importorskip("torch")
+    model = learner(base=base, training={"epochs": 10} if base == "mlp" else None).fit(X, Y)
+    assert model.score(*TEST) > 0.85
+    if base == "mlp":
+        release = tacit.Release.of(model)
+        assert np.array_equal(release.predict(TEST[0]), model.predict(TEST[0]))
+
+
+def test_pictures():
+    pytest.importorskip("torch")
+    pictures = (np.random.default_rng(0).random((200, 1, 8, 8)) * 128).astype(np.uint8)
+    labels = np.arange(200) % 2
+    pictures[labels == 1, :, :4] += 127
+    model = tacit.LabelPrivate(
+        "cnn", budget="epsilon=3", classes=2, training={"epochs": 10}, noise="research", random_state=0
+    )
+    assert model.fit(pictures, labels).score(pictures, labels) > 0.9
+    assert model.shape_ == (1, 8, 8)
+
+
+def test_an_infinite_budget_is_logistic_regression():
+    model = learner(budget="epsilon=inf").fit(X, Y)
+    assert np.array_equal(model.noisy_labels_, Y)
+    unit = tacit.learners.common.rows.unit_rows_about(X, model.centre_)
+    exact = LogisticRegression(C=1.0, max_iter=1000, tol=1e-8).fit(unit, Y)
+    assert model.coefficients_ - model.coefficients_.mean(axis=0) == pytest.approx(exact.coef_, abs=2e-2)
+    assert not model.guarantee_.bounded
+
+
+@pytest.mark.parametrize("correction", ["forward", "backward"])
+def test_gradients_of_the_linear_model(correction):
+    """At its solution, the loss written out is no smaller a little further on."""
+    rng = np.random.default_rng(0)
+    rows, values = rng.normal(size=(40, 3)), rng.normal(size=(40, 4))
+    if correction == "backward":
+        values += (1 - values.sum(axis=1, keepdims=True)) / 4
+    coefficients, intercepts = _linear(rows, Evidence(correction, values))
+
+    def loss(w, b):
+        f = rows @ w.T + b
+        log_p = f - np.log(np.exp(f).sum(axis=1, keepdims=True))
+        each = np.log(np.exp(log_p + values).sum(axis=1)) if correction == "forward" else (values * log_p).sum(axis=1)
+        return -each.sum() + np.square(w).sum() / 2 + (np.square(b).sum() / 2 if correction == "backward" else 0)
+
+    best = loss(coefficients, intercepts)
+    for _ in range(50):
+        w, b = rng.normal(size=(4, 3)) * 0.05, rng.normal(size=4) * 0.05
+        assert loss(coefficients + w, intercepts + b) > best - 1e-4
+
+
+def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("epsilon=1", "change-label")
+    learner(ledger=ledger, noise="secure", random_state=None).fit(X, Y)
+    with pytest.raises(tacit.TacitError):
+        learner(ledger=ledger, noise="secure", random_state=None).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"randomizer": "rr-on-bins"}, "randomizer='rr-on-bins'"),
+        ({"prior": "horoscope"}, "prior='horoscope'"),
+        ({"prior": [0.5, 0.5]}, "2 columns for 4 classes"),
+        ({"prior": [0.5, 0.5, 0.5, -0.5]}, "negative"),
+        ({"prior": "clusters", "randomizer": "gaussian", "budget": "rho=1"}, "not 'gaussian'"),
+        ({"prior": "clusters", "prior_share": 1.0}, "prior_share=1.0"),
+        ({"prior": "clusters", "n_clusters": 0}, "n_clusters=0"),
+        ({"stages": 0}, "stages=0"),
+        ({"stages": 5000}, "stages=5000"),
+        ({"stages": 1000, "first": 5}, "a stage without records"),
+        ({"temperature": 0}, "temperature=0"),
+        ({"correction": "sideways"}, "correction='sideways'"),
+        ({"correction": "backward", "stages": 2}, "tell all classes apart"),
+        ({"correction": "backward", "base": GaussianNB()}, "negative weights"),
+        ({"base": Perceptron()}, "no predict_proba"),
+        ({"base": "perceptron"}, "unknown"),
+        ({"unit": "replace"}, "does not imply"),
+        ({"budget": "epsilon=0"}, "epsilon=0"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_charged(tmp_path, given, message):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("epsilon=100", "change-label")
+    few = given.get("first", len(X))
+    given = {name: value for name, value in given.items() if name != "first"}
+    with pytest.raises((InputError, BudgetError), match=message):
+        learner(ledger=ledger, **given).fit(X[:few], Y[:few])
+    assert not ledger.account().charges
+
+
+def test_a_promise_needs_no_data():
+    assert learner(prior="clusters").promise().epsilon() == pytest.approx(1.0)
+    assert math.isinf(learner(budget="epsilon=inf").promise().epsilon(1e-6))

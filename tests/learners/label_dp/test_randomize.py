@@ -1,0 +1,111 @@
+"""`tacit.label_dp.randomize`: what it returns, charges and refuses."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import BudgetError, InputError, LedgerError
+from tacit.learners.label_dp.randomize import RANDOMIZERS, randomize
+from tacit.privacy.ledger import Ledger
+
+Y = np.random.default_rng(0).integers(0, 3, 300)
+
+
+@pytest.mark.parametrize("name", RANDOMIZERS)
+@pytest.mark.parametrize("budget", ["epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6"])
+def test_every_randomizer_is_within_every_budget(name, budget):
+    given = {"values": np.arange(3)} if name in ("rr-on-bins", "unbiased") else {"classes": 3}
+    given |= {"k": 2} if name == "rr-top-k" else {}
+    if name == "gaussian" and budget == "epsilon=1":
+        with pytest.raises(BudgetError):
+            randomize(Y, budget=budget, randomizer=name, **given)
+        return
+    out = randomize(Y, budget=budget, randomizer=name, **given)
+    assert len(out.labels) == 300
+    assert out.guarantee_.unit == "change-label"
+    assert "features" in out.guarantee_.unprotected
+    assert tacit.Budget.parse(budget).permits(out.guarantee_.event)
+    if name != "unbiased":  # its program is solved a little more strictly
+        used = {
+            "rho": lambda: out.guarantee_.rho / 0.5,
+            "epsi": lambda: out.guarantee_.epsilon(1e-6 if "," in budget else 0),
+        }
+        assert used[budget[:4].rstrip("=")]() == pytest.approx(1, rel=1e-6)
+
+
+def test_labels_are_class_values_and_priors_may_differ_by_label():
+    names = np.array(["ant", "bee", "cow"])
+    prior = np.array([[0.98, 0.01, 0.01], [0.01, 0.01, 0.98]])
+    which = np.arange(300) % 2
+    out = randomize(names[Y], classes=names, randomizer="rr-with-prior", prior=prior, which=which, budget="epsilon=1")
+    assert set(out.labels[which == 0]) == {"ant"}
+    assert set(out.labels[which == 1]) == {"cow"}
+    assert np.array_equal(out.which, which)
+
+
+def test_infinite_budgets_keep_labels():
+    for name in ("rr", "rr-with-prior", "symmetric-unary", "rr-on-bins"):
+        given = {"values": np.arange(3)} if name == "rr-on-bins" else {"classes": 3}
+        assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer=name, **given).labels, Y)
+    assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer="laplace", classes=3).labels, np.eye(3)[Y])
+
+
+def test_numbers_go_to_the_nearest_value_and_are_clamped():
+    out = randomize([-5.0, 0.4, 0.6, 9.0], values=[0.0, 1.0, 2.0], randomizer="rr-on-bins", budget="epsilon=inf")
+    assert out.labels.tolist() == [0.0, 0.0, 1.0, 2.0]
+
+
+def test_asking_twice_is_charged_twice_and_then_refused(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "labels")
+    ledger.allow("epsilon=2", "change-label")
+    for _ in range(2):
+        out = randomize(Y, classes=3, budget="epsilon=1", ledger=ledger)
+    assert "ledger of 'labels'" in out.guarantee_.statement()
+    with pytest.raises(LedgerError):
+        randomize(Y, classes=3, budget="epsilon=1", ledger=ledger)
+    assert len(ledger.account().charges) == 2
+
+
+def test_seeds_are_for_research_noise():
+    given = {"classes": 3, "noise": "research", "random_state": 5}
+    assert np.array_equal(randomize(Y, **given).labels, randomize(Y, **given).labels)
+    with pytest.warns(UserWarning, match="ignored"):
+        randomize(Y, classes=3, random_state=5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"classes": 2}, "row .* has label 2"),
+        ({"classes": None}, "classes is missing"),
+        ({"randomizer": "coin"}, "randomizer='coin'"),
+        ({"randomizer": "rr-top-k"}, "k=None"),
+        ({"k": 2}, "k=2"),
+        ({"prior": [0.5, 0.5]}, "2 columns for 3 classes"),
+        ({"prior": [2, -0.5, -0.5]}, "negative"),
+        ({"prior": [0.5, 0.5, 0.5]}, "adds up to 1.5"),
+        ({"budget": "epsilon=0"}, "epsilon=0"),
+        ({"budget": "epsilon=nan"}, "cannot be read"),
+        ({"y": [[1, 2]]}, "shape"),
+        ({"y": [0.0, float("nan")]}, "row 1"),
+        ({"randomizer": "rr-on-bins"}, "pass values="),
+        (
+            {"randomizer": "rr-on-bins", "values": [0, 1], "y": [0.0, float("nan")]},
+            "row 1 has a label that is not finite",
+        ),
+        ({"randomizer": "unbiased", "values": [0, 1], "y": ["a"]}, "not numbers"),
+    ],
+)
+def test_what_is_wrong_is_refused(given, message):
+    own = {"y": Y, "classes": 3} | given
+    with pytest.raises((InputError, BudgetError), match=message):
+        randomize(own.pop("y"), **own)
+
+
+def test_counts_are_estimated_without_bias():
+    labels = np.repeat([0, 1, 2], [20_000, 10_000, 5_000])
+    out = randomize(labels, classes=3, budget="epsilon=1", noise="research", random_state=0)
+    assert out.randomizer.counts(out.labels) == pytest.approx([20_000, 10_000, 5_000], abs=2500)
+    assert not math.isinf(out.guarantee_.epsilon())
