@@ -32,6 +32,7 @@ bench: .venv/.dev
 	$(BIN)/python benchmarks/prototypes.py
 	$(BIN)/python benchmarks/votes.py
 	$(BIN)/python benchmarks/teachers.py
+	$(BIN)/python benchmarks/labels.py
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
 utility: .venv/.dev

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 MECHANISMS, PROTOTYPES, COMMON, PRIVACY = "mechanisms", "learners/prototypes", "learners/common", "privacy"
 LINEAR, SEARCH = "learners/linear", "learners/search"
 PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
+LABEL_DP = "learners/label_dp"
+RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
 
 @dataclass(frozen=True)
@@ -334,4 +336,23 @@ MUTANTS = [
     _of(PATE, "stages", "pate: answers to other votes are taken", 'stated != {"hash": _hash(voting.plan, votes, settings)}', "not stated", "learners/pate/test_pate.py"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),
     _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "ZCDP(max(event.rho for event in self._totals()))", "ZCDP(min(event.rho for event in self._totals()))", "privacy/test_ledger.py"),
+    _of(MECHANISMS, "randomized_response", "labels: a third too few words", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS * 2 / 3 / (rest + k)), 1)", RANDOMIZERS),
+    _of(MECHANISMS, "randomized_response", "labels: one class too few", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS / (rest + k + 1)), 1)", RANDOMIZERS),
+    _of(MECHANISMS, "randomized_response", "labels: rounded down", "math.ceil(WORDS / (rest + k))", "math.floor(WORDS / (rest + k)) - 2**12", RANDOMIZERS),
+    _of(MECHANISMS, "randomized_response", "labels: those outside stay", "np.where(places < k[:, None], own[:, None], other[:, None]).ravel()", "np.where(places < k[:, None], own[:, None], own[:, None]).ravel()", RANDOMIZERS),
+    _of(MECHANISMS, "randomized_response", "labels: one word for all", "noise.words(part.stop - part.start)))", "np.repeat(noise.words(1), part.stop - part.start)))", RANDOMIZERS),
+    _of(MECHANISMS, "randomized_response", "labels: k = 1 keeps some", "self.limits = np.where(constant, 2, k)", "self.limits = np.where(constant, 1, k)", RANDOMIZERS),
+    _of(MECHANISMS, "response_table", "tables: epsilon of the mean", "self.epsilon = max(math.log", "self.epsilon = min(math.log", "learners/label_dp/test_regression.py"),
+    _of(MECHANISMS, "response_table", "tables: rows do not add up", "words[row.index(max(row))] += WORDS - sum(words)", "words[row.index(max(row))] += 0", "learners/label_dp/test_regression.py"),
+    _of(MECHANISMS, "unary", "bits: epsilon for each bit", "half = Fraction(math.expm1(epsilon / 2))", "half = Fraction(math.expm1(epsilon))", VECTORS),
+    _of(MECHANISMS, "unary", "bits: too few zeros flip", "return WORDS // 2, math.ceil(WORDS / (rest + 2))", "return WORDS // 2, math.ceil(WORDS / (2 * rest + 2))", VECTORS),
+    _of(MECHANISMS, "one_hot", "one-hot: half the sensitivity", "MOVED = 2", "MOVED = 1", VECTORS),
+    _of(MECHANISMS, "one_hot", "one-hot: the root is dropped", "cost.noise_multiplier * math.sqrt(MOVED) *", "cost.noise_multiplier *", VECTORS),
+    _of(LABEL_DP, "randomizers", "RRWithPrior: not the best k", "kept = sums / (1 + np.arange(size) * math.exp(-given))", "kept = sums / (1 + np.arange(1, size + 1) * math.exp(-given))", RANDOMIZERS),
+    _of(LABEL_DP, "randomizers", "RR: the estimate is biased", "(onehot - other) / (kept - other)", "onehot / kept", RANDOMIZERS),
+    _of(LABEL_DP, "regression", "bins: another weight", "totals = [float(one[-1]) / (growth + number)", "totals = [float(one[-1]) / (growth + number + 1)", "learners/label_dp/test_regression.py"),
+    _of(LABEL_DP, "label_private", "label-private: the histogram is free", "compose([answer] if of_prior is None else [PureDP(of_prior), answer])", "compose([answer])", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "label_private", "label-private: the prior's share is spent again", "Budget.pure(math.nextafter(epsilon - share * epsilon, 0))", "Budget.pure(epsilon)", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "label_private", "label-private: all labels are asked in every stage", "parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]", "parts = [np.arange(n) for _ in range(stages)]", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "randomize", "randomize: drawn before the ledger is charged", "    if ledger is not None:\n        ledger.charge(", "    if ledger is None:\n        ledger.charge(", "learners/label_dp/test_randomize.py"),
 ]  # fmt: skip

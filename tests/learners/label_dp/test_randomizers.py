@@ -183,3 +183,14 @@ def test_what_is_out_of_range_is_refused(make, message):
 
 def test_public_names():
     assert tacit.label_dp.RRWithPrior is RRWithPrior
+
+
+def test_the_last_word_keeps_no_label_outside():
+    class Last(ResearchNoise):
+        def words(self, n):
+            return np.full(n, WORDS - 1, dtype=np.uint64)
+
+    for k in (1, 2, 3):
+        randomizer = RRTopK(1.0, [0.1, 0.2, 0.3, 0.4], k)
+        outputs = randomizer.sample(np.arange(4), Last(0))
+        assert set(outputs.tolist()) <= set(randomizer.orders[0, :k].tolist())

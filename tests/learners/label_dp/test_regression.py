@@ -99,6 +99,9 @@ def test_a_table_is_whole_words_and_states_their_epsilon():
     assert [sum(row) for row in table.words] == [WORDS, WORDS]
     assert table.epsilon == pytest.approx(math.log(3))
     assert table.words[0][0] == 3 * WORDS // 4
+    uneven = ResponseTable(np.array([[0.7, 0.3], [1 / 3, 2 / 3]]))
+    assert [sum(row) for row in uneven.words] == [WORDS, WORDS]
+    assert uneven.epsilon == pytest.approx(math.log(2 / 0.9))
     with pytest.raises(InputError, match="no epsilon allows"):
         ResponseTable(np.array([[0.75, 0.25], [1.0, 0.0]]))
 
