@@ -50,7 +50,7 @@ def tasks(only: list[str]) -> Iterator[Task]:
     for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):
         for stopping in ("data-dependent", "filter") if many == TEACHERS[0] else ("filter",):
             task = (name, many, shares, collector, stopping, seed)
-            if many > TEACHERS[0] and PROBLEMS[name][2] is FOREST:
+            if many > TEACHERS[0] and (PROBLEMS[name][2] is FOREST or collector not in ("gnmax", "weighting")):
                 continue
             if not only or any("/".join(map(str, task)).startswith(word) for word in only):
                 yield task

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,22 +44,25 @@ def tests_pass(copy: Path, tests: list[str], *options: str) -> tuple[bool, str]:
     return run.returncode == 0, run.stdout
 
 
-def survives(mutant: Mutant) -> str:
-    """Empty when the mutant is killed, else what went wrong."""
+def survives(mutant: Mutant) -> tuple[str, float]:
+    """Empty when the mutant is killed, else what went wrong; and the seconds that it took."""
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = tree(folder)
         path = copy / mutant.file
         text = path.read_text(encoding="utf-8")
         if text.count(mutant.old) != 1:
-            return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}"
+            return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", 0.0
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         passed, _ = tests_pass(copy, [mutant.tests])
-        return f"survives {mutant.tests}" if passed else ""
+        return f"survives {mutant.tests}" if passed else "", time.monotonic() - started
 
 
 def main() -> int:
     """Run all, or those named."""
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in sys.argv[1:])]
+    if not chosen:
+        raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
     files = sorted({mutant.tests for mutant in chosen})
     with tempfile.TemporaryDirectory() as folder:
         passed, output = tests_pass(tree(folder), files, "-n", "auto", "--dist", "worksteal")
@@ -68,11 +72,12 @@ def main() -> int:
         return 1
     failures = 0
     with ThreadPoolExecutor(WORKERS) as pool:
-        for mutant, fault in zip(chosen, pool.map(survives, chosen), strict=True):
+        for mutant, (fault, seconds) in zip(chosen, pool.map(survives, chosen), strict=True):
             failures += bool(fault)
-            print(f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}", flush=True)
+            verdict = f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}"
+            print(f"{verdict} ({seconds:.0f} s)", flush=True)
     print(f"mutants: {len(chosen) - failures} killed, {failures} at large")
-    return 1 if failures or not chosen else 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
