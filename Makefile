@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint bench utility pate docs mutants clean
+.PHONY: demo test check lint bench utility pate label-dp docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -40,6 +40,9 @@ utility: .venv/.dev
 
 pate: .venv/.dev
 	$(BIN)/python benchmarks/pate/run.py $(DATA) --out pate
+
+label-dp: .venv/.dev
+	$(BIN)/python benchmarks/label_dp/run.py $(DATA) --out label-dp
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html

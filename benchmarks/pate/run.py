@@ -8,25 +8,23 @@ Every cell is a line in FOLDER/cells.csv, written as it comes; a run that was in
 Noise is `research`: this measures, it releases nothing. Of the public records, this alone knows the true labels.
 """
 
-import argparse
-import csv
-import shutil
+import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from problems import FOREST, PROBLEMS, Problem, problem
 from sklearn.linear_model import LogisticRegression
 from table import Cell, markdown
 
 import tacit
-from tacit.compute.atomic import atomic_file
 from tacit.learners.pate.collectors import COLLECTORS
 from tacit.learners.pate.student import fit_student
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from cells import command
 
 DELTA = 1e-5
 BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}
@@ -40,20 +38,18 @@ Task = tuple[str, int, str, str, str, int]
 COLUMNS = ("problem", "teachers", "shares", "collector", "stopping", "seed")
 
 
-def tasks(only: list[str]) -> Iterator[Task]:
-    """Those whose "problem/teachers/shares/collector/stopping" starts with one of `only`.
+def tasks() -> Iterator[Task]:
+    """All of them.
 
     With groups, gnmax stops at the smallest budget: that is PLAIN. The many teachers are for the sound filter: under
     it, noise that grows with the teachers buys more labels.
     """
     schemes = [(PLAIN, "gnmax"), *product(SHARES, [name for name in COLLECTORS if name != "gnmax"])]
     for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):
+        if many > TEACHERS[0] and (PROBLEMS[name][2] is FOREST or collector not in ("gnmax", "weighting")):
+            continue
         for stopping in ("data-dependent", "filter") if many == TEACHERS[0] else ("filter",):
-            task = (name, many, shares, collector, stopping, seed)
-            if many > TEACHERS[0] and (PROBLEMS[name][2] is FOREST or collector not in ("gnmax", "weighting")):
-                continue
-            if not only or any("/".join(map(str, task)).startswith(word) for word in only):
-                yield task
+            yield (name, many, shares, collector, stopping, seed)
 
 
 def groups_of(n: int, shares: str, seed: int) -> np.ndarray:
@@ -112,55 +108,9 @@ def measured(task: Task, given: Problem, model: tacit.PATE) -> Cell:
     )
 
 
-def read_cells(path: Path) -> list[Cell]:
-    """The cells of a file, if it is there."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)}) for row in csv.DictReader(file)
-        ]
-
-
-def add_cell(path: Path, cell: Cell) -> None:
-    """Add a line; after an interrupt the file holds all cells, or all but this one."""
-    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values()]
-    with atomic_file(path, force=True) as part:
-        if path.exists():
-            shutil.copyfile(path, part)
-        else:
-            part.write_text(",".join(field.name for field in fields(Cell)) + "\n", encoding="utf-8")
-        with part.open("a", encoding="utf-8") as file:
-            file.write(",".join(values) + "\n")
-
-
 def main() -> None:
-    """Read the command line, compute what is missing, report."""
-    parser = argparse.ArgumentParser(description="PATE on real data.")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=[], help="starts of problem/teachers/shares/collector/stopping")
-    parser.add_argument("--report", action="store_true", help="only write the table from the cells there are")
-    parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
-    given = parser.parse_args()
-    if not given.data.is_dir():
-        raise SystemExit(f"{given.data} is not a folder; pass the folder that holds the data sets")
-    given.out.mkdir(parents=True, exist_ok=True)
-    kept = given.out / "cells.csv"
-    if given.cells is not None and not kept.exists():
-        shutil.copyfile(given.cells, kept)
-    if not given.report:
-        done = {tuple(getattr(cell, name) for name in COLUMNS) for cell in read_cells(kept)}
-        todo = [task for task in tasks(given.only) if task not in done]
-        results = Parallel(given.workers, return_as="generator_unordered")(
-            delayed(work)(given.data, task) for task in todo
-        )
-        for number, (cell, seconds) in enumerate(results, 1):
-            add_cell(kept, cell)
-            print(f"{number} of {len(todo)}: {cell} in {seconds:.0f} s", flush=True)
-    with atomic_file(given.out / "table.md", force=True) as part:
-        part.write_text("\n".join(markdown(read_cells(kept))) + "\n", encoding="utf-8")
+    """Run."""
+    command("PATE on real data.", Cell, len(COLUMNS), tasks(), work, markdown)
 
 
 if __name__ == "__main__":

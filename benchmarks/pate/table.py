@@ -1,9 +1,14 @@
 """From cells to the tables, beside what was published."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from cells import spread
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ PUBLISHED = {
 }
 """Labels, label accuracy and student accuracy of Boenisch et al. 2022, with convolutional teachers and students."""
 HEAD = ("groups", "collector", "labels", "right", "student", "semi-supervised student", "epsilon spent")
+DIGITS = {"labels": 0, "epsilon": 2}
 MEASURES = ("labels", "label_accuracy", "supervised", "semi_supervised", "epsilon")
 
 
@@ -49,15 +55,8 @@ def markdown(cells: Sequence[Cell]) -> Iterator[str]:
         yield "|---" * len(head) + "|"
         for row in dict.fromkeys((cell.shares, cell.collector) for cell in own):
             found = [cell for cell in own if (cell.shares, cell.collector) == row]
-            shown = [*row, *(_spread([getattr(cell, name) for cell in found], name) for name in MEASURES)]
+            shown = [*row, *(spread([getattr(cell, name) for cell in found], DIGITS.get(name, 3)) for name in MEASURES)]
             if compared:
                 published = PUBLISHED.get((name, *row), (None, None, None))
                 shown += ["" if value is None else f"{value:.4g}" for value in published]
             yield "| " + " | ".join(shown) + " |"
-
-
-def _spread(values: Sequence[float], measure: str) -> str:
-    """Mean and standard deviation over seeds."""
-    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    digits = {"labels": 0, "epsilon": 2}.get(measure, 3)
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"

@@ -7,9 +7,11 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize(
-    "script", [path for path in sorted(FOLDER.glob("*.py")) if path.stem != "timing"], ids=lambda path: path.stem
-)
+HELPERS = ("timing", "cells")
+SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if path.stem not in HELPERS]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_benchmarks_run(script, monkeypatch, capsys):
     """They run and print ratios; what the ratios are is for `make bench`."""
     monkeypatch.syspath_prepend(str(FOLDER))

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "pate"
 @pytest.fixture
 def pate(monkeypatch):
     """The benchmark's modules, imported as its command imports them, with one small problem."""
-    for name in ("problems", "run", "table"):
+    for name in ("problems", "run", "table", "cells"):
         sys.modules.pop(name, None)
     monkeypatch.syspath_prepend(str(FOLDER))
     import problems
@@ -31,8 +31,15 @@ def pate(monkeypatch):
     monkeypatch.setattr(run, "USUAL", {"aggregator": "confident", "sigma": 40, "sigma1": 75, "threshold": 100})
     problems.whole.cache_clear()
     yield problems, run, table
-    for name in ("problems", "run", "table"):
+    for name in ("problems", "run", "table", "cells"):
         sys.modules.pop(name, None)
+
+
+def cells_of(out):
+    from cells import read_cells
+    from table import Cell
+
+    return read_cells(out / "cells.csv", Cell)
 
 
 def test_cells_are_computed_once_and_reported(pate, tmp_path, monkeypatch, capsys):
@@ -52,7 +59,7 @@ def test_cells_are_computed_once_and_reported(pate, tmp_path, monkeypatch, capsy
     monkeypatch.setattr(sys, "argv", words)
     run.main()
     kept = (out / "cells.csv").read_text(encoding="utf-8")
-    cells = run.read_cells(out / "cells.csv")
+    cells = cells_of(out)
     assert [(cell.teachers, cell.stopping) for cell in cells] == (
         [(150, "data-dependent"), (150, "filter")] * 3 + [(300, "filter")] * 3
     )

@@ -1,0 +1,89 @@
+"""Cells of a table of results: frozen dataclasses, one line each in a cells.csv that a run adds to as it goes.
+
+A run that was interrupted goes on where it stopped. Cells are those of the code that wrote them: after a change start a
+new folder, or remove lines. Noise is `research`: benchmarks measure, they release nothing.
+"""
+
+import argparse
+import csv
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from tacit.compute.atomic import atomic_file
+
+Task = tuple[Any, ...]
+
+
+def read_cells(path: Path, kind: type) -> list[Any]:
+    """The cells of a file, if it is there."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return [kind(**{field.name: field.type(row[field.name]) for field in fields(kind)}) for row in rows]
+
+
+def add_cell(path: Path, cell: Any) -> None:
+    """Add a line; after an interrupt the file holds all cells, or all but this one."""
+    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values()]
+    with atomic_file(path, force=True) as part:
+        if path.exists():
+            shutil.copyfile(path, part)
+        else:
+            part.write_text(",".join(field.name for field in fields(cell)) + "\n", encoding="utf-8")
+        with part.open("a", encoding="utf-8") as file:
+            file.write(",".join(values) + "\n")
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Mean and standard deviation over seeds."""
+    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def command(
+    description: str,
+    kind: type,
+    n_keys: int,
+    tasks: Iterable[Task],
+    work: Callable[[Path, Task], tuple[Any, float]],
+    table: Callable[[Sequence[Any]], Iterator[str]],
+) -> None:
+    """Read the command line, compute the cells that are missing, write the table.
+
+    The first `n_keys` fields of a cell are its task; `work` gives a cell and the seconds it took. `--only` takes starts
+    of tasks, their parts joined by slashes.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="starts of tasks, such as mnist/250")
+    parser.add_argument("--report", action="store_true", help="only write the table from the cells there are")
+    parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        raise SystemExit(f"{given.data} is not a folder; pass the folder that holds the data sets")
+    given.out.mkdir(parents=True, exist_ok=True)
+    kept = given.out / "cells.csv"
+    if given.cells is not None and not kept.exists():
+        shutil.copyfile(given.cells, kept)
+    if not given.report:
+        names = [field.name for field in fields(kind)][:n_keys]
+        done = {tuple(getattr(cell, name) for name in names) for cell in read_cells(kept, kind)}
+        asked = [task for task in tasks if not given.only or "/".join(map(str, task)).startswith(tuple(given.only))]
+        todo = [task for task in asked if task not in done]
+        results = Parallel(given.workers, return_as="generator_unordered")(
+            delayed(work)(given.data, task) for task in todo
+        )
+        for number, (cell, seconds) in enumerate(results, 1):
+            add_cell(kept, cell)
+            print(f"{number} of {len(todo)}: {cell} in {seconds:.0f} s", flush=True)
+    with atomic_file(given.out / "table.md", force=True) as part:
+        part.write_text("\n".join(table(read_cells(kept, kind))) + "\n", encoding="utf-8")
