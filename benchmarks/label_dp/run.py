@@ -3,8 +3,8 @@
 python benchmarks/label_dp/run.py DATA --out FOLDER [--workers 2] [--only cifar10/rr ...] [--cells FILE]
 
 DATA holds mnist.npz, fashion_mnist.npz and the embeddings of CIFAR-10. Pictures go to the network of the notebook of
-"How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch), embeddings to the default linear model. The test
-set is used for nothing else. See `cells.py` for what is kept.
+"How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch), embeddings to the default linear model. The
+test set is used for nothing else. See `cells.py` for what is kept.
 """
 
 import sys
