@@ -2,21 +2,42 @@
 
 Fails if a mutant survives, if a line to edit is not found exactly once, or if the tests fail without any edit.
 Usage: python tests/mutants/run.py [WORD ...] runs the mutants whose name holds every word.
+
+Each mutant has a process of its own, forked from this one, which has imported the libraries but nothing of tacit.
 """
 
+import contextlib
+import importlib
+import io
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = os.cpu_count() or 1
+LIBRARIES = [
+    "numpy",
+    "scipy.optimize",
+    "scipy.special",
+    "scipy.stats",
+    "sklearn.linear_model",
+    "sklearn.utils",
+    "pyarrow.parquet",
+    "opendp.prelude",
+    "dp_accounting",
+    "pydantic",
+    "safetensors.numpy",
+    "cyclopts",
+]
 
 
 def tree(folder: str) -> Path:
@@ -26,22 +47,6 @@ def tree(folder: str) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
-
-
-def tests_pass(copy: Path, tests: list[str], *options: str) -> tuple[bool, str]:
-    """Whether the tests pass on the tree, not on the installed package, and what they printed."""
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    where = subprocess.run(
-        [sys.executable, "-c", "import tacit; print(tacit.__file__)"],
-        cwd=copy, env=environment, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    if not where.startswith(str(copy)):
-        raise SystemExit(f"tests would run on {where.strip()}, not on the copy in {copy}")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
-    run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    if run.returncode not in (0, 1):
-        raise SystemExit(f"pytest could not run {tests}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
-    return run.returncode == 0, run.stdout
 
 
 def survives(mutant: Mutant) -> tuple[str, float]:
@@ -54,8 +59,37 @@ def survives(mutant: Mutant) -> tuple[str, float]:
         if text.count(mutant.old) != 1:
             return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", 0.0
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        passed, _ = tests_pass(copy, [mutant.tests])
-        return f"survives {mutant.tests}" if passed else "", time.monotonic() - started
+        return _verdict(copy, mutant.tests), time.monotonic() - started
+
+
+def _verdict(copy: Path, tests: str) -> str:
+    """Run the tests in this process, on the tree and not on the installed package."""
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy / "src")
+    sys.path.insert(0, str(copy / "src"))
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(copy), tests])
+    where = str(getattr(sys.modules.get("tacit"), "__file__", ""))
+    if not where.startswith(str(copy)):
+        return f"was not run: the tests are of {where or 'nothing'}"
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return f"could not be run: {output.getvalue()[-2000:]}"
+    return f"survives {tests}" if status == pytest.ExitCode.OK else ""
+
+
+def tests_pass(files: list[str]) -> bool:
+    """Whether the tests pass without any edit, on all cores; what they print is shown if not."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = tree(folder)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "auto"]
+        run = subprocess.run(
+            [*command, "--dist", "worksteal", *files],
+            cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src")}, capture_output=True, text=True,
+        )  # fmt: skip
+    if run.returncode:
+        print(run.stdout + run.stderr)
+    return run.returncode == 0
 
 
 def main() -> int:
@@ -63,16 +97,17 @@ def main() -> int:
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in sys.argv[1:])]
     if not chosen:
         raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
-    files = sorted({mutant.tests for mutant in chosen})
-    with tempfile.TemporaryDirectory() as folder:
-        passed, output = tests_pass(tree(folder), files, "-n", "auto", "--dist", "worksteal")
-    if not passed:
-        print(output)
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    sys.dont_write_bytecode = True
+    if not tests_pass(sorted({mutant.tests for mutant in chosen})):
         print("the tests fail without any mutant")
         return 1
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    assert "tacit" not in sys.modules
     failures = 0
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for mutant, (fault, seconds) in zip(chosen, pool.map(survives, chosen), strict=True):
+    with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
+        for mutant, (fault, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):
             failures += bool(fault)
             verdict = f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}"
             print(f"{verdict} ({seconds:.0f} s)", flush=True)
