@@ -78,3 +78,14 @@ def test_cifar100(a_third_of_the_public_rows, cifar100, tmp_path, capsys):
     expected = accuracy(exact, cifar100.test_x.astype(float), cifar100.test_y)
     assert float(found["noisy-sum"][2]) == pytest.approx(expected, abs=0.01)
     assert float(found["public --public PUBLIC --k 5"][2]) > float(found["public --public PUBLIC"][2]) > 0.3
+
+
+def test_label_privacy(tmp_path, capsys):
+    """A table with true epsilons, and a page with two figures."""
+    example("label_privacy.py")["main"](tmp_path / "page.html")
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    epsilons = [float(row[1]) for row in rows]
+    assert epsilons == pytest.approx([1, 2.05, 1, 1, 1, float("inf")])
+    assert rows[-1][2] == "0.0%"
+    assert float(rows[-1][3].rstrip("% |")) > 90
+    assert "<img" in (tmp_path / "page.html").read_text(encoding="utf-8")

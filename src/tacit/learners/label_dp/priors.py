@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 from tacit.learners.common.parameters import whole
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.one_hot import noisy_histogram
+from tacit.mechanisms.one_hot import MOVED, noisy_histogram
 from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
@@ -73,14 +73,17 @@ def cluster_prior(
     Notes
     -----
     Guarantee: epsilon-DP under change of one label. The size of a cluster is public, so its noisy counts are projected
-    onto what is not negative and adds up to it; an empty cluster has the uniform prior.
+    onto what is not negative and adds up to it. Small clusters are mostly noise: the prior is the projection's with
+    weight size^2 / (size^2 + classes * noise variance), else uniform.
     """
     shape = (int(which.max()) + 1, n_classes)
     cost = PureDP(epsilon)
     noisy = noisy_histogram(labels, which, shape, cost, noise).astype(np.float64)
     sizes = np.bincount(which, minlength=shape[0]).astype(np.float64)
     counts = onto_simplex(noisy, sizes)
-    rows = np.where(sizes[:, None] > 0, counts / np.maximum(sizes[:, None], 1), 1 / n_classes)
+    noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
+    trust = (sizes**2 / np.maximum(sizes**2 + noise_of_all, 1))[:, None]
+    rows = trust * counts / np.maximum(sizes[:, None], 1) + (1 - trust) / n_classes
     return Prior(rows / rows.sum(axis=1, keepdims=True), which), cost
 
 
