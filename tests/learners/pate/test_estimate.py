@@ -58,7 +58,7 @@ def test_it_is_the_data_dependent_cost_and_noise(noise):
     votes = model.votes_.votes
     counts = np.stack([np.bincount(row, minlength=3) for row in votes[: model.answers_.asked]])
     exact = tacit.pate.rdp(counts, orders=[20.0], answered=model.answers_.paid[: len(counts)], **noise)[0]
-    draws = [redrawn(model, noise, votes, seed) for seed in range(200)]
+    draws = [redrawn(model, noise, votes, seed) for seed in range(40)]
     error = np.std(draws, ddof=1) / np.sqrt(len(draws))
     assert abs(np.mean(draws) - exact) < 5 * error
     assert np.std(draws) > 0
