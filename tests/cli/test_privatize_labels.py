@@ -86,6 +86,43 @@ def test_outputs_follow_the_matrix_and_all_else_stays(here, run, monkeypatch, ki
     assert np.array(stated["matrix"]) == pytest.approx(randomizer.matrix())
 
 
+def test_nothing_of_the_true_labels_is_left_in_parquet(here, run):
+    """Schema metadata of the input may tell of them: pandas counts categories there."""
+    table = pa.table({"y": pa.array(["cat", "dog"] * 50).dictionary_encode(), "id": np.arange(100)})
+    table = table.replace_schema_metadata({b"pandas": b'{"num_categories": 2}', b"mine": b"cat=50"})
+    pq.write_table(table, "t.parquet")
+    assert run(COMMAND.replace("csv", "parquet") + " --classes classes.txt")[0] == 0
+    assert set(pq.read_table("o.parquet").schema.metadata) == {b"tacit"}
+    assert b"cat=50" not in Path("o.parquet").read_bytes()
+
+
+def test_odd_cells_survive(here, run):
+    Path("t.csv").write_bytes(b'id,y\n"a\rb",cat\n"c\r\nd",dog\n"e\nf",fox\n')
+    assert run(COMMAND + " --classes classes.txt")[0] == 0
+    assert [row[0] for row in read_csv("o.csv")] == [row[0] for row in read_csv("t.csv")]
+
+
+def test_columns_with_dots(here, run):
+    pq.write_table(pa.table({"y.a": [1, 2], "y": ["cat", "dog"]}), "t.parquet")
+    assert run(COMMAND.replace("csv", "parquet") + " --classes classes.txt")[0] == 0
+
+
+def test_an_infinite_budget_is_not_for_release(here, run):
+    write_csv(NAMES)
+    infinite = COMMAND.replace("epsilon=1", "epsilon=inf") + " --classes classes.txt"
+    refused(run, infinite, "protects nothing")
+    assert run(infinite + " --allow-research")[0] == 0
+    Path("folder.csv").mkdir()
+    refused(run, COMMAND.replace("o.csv", "folder.csv") + " --classes classes.txt --force", "is a folder")
+
+
+def test_a_ledger_is_started_for_a_table(here, run):
+    write_csv(NAMES)
+    assert run("ledger t.csv --allow epsilon=1 --unit change-label")[0] == 0
+    assert run(COMMAND + " --classes classes.txt")[0] == 0
+    refused(run, COMMAND.replace("o.csv", "p.csv") + " --classes classes.txt", "epsilon")
+
+
 def test_whole_numbers_and_numbers(here, run):
     write_csv(np.random.default_rng(0).integers(0, 4, 500))
     assert run(COMMAND + " --classes 4")[0] == 0

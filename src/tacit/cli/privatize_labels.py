@@ -79,6 +79,8 @@ def privatize_labels(
     facts = out.with_name(out.name + FACTS)
     for path in (out, facts):
         check_writable(path, force=force)
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; name a file")
     if randomizer in OF_VECTORS:
         raise InputError(f"--randomizer {randomizer} answers with a vector, which no column holds; use it from Python")
     if noise != "secure" and not allow_research:
@@ -89,6 +91,10 @@ def privatize_labels(
     )  # fmt: skip
     if rows is not None and len(rows) > 1:
         raise InputError(f"--prior {prior} has several rows; give one probability a line")
+    if not own.event.bounded and not allow_research:
+        raise InputError(
+            "an infinite budget protects nothing, so this is not for release; add --allow-research to keep it so"
+        )
     kind = _kind(table, out)
     encode = _encoder(listed, randomizer in OF_NUMBERS, column)
     with shown_progress():
@@ -151,15 +157,13 @@ class _Csv:
 
     @classmethod
     def write(cls, path: Path, part: Path, column: str, answers: Any, stated: str) -> None:
-        import csv
-
         with part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
+            writer = _writer(file)
             place, chunk, start = None, [], 1
             for number, row in cls.rows(path):
                 if place is None:
                     place = _place(row, column, path)
-                    writer.writerow(row)
+                    writer(row)
                     continue
                 chunk.append(row)
                 if len(chunk) == CHUNK:
@@ -172,7 +176,7 @@ class _Csv:
     def _flush(writer: Any, chunk: list[list[str]], place: int, answers: Any, start: int) -> None:
         for row, label in zip(chunk, answers([row[place] for row in chunk], start), strict=True):
             row[place] = str(label)
-        writer.writerows(chunk)
+            writer(row)
 
 
 class _Parquet:
@@ -195,31 +199,40 @@ class _Parquet:
         return file
 
     @classmethod
-    def labels(cls, path: Path, column: str) -> Iterator[tuple[int, list[Any]]]:
+    def batches(cls, path: Path, column: str) -> Iterator[tuple[int, Any, int]]:
+        """First row, batch and place of the column of each batch; all columns are read, so that damage shows."""
+        import pyarrow as pa
+
         start = 1
         with cls.open(path, column) as file:
-            for batch in file.iter_batches(CHUNK, columns=[column]):
-                yield start, batch.column(0).to_pylist()
-                start += len(batch)
+            try:
+                for batch in file.iter_batches(CHUNK):
+                    yield start, batch, batch.schema.names.index(column)
+                    start += len(batch)
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(f"{path} is damaged at row {start} or after; write it again") from error
+
+    @classmethod
+    def labels(cls, path: Path, column: str) -> Iterator[tuple[int, list[Any]]]:
+        for start, batch, place in cls.batches(path, column):
+            yield start, batch.column(place).to_pylist()
 
     @classmethod
     def write(cls, path: Path, part: Path, column: str, answers: Any, stated: str) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with cls.open(path, column) as file:
-            writer, start = None, 1
-            for batch in file.iter_batches(CHUNK):
-                place = batch.schema.names.index(column)
-                labels = pa.array(answers(batch.column(place).to_pylist(), start))
-                names = batch.schema.names
-                new = pa.table([*batch.columns[:place], labels, *batch.columns[place + 1 :]], names=names)
-                new = new.replace_schema_metadata({**(file.schema_arrow.metadata or {}), b"tacit": stated.encode()})
-                writer = writer or pq.ParquetWriter(part, new.schema)
-                writer.write_table(new)
-                start += len(batch)
-            if writer is not None:
-                writer.close()
+        writer = None
+        for start, batch, place in cls.batches(path, column):
+            labels = pa.array(answers(batch.column(place).to_pylist(), start))
+            names = batch.schema.names
+            new = pa.table([*batch.columns[:place], labels, *batch.columns[place + 1 :]], names=names)
+            # other metadata may tell of the true labels, as pandas' does of categories
+            new = new.replace_schema_metadata({b"tacit": stated.encode()})
+            writer = writer or pq.ParquetWriter(part, new.schema)
+            writer.write_table(new)
+        if writer is not None:
+            writer.close()
 
 
 def _kind(table: Path, out: Path) -> Any:
@@ -248,11 +261,8 @@ def _encoder(listed: Any, numbers: bool, column: str) -> Any:
 
     def encode(labels: list[Any], start: int) -> Any:
         if numbers:
-            try:
-                given = np.array([float(label) for label in labels])
-            except (TypeError, ValueError) as error:
-                raise InputError(f"column {column!r} has a label that is no number; drop or correct it") from error
-            return nearest(given, listed)
+            given = np.array([_number(label, start + i) for i, label in enumerate(labels)])
+            return nearest(given, listed, start)
         found = np.array([-1 if label is None else places.get(str(label), -1) for label in labels], dtype=np.int64)
         if (found < 0).any():
             row = int(np.argmax(found < 0))
@@ -263,6 +273,25 @@ def _encoder(listed: Any, numbers: bool, column: str) -> Any:
         return found
 
     return encode
+
+
+def _number(label: Any, row: int) -> float:
+    try:
+        return float(label)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"row {row} has a label that is no number; drop or correct it") from error
+
+
+def _writer(file: Any) -> Any:
+    """A function that writes a row; a cell with a carriage return alone is quoted as well."""
+    import csv
+
+    plain, careful = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+
+    def write(row: list[str]) -> None:
+        (careful if any("\r" in cell for cell in row) else plain).writerow(row)
+
+    return write
 
 
 def _numbers(name: str, path: Any) -> Any:
@@ -302,9 +331,8 @@ def _stated(guarantee: Any, column: str, randomizer: str, listed: Any, own: Any,
         "guarantee": guarantee.to_json(),
         "statement": guarantee.statement(),
     }
-    matrix = own.matrix()
-    if matrix.size <= 10_000:
-        facts["matrix"] = matrix.tolist()
+    if len(listed) ** 2 <= 10_000:
+        facts["matrix"] = own.matrix().tolist()
     if hasattr(own, "outputs"):
         facts["outputs"] = own.outputs.tolist()
     return json.dumps(facts, indent=1)

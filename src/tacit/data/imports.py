@@ -93,7 +93,7 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
         If nothing there could be read by `read_data`.
     """
     path = located(path, split)
-    if path.is_file() and path.suffix in SUFFIXES:
+    if path.is_file() and path.suffix in (*SUFFIXES, ".csv"):  # tables of which labels are privatized may be CSV
         return path.stem
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity

@@ -7,8 +7,9 @@ one of the k, uniformly.
 Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
 al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
 Sampling: one 64-bit word u for each label, which is exact: label y gives the class at place u // m of the order, or
-stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down; a
-label outside the first k has m = floor(2^64/k) + 1. The cost does not depend on the number of classes.
+stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down. A
+label outside the first k has m = floor(2^64/k), and the last words, fewer than k, give one class each. The cost does
+not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word matters, is refused.
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
@@ -24,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 
 WORDS = 2**64
+LAST = np.uint64(WORDS - 2**32)  # from here on a word may be one of the last, as long as k is below 2^32
 _BLOCK = 1 << 16
 _THREADS = 2
 
@@ -39,8 +42,8 @@ def inside(epsilon: float, k: int) -> int:
 
 
 def outside(k: int) -> int:
-    """m of any other label."""
-    return WORDS // k + 1
+    """m of any other label; the words that remain give one class each."""
+    return WORDS // k
 
 
 def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
@@ -50,8 +53,8 @@ def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[in
     """
     if k == 1:
         return [WORDS], [WORDS] * (n_classes > 1)
-    m, c = inside(epsilon, k), outside(k)
-    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c] * (k - 1) + [WORDS - (k - 1) * c] if k < n_classes else []
+    m, (c, more) = inside(epsilon, k), divmod(WORDS, k)
+    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c + 1] * more + [c] * (k - more) if k < n_classes else []
 
 
 class Responses:
@@ -68,6 +71,11 @@ class Responses:
 
     def __init__(self, epsilon: float, orders: Integers, k: Integers) -> None:
         n_priors, self.n_classes = orders.shape
+        worst = int(k[k < self.n_classes].max(initial=0))
+        if epsilon < 16 * worst**2 / WORDS:
+            raise InputError(
+                f"epsilon={epsilon:g} is too small for {worst} of {self.n_classes} classes; pass a larger one"
+            )
         self.plain = n_priors == 1 and k[0] == self.n_classes > 1
         if self.plain:
             self.share = np.uint64(inside(epsilon, self.n_classes))
@@ -117,6 +125,8 @@ class Responses:
             first = prior * self.n_classes
             place = words // self.shares[first + own]
             kept = place >= self.limits[prior]
+            for i in np.flatnonzero(words >= LAST).tolist():
+                self._settle(i, own, prior, words, place, kept)
             place[kept] = 0
             result[part] = np.where(kept, own, self.outputs[first + place.astype(np.int64)])
 
@@ -129,3 +139,12 @@ class Responses:
             for one in waiting:
                 one.result()
         return result
+
+    def _settle(
+        self, i: int, labels: Integers, prior: Integers, words: NDArray[np.uint64], place: Any, kept: Any
+    ) -> None:
+        """Where the last words of a label outside the first k go: one class each."""
+        row = int(prior[i if len(prior) > 1 else 0])
+        k = int(self.limits[row])
+        if kept[i] and self.shares[row * self.n_classes + int(labels[i])] == outside(k):
+            place[i], kept[i] = int(words[i]) - k * outside(k), False

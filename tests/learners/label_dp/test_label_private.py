@@ -1,11 +1,16 @@
 """The estimator: what it promises, that corrections undo the noise, stages, bases, releases, refusals."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import tacit
 from tacit.errors import BudgetError, InputError
@@ -163,6 +168,52 @@ def test_what_is_wrong_is_refused_and_nothing_charged(tmp_path, given, message):
     with pytest.raises((InputError, BudgetError), match=message):
         learner(ledger=ledger, **given).fit(X[:few], Y[:few])
     assert not ledger.account().charges
+
+
+@pytest.mark.parametrize(
+    ("given", "fit", "message"),
+    [
+        ({}, {"X": np.zeros((300, 6))}, "only rows of zeros"),
+        ({"prior": "clusters"}, {"X": X * 1e30}, "scale them"),
+        ({"base": KNeighborsClassifier()}, {}, "no sample_weight"),
+        ({"base": make_pipeline(StandardScaler(), LogisticRegression())}, {}, "no sample_weight"),
+        ({"base": LogisticRegression(C=-1)}, {}, "refused by scikit-learn"),
+        ({"base": "cnn"}, {}, "needs pictures"),
+        ({"randomizer": "rr", "classes": 1}, {"y": np.zeros(4000, dtype=int)}, "n_classes=1"),
+        ({"randomizer": "laplace", "budget": "epsilon=1e-8"}, {}, "beyond which"),
+        ({"randomizer": ["rr"]}, {}, "randomizer="),
+        ({"n_components": 10**7, "prior": "clusters"}, {}, "n_components="),
+        ({}, {"X": csr_matrix(X)}, "sparse"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_before_a_charge(tmp_path, given, fit, message):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("epsilon=100", "change-label")
+    own = {"X": X, "y": Y} | fit
+    with pytest.raises((InputError, BudgetError), match=message):
+        learner(ledger=ledger, **given).fit(own["X"], own["y"][: own["X"].shape[0]])
+    assert not ledger.account().charges
+
+
+def test_the_event_names_the_declared_classes():
+    assert "over 4 labels" in learner().promise().statement()
+
+
+def test_it_can_be_pickled_and_linear_networks_are_linear():
+    model = learner(base="linear").fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(TEST[0]), model.predict_proba(TEST[0]))
+    assert np.array_equal(tacit.Release.of(model).predict(TEST[0]), model.predict(TEST[0]))
+
+
+def test_pixels_as_floats_are_the_same_pictures():
+    pytest.importorskip("torch")
+    pixels = (np.random.default_rng(0).random((100, 12)) * 255).astype(np.uint8)
+    model = tacit.LabelPrivate(
+        "mlp", budget="epsilon=3", classes=2, training={"epochs": 2}, noise="research", random_state=0
+    )
+    model.fit(pixels, np.arange(100) % 2)
+    assert model.predict_proba(pixels.astype(float)) == pytest.approx(model.predict_proba(pixels), abs=1e-5)
 
 
 def test_a_promise_needs_no_data():

@@ -155,7 +155,8 @@ def test_ties_are_broken_by_class_index():
 
 def test_the_places_of_words_are_within_the_order():
     for k in (2, 3, 7, 1000):
-        assert (WORDS - 1) // outside(k) == k - 1
+        assert k * outside(k) <= WORDS < (k + 1) * outside(k)
+        assert WORDS - k * outside(k) < k
         assert inside(1.0, k) * (math.e + k - 1) >= WORDS
 
 
@@ -179,6 +180,20 @@ def test_the_places_of_words_are_within_the_order():
 def test_what_is_out_of_range_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_many_classes_keep_epsilon_or_are_refused():
+    """One word of 2^64 matters where k^2 is large beside epsilon."""
+    from fractions import Fraction
+
+    for epsilon, k in ((1e-9, 3000), (1e-6, 100_000), (1e-3, 1_000_000)):
+        own, other = words_of(epsilon, k, k + 1)
+        bound = 1 + Fraction(math.expm1(epsilon)) * (1 + Fraction(1, 2**51))
+        assert sum(other) == WORDS
+        for most, least in ((own[0], own[1]), (own[0], min(other)), (max(other), own[1])):
+            assert Fraction(most, least) <= bound
+    with pytest.raises(InputError, match="too small for 999999 of 1000000 classes"):
+        RRTopK(5e-9, np.full(10**6, 1e-6), 10**6 - 1)
 
 
 def test_public_names():

@@ -7,7 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import has_fit_parameter
 
+from tacit.data.labels import class_list
+from tacit.data.rows import one_line
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import PrivateClassifier, Released
 from tacit.learners.common.decision import LinearHead, NetworkHead
@@ -18,7 +22,7 @@ from tacit.learners.common.training import weights
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, Model, learn
 from tacit.learners.label_dp.priors import Prior
-from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, of_classes
+from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, compose
@@ -143,11 +147,12 @@ class LabelPrivate(PrivateClassifier):
         self.ledger = ledger
 
     def _event(self) -> Event:
-        if self.randomizer not in CHOICES:
+        if not isinstance(self.randomizer, str) or self.randomizer not in CHOICES:
             raise InputError(f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out")
         of_prior, of_labels = self._budgets()
-        # two classes stand for any number: the price of an answer does not depend on it
-        answer = of_classes(self.randomizer, of_labels, 2, np.full((1, 2), 0.5)).event
+        # the price of an answer does not depend on the number of classes, which may not be known yet
+        size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
+        answer = of_classes(self.randomizer, of_labels, size, np.full((1, size), 1 / size)).event
         return compose([answer] if of_prior is None else [PureDP(of_prior), answer])
 
     def _budgets(self) -> tuple[float | None, Budget]:
@@ -188,6 +193,8 @@ class LabelPrivate(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is asked then.
         """
+        if issparse(X):
+            raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
         rows = as_flat(X)
         self._given = len(rows), self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
         try:
@@ -198,8 +205,16 @@ class LabelPrivate(PrivateClassifier):
     def _check(self, width: int) -> None:
         n, shape = self._given
         self.shape_ = record_shape(shape, width)
-        if self.base is not None:
-            check_kind("base", self.base)
+        if not self._plain():
+            check_kind("base", self.base, self.shape_, len(self.classes_))
+        if hasattr(self.base, "fit") and not has_fit_parameter(self.base, "sample_weight"):
+            raise InputError(f"base={self.base!r:.60} takes no sample_weight in fit; choose a classifier that does")
+        try:
+            getattr(self.base, "_validate_params", bool)()
+        except ValueError as error:
+            raise InputError(
+                f"base={self.base!r:.60} is refused by scikit-learn: {one_line(error)}; correct it"
+            ) from error
         training_of(self.training)
         if self.correction not in CORRECTIONS:
             raise InputError(f"correction={self.correction!r} must be 'forward' or 'backward'; leave it out")
@@ -207,7 +222,8 @@ class LabelPrivate(PrivateClassifier):
         whole("seed", self.seed, 0, 2**32 - 1)
         stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
         whole("n_clusters", self.n_clusters, 1, 2**31)
-        whole("n_components", self.n_components, 1, 2**31)
+        whole("n_components", self.n_components, 1, 10**6)
+        dry_run(of_classes(self.randomizer, self._budgets()[1], len(self.classes_), self._rows_of(len(self.classes_))))
         if isinstance(self.prior, str):
             if self.prior not in ("uniform", "clusters"):
                 raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
@@ -223,6 +239,24 @@ class LabelPrivate(PrivateClassifier):
         if self.correction == "backward" and hasattr(self.base, "fit"):
             raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
 
+    def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
+        """Whether something can be learned, and clusters found; features are public, so this costs nothing."""
+        if not np.any(X):
+            raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
+        self._found = None
+        if self._clusters() and not Budget.parse(self.budget).infinite:
+            self._found = priors.clusters_of(X, min(self.n_clusters, len(X)), self.n_components, self.seed)
+
+    def _plain(self) -> bool:
+        """Whether the model is linear in unit rows."""
+        return self.base is None or (isinstance(self.base, str) and self.base == "linear")
+
+    def _rows_of(self, n_classes: int) -> NDArray[np.float64]:
+        """The prior of the parameters, or a uniform one."""
+        if isinstance(self.prior, str):
+            return np.full((1, n_classes), 1 / n_classes)
+        return priors.given(self.prior, None, 0, n_classes).rows
+
     def _has_prior(self) -> bool:
         return self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
 
@@ -232,7 +266,7 @@ class LabelPrivate(PrivateClassifier):
         parts = stage_parts(len(X), self.stages, self.seed)
         of_prior, budget = self._budgets()
         present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
-        self.centre_ = unit_rows(X[present]).mean(axis=0) if self.base is None and present.any() else None
+        self.centre_ = unit_rows(X[present]).mean(axis=0) if self._plain() else None
         records = self._records(X)
         prior = self._first_prior(X, labels, of_prior, noise)
         self.priors_: list[Prior] = []
@@ -251,10 +285,11 @@ class LabelPrivate(PrivateClassifier):
             self.priors_.append(own)
             asked = np.concatenate(parts[: number + 1])
             so_far = np.concatenate([one.values for one in evidence])
-            if self.base is None:
+            if self._plain():
                 asked, so_far = asked[present[asked]], so_far[present[asked]]
             known = Evidence(self.correction, so_far)
-            self.model_: Model = learn(self.base, records[asked], known, training_of(self.training), self.seed)
+            base = None if self._plain() else self.base
+            self.model_: Model = learn(base, records[asked], known, training_of(self.training), self.seed)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(parts))]
 
     def _first_prior(self, X: NDArray[Any], labels: Integers, epsilon: float | None, noise: NoiseSource) -> Prior:
@@ -263,14 +298,16 @@ class LabelPrivate(PrivateClassifier):
             return priors.given(self.prior, None, len(X), n_classes)
         if epsilon is None:
             return priors.uniform(len(X), n_classes)
-        which = priors.clusters_of(X, min(self.n_clusters, len(X)), self.n_components, self.seed)
+        which, self._found = self._found, None
+        assert which is not None
         return priors.cluster_prior(labels, which, n_classes, epsilon, noise)[0]
 
     def _records(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the model sees them."""
-        if self.base is None:
+        if self._plain():
             return unit_rows_about(np.asarray(rows), self.centre_)
-        return np.asarray(rows).reshape(-1, *self.shape_)
+        rows = np.asarray(rows) / 255 if self.bytes_ and rows.dtype != np.uint8 else np.asarray(rows)
+        return rows.reshape(-1, *self.shape_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, of shape (n, C)."""

@@ -11,7 +11,6 @@ maximisation, each record being there once for each class that its output makes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,11 +60,19 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model: log probabilities of shape (n, n_classes) for records, and linear weights where it has any."""
+    """A fitted model: a network, an IndexClassifier, or linear weights alone."""
 
-    log_probabilities: Callable[[Any], Floats]
+    n_classes: int
     fitted: Any
     linear: tuple[Floats, Floats] | None = None
+
+    def log_probabilities(self, records: Any) -> Floats:
+        """Of shape (n, n_classes)."""
+        if self.linear is not None:
+            return np.asarray(log_softmax(records @ self.linear[0].T + self.linear[1], axis=1))
+        if isinstance(self.fitted, IndexClassifier):
+            return _log_probabilities(self.fitted, records, self.n_classes)
+        return np.asarray(log_softmax(scores(self.fitted, records).astype(np.float64), axis=1))
 
 
 def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Model:
@@ -83,16 +90,13 @@ def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) 
     seed : int
     """
     if base is None:
-        coefficients, intercepts = _linear(np.asarray(X, dtype=np.float64), evidence)
-        return Model(
-            lambda rows: log_softmax(rows @ coefficients.T + intercepts, axis=1), None, (coefficients, intercepts)
-        )
+        return Model(evidence.values.shape[1], None, _linear(np.asarray(X, dtype=np.float64), evidence))
     if hasattr(base, "fit"):
         return _expectation_maximisation(base, X, evidence, seed)
     loss = _forward_loss if evidence.correction == "forward" else _backward_loss
     values = evidence.values.astype(np.float32)
     module = train(base, X, values, values.shape[1], training, seed=seed, loss=loss)
-    return Model(lambda records: log_softmax(scores(module, records).astype(np.float64), axis=1), module)
+    return Model(values.shape[1], module)
 
 
 def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
@@ -137,8 +141,7 @@ def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) 
         if np.all(weight.max(axis=1) > 1 - 1e-9):
             break
         prior = _log_probabilities(model, rows, values.shape[1])
-    fitted = model
-    return Model(lambda records: _log_probabilities(fitted, records, values.shape[1]), fitted)
+    return Model(values.shape[1], model)
 
 
 def _log_probabilities(model: Any, records: Any, n_classes: int) -> Floats:

@@ -20,6 +20,8 @@ from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
 
+MOST_FEATURE = 1e12  # squares of which float32 adds up
+
 
 @dataclass(frozen=True, eq=False)
 class Prior:
@@ -47,12 +49,16 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.decomposition import PCA
 
-    rows = np.asarray(X)
-    rows = rows.reshape(len(rows), -1).astype(np.float32)
+    given = np.asarray(X)
+    if given.ndim < 2 or given.dtype.kind not in "fiub" or not given.size or not np.all(np.abs(given) < MOST_FEATURE):
+        raise InputError(f"features of shape {given.shape} must be numbers below {MOST_FEATURE:g}, by row; scale them")
+    rows = given.reshape(len(given), -1).astype(np.float32)
     number = whole("n_clusters", n_clusters, 1, len(rows))
     kept = min(whole("n_components", n_components, 1, 10**6), *rows.shape)
-    features = PCA(kept, svd_solver="covariance_eigh").fit_transform(rows) if kept < rows.shape[1] else rows
-    found = MiniBatchKMeans(number, n_init=3, random_state=seed, batch_size=4096).fit(features)
+    state = whole("seed", seed, 0, 2**32 - 1)
+    if kept < min(rows.shape):
+        rows = PCA(kept, svd_solver="covariance_eigh").fit_transform(rows)
+    found = MiniBatchKMeans(number, n_init=3, random_state=state, batch_size=4096).fit(rows)
     return np.asarray(found.labels_, dtype=np.int64)
 
 
@@ -118,7 +124,12 @@ def given(rows: Any, which: Any, n: int, n_classes: int) -> Prior:
         if len(table) == 1:
             return Prior(table, np.zeros(n, dtype=np.int64))
         raise InputError(f"prior has {len(table)} rows; pass which= the row of each of {n} labels")
-    place = np.asarray(which)
+    try:
+        place = np.asarray(which)
+    except ValueError as error:
+        raise InputError(
+            f"which has entries of different lengths; pass one row of the prior for each of {n} labels"
+        ) from error
     inside = (
         place.shape == (n,) and place.dtype.kind in "iu" and (n == 0 or 0 <= place.min() <= place.max() < len(table))
     )

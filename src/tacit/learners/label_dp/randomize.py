@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import class_list
+from tacit.data.labels import class_list, clean_labels
 from tacit.errors import InputError
 from tacit.learners.base import class_indices
 from tacit.learners.label_dp.priors import given
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior, checked_prior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
-from tacit.mechanisms.noise import Integers, noise_source
+from tacit.mechanisms.noise import Integers, ResearchNoise, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -28,6 +28,7 @@ UNPROTECTED = ("features", "number of records")
 OF_CLASSES = ("rr", "rr-top-k", "rr-with-prior")
 OF_VECTORS = ("symmetric-unary", "optimised-unary", "laplace", "gaussian")
 OF_NUMBERS = ("rr-on-bins", "unbiased")
+OF_PRIORS = ("rr-top-k", "rr-with-prior", *OF_NUMBERS)
 RANDOMIZERS = OF_CLASSES + OF_VECTORS + OF_NUMBERS
 
 
@@ -120,19 +121,32 @@ def randomize(
     >>> out.labels.shape, out.guarantee_.epsilon()
     ((3,), 1.0)
     """
-    labels = np.asarray(y)
+    if not isinstance(ledger, Ledger | None):
+        raise InputError(f"ledger={ledger!r:.60} must be a Ledger; pass tacit.Ledger(path, identity)")
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:
+        raise InputError("labels have entries of different lengths; pass one for each record") from error
+    if not labels.size:
+        raise InputError("labels are empty; pass one for each record")
     if labels.ndim != 1:
         raise InputError(f"labels have shape {labels.shape}; pass one for each record")
     listed, own, rows = chosen(
         budget, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
     )
-    places = nearest(labels, listed) if randomizer in OF_NUMBERS else class_indices(labels, listed)
+    if randomizer in OF_NUMBERS:
+        places = nearest(labels, listed)
+    else:
+        places = class_indices(clean_labels(y, len(labels)) if labels.dtype == object else labels, listed)
     place = None
+    if which is not None and rows is None:
+        raise InputError("which= chooses among the rows of a prior; pass prior=..., or leave it out")
     if rows is not None:
         found = given(rows, which, len(places), len(listed)).which
         place = found if np.ndim(rows) == 2 and len(rows) > 1 else None
     guarantee = guarantee_of(own.event, ledger)
     source = noise_source(noise, random_state)
+    dry_run(own)
     if ledger is not None:
         ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
     outputs = own.sample(places, source) if place is None else own.sample(places, source, place)
@@ -150,7 +164,7 @@ def chosen(
     loss: str = "squared",
 ) -> tuple[NDArray[Any], Any, Any]:
     """The class list or the values, the randomizer, and the prior's rows if labels choose among them."""
-    if randomizer not in RANDOMIZERS:
+    if not isinstance(randomizer, str) or randomizer not in RANDOMIZERS:
         raise InputError(f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for 'rr'")
     allowed = Budget.parse(budget)
     if randomizer in OF_NUMBERS:
@@ -161,6 +175,8 @@ def chosen(
         if randomizer == "rr-on-bins":
             return table, RROnBins(epsilon, table, prior, loss), None
         return table, UnbiasedResponse(epsilon, table, prior), None
+    if prior is not None and randomizer not in OF_PRIORS:
+        raise InputError(f"prior= is for {', '.join(OF_PRIORS)}, not {randomizer!r}; leave it out")
     if classes is None:
         raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
     listed = np.asarray(class_list(classes))
@@ -183,13 +199,20 @@ def of_classes(
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
-    if name == "rr-with-prior":
+    if name == "rr-with-prior" and (np.ptp(rows) > 0 or n_classes == 1):  # without a prior it is "rr"
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
         return NoisyOneHot(n_classes, epsilon=epsilon)
-    if name == "rr" or epsilon == math.inf:
+    if name in ("rr", "rr-with-prior") or epsilon == math.inf:
         return RR(epsilon, n_classes)
     return (SymmetricUnary if name == "symmetric-unary" else OptimisedUnary)(epsilon, n_classes)
+
+
+def dry_run(randomizer: Any) -> None:
+    """Randomize one made-up label, so that what cannot be sampled is refused before anything is charged."""
+    which = np.zeros(1, dtype=np.int64)
+    has_priors = len(getattr(randomizer, "k", [0])) > 1
+    randomizer.sample(np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else []))
 
 
 def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
@@ -198,15 +221,17 @@ def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
     return Guarantee(Unit.CHANGE_LABEL, event, UNPROTECTED, scope=scope)
 
 
-def nearest(labels: NDArray[Any], values: NDArray[np.float64]) -> Integers:
-    """Place of the value that is nearest to each label; the lower one of two."""
+def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -> Integers:
+    """Place of the value that is nearest to each label; the lower one of two. Rows are counted from `start`."""
+    if labels.dtype.kind == "c":
+        raise InputError("labels are complex numbers; pass real ones")
     try:
         numbers = labels.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("labels are not numbers; pass numbers, or classes=...") from error
     if not np.isfinite(numbers).all():
         raise InputError(
-            f"row {int(np.argmin(np.isfinite(numbers)))} has a label that is not finite; drop or correct it"
+            f"row {start + int(np.argmin(np.isfinite(numbers)))} has a label that is not finite; drop or correct it"
         )
     middles = (values[1:] + values[:-1]) / 2
     return np.asarray(np.searchsorted(middles, numbers, side="left"), dtype=np.int64)

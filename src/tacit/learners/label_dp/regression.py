@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 LOSSES = ("squared", "absolute")
 MOST_EPSILON = 30.0
+MOST_VALUE, MOST_VALUES = 1e100, 4000
 _TINY = 1e-9  # columns of a solver's matrix that are less are none
 _MARGIN = 1e-7  # relative, by which the linear program is solved more strictly
 
@@ -64,6 +65,8 @@ class RROnBins:
     def __init__(self, epsilon: float, values: Any, prior: Any = None, loss: str = "squared") -> None:
         self.values, self.prior = checked_values(values, prior)
         self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST_EPSILON)
+        if len(self.values) > MOST_VALUES:
+            raise InputError(f"{len(self.values)} values are more than {MOST_VALUES}; pass a coarser list")
         if loss not in LOSSES:
             raise InputError(f"loss={loss!r} must be one of {', '.join(LOSSES)}; leave it out")
         if self.epsilon == math.inf:
@@ -160,9 +163,10 @@ class UnbiasedResponse:
             return self.values
         step = float(np.diff(self.values).min()) / 2
         growth = (math.exp(self.epsilon) + 1) / math.expm1(self.epsilon)
-        beyond = math.ceil((high - low) * max(growth, 1.0) / step)
-        if 2 * beyond * len(self.values) > 2_000_000:
+        reach = (high - low) * max(growth, 1.0) / step
+        if not reach * len(self.values) < 1_000_000:
             raise InputError(f"{len(self.values)} values ask for too many outputs; pass outputs=... of your own")
+        beyond = math.ceil(reach)
         return np.asarray(low + step * np.arange(-beyond, beyond + round((high - low) / step) + 1))
 
 
@@ -172,8 +176,8 @@ def checked_values(values: Any, prior: Any) -> tuple[Floats, Floats]:
         given = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("values are not an array of numbers; pass the values that a label may have") from error
-    if given.ndim != 1 or not len(given) or not np.all(np.isfinite(given)) or np.any(np.diff(given) <= 0):
-        raise InputError(f"values of shape {given.shape} must be finite and rising; sort them, each once")
+    if given.ndim != 1 or not len(given) or not np.all(np.abs(given) <= MOST_VALUE) or np.any(np.diff(given) <= 0):
+        raise InputError(f"values of shape {given.shape} must be finite and rising, within 1e100; sort them, each once")
     if prior is None:
         return given, np.full(len(given), 1 / len(given))
     rows = checked_prior(prior)
