@@ -328,7 +328,7 @@ MUTANTS = [
     _of(PATE, "pate", "pate: labels are bought again", "if not run.stages.resume(run.voting, self.votes_.votes, settings):", "if run.stages:"),
     _of(PATE, "pate", "pate: noise for the cheapest group", "best(float(np.min(allowance / of_a_query))", "best(float(np.max(allowance / of_a_query))"),
     _of(PATE, "estimate", "estimate: free within the budget", "compose([ZCDP(rho), self.event]), delta)", "ZCDP(rho), delta)"),
-    _of(PATE, "estimate", "estimate: proven for any order", "not LabelCost(aggregator.sigma, self.order, max(n_classes, 2)).conditions_hold()", "n_classes < 0"),
+    _of(PATE, "estimate", "estimate: proven for any order", "not LabelCost(aggregator.sigma, self.order, n_classes).conditions_hold()", "n_classes < 0"),
     _of(PATE, "pate", "estimate: no part of the promise", "return compose([promised(members, noise, {ALL: rho}, *limits)[ALL], *extra])", "return promised(members, noise, {ALL: rho}, *limits)[ALL]", "learners/pate/test_estimate.py"),
     _of(PATE, "pate", "estimate: drawn again", "if bought is not None:\n                run.voting.estimate =", "if True:\n            if bought is not None:\n                run.voting.estimate =", "learners/pate/test_estimate.py"),
     _of(PATE, "pate", "pate: given noise bounds an infinite budget", "if Budget.parse(self.budget).infinite:  # plurality", "if False:  # plurality", "learners/pate/test_pate_refusals.py"),
