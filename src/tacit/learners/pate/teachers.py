@@ -139,13 +139,6 @@ class Teachers:
         return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
 
 
-def teacher_votes(
-    teacher: Any, parts: Sequence[Any], X: Any, y: Any, queries: Any, *, n_jobs: int = 1, **given: Any
-) -> Votes:
-    """Train one teacher on each part and let it vote on each query; the parameters are those of `Teachers`."""
-    return Teachers(teacher, parts, X, y, queries, **given).votes(n_jobs)
-
-
 @dataclass(frozen=True)
 class _Plan:
     """What decides a teacher beside its number and its records; public."""
