@@ -100,12 +100,27 @@ def test_samples_follow_the_matrix(noise):
         assert fits(randomizer, labels, outputs, which) > 1e-6
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["research", "secure"])
+@pytest.mark.parametrize("name", ["rr", "rr-with-prior"])
+def test_ten_million_draws_of_randomize_follow_the_matrix(noise, name):
+    """Cell by cell for each prior and true class."""
+    rng = np.random.default_rng(2)
+    labels, which = rng.integers(0, 20, 10**7), rng.integers(0, 30, 10**7)
+    priors = {"prior": rng.dirichlet(np.full(20, 0.3), 30), "which": which} if name == "rr-with-prior" else {}
+    seed = {"random_state": 3} if noise == "research" else {}
+    out = tacit.label_dp.randomize(
+        labels, classes=20, randomizer=name, budget="epsilon=1", noise=noise, **priors, **seed
+    )
+    assert fits(out.randomizer, labels, out.labels, out.which) > 1e-6
+
+
 def fits(randomizer, labels, outputs, which):
     """p-value of the outputs under the matrix; impossible outputs give 0."""
     size, prior = randomizer.n_classes, np.zeros_like(labels) if which is None else which
     matrix = randomizer.matrix().reshape(-1, size, size)
-    seen = np.zeros_like(matrix)
-    np.add.at(seen, (prior, labels, outputs), 1)
+    places = (prior * size + labels) * size + outputs
+    seen = np.bincount(places, minlength=matrix.size).reshape(matrix.shape).astype(float)
     expected = seen.sum(axis=2, keepdims=True) * matrix
     if (seen[expected == 0] > 0).any():
         return 0.0
