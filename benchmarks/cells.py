@@ -31,14 +31,15 @@ def read_cells(path: Path, kind: type) -> list[Any]:
 
 def add_cell(path: Path, cell: Any) -> None:
     """Add a line; after an interrupt the file holds all cells, or all but this one."""
-    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values()]
+    values = [f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()]
     with atomic_file(path, force=True) as part:
         if path.exists():
             shutil.copyfile(path, part)
-        else:
-            part.write_text(",".join(field.name for field in fields(cell)) + "\n", encoding="utf-8")
-        with part.open("a", encoding="utf-8") as file:
-            file.write(",".join(values) + "\n")
+        with part.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if not path.exists():
+                writer.writerow(field.name for field in fields(cell))
+            writer.writerow(values)
 
 
 def spread(values: Sequence[float], digits: int) -> str:

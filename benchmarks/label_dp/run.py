@@ -27,15 +27,15 @@ SEEDS = range(3)
 CLUSTERS = {"prior": "clusters", "n_clusters": 1000, "prior_share": 0.2}
 METHODS: dict[str, dict[str, Any]] = {
     "rr": {},
-    "rr, clusters": CLUSTERS,
-    "rr, two stages": {"stages": 2},
-    "rr, clusters, two stages": {**CLUSTERS, "stages": 2},
+    "rr with clusters": CLUSTERS,
+    "rr in two stages": {"stages": 2},
+    "rr with clusters in two stages": {**CLUSTERS, "stages": 2},
     "laplace (ALIBI)": {"randomizer": "laplace"},
     "optimised unary": {"randomizer": "optimised-unary"},
-    "rr, backward": {"randomizer": "rr", "correction": "backward"},
+    "rr with backward correction": {"randomizer": "rr", "correction": "backward"},
 }
 EPSILONS = {"cifar10": (0.5, 1.0), "mnist": (1.0, 2.0), "fashion-mnist": (1.0, 2.0)}
-OF_PICTURES = ("rr", "rr, clusters")
+OF_PICTURES = ("rr", "rr with clusters")
 TRAINING = {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
 PUBLISHED = {("mnist", 1.0): "notebook: RR 93.0; LP-2ST 95.8", ("mnist", 2.0): "LP-2ST 98.8",
              ("fashion-mnist", 1.0): "LP-2ST 83.3", ("fashion-mnist", 2.0): "LP-2ST 91.2"}  # fmt: skip
