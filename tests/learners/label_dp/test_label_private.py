@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -193,6 +194,11 @@ def test_what_cannot_be_learned_is_refused_before_a_charge(tmp_path, given, fit,
     with pytest.raises((InputError, BudgetError), match=message):
         learner(ledger=ledger, **given).fit(own["X"], own["y"][: own["X"].shape[0]])
     assert not ledger.account().charges
+
+
+def test_a_model_that_knows_nothing_gives_a_uniform_prior():
+    model = learner(base=DummyClassifier(strategy="uniform"), stages=2).fit(X, Y)
+    assert np.mean(model.noisy_labels_ != Y) == pytest.approx(1 - math.e / (math.e + 3), abs=0.03)
 
 
 def test_the_event_names_the_declared_classes():

@@ -121,3 +121,9 @@ def test_counts_are_estimated_without_bias():
     out = randomize(labels, classes=3, budget="epsilon=1", noise="research", random_state=0)
     assert out.randomizer.counts(out.labels) == pytest.approx([20_000, 10_000, 5_000], abs=2500)
     assert not math.isinf(out.guarantee_.epsilon())
+
+
+def test_several_priors_that_are_all_uniform_are_none():
+    out = randomize(Y, classes=3, randomizer="rr-with-prior", prior=np.full((2, 3), 1 / 3), which=np.arange(300) % 2)
+    assert out.which is None
+    assert set(out.labels) <= {0, 1, 2}

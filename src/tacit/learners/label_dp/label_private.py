@@ -277,7 +277,7 @@ class LabelPrivate(PrivateClassifier):
             if number > 0:
                 own = priors.of_scores(self.model_.log_probabilities(records[part]), self.temperature)
             randomizer = of_classes(self.randomizer, budget, n_classes, own.rows)
-            which = own.which if self.randomizer == "rr-with-prior" and len(own.rows) > 1 else None
+            which = own.which if randomizer.n_priors > 1 else None
             outputs.append(randomizer.sample(labels[part], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)
             informed = number == 0 and self.correction == "forward" and self._clusters()

@@ -143,7 +143,7 @@ def randomize(
         raise InputError("which= chooses among the rows of a prior; pass prior=..., or leave it out")
     if rows is not None:
         found = given(rows, which, len(places), len(listed)).which
-        place = found if np.ndim(rows) == 2 and len(rows) > 1 else None
+        place = found if own.n_priors > 1 else None
     guarantee = guarantee_of(own.event, ledger)
     source = noise_source(noise, random_state)
     dry_run(own)
@@ -211,7 +211,7 @@ def of_classes(
 def dry_run(randomizer: Any) -> None:
     """Randomize one made-up label, so that what cannot be sampled is refused before anything is charged."""
     which = np.zeros(1, dtype=np.int64)
-    has_priors = len(getattr(randomizer, "k", [0])) > 1
+    has_priors = getattr(randomizer, "n_priors", 1) > 1
     randomizer.sample(np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else []))
 
 

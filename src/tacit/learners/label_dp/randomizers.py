@@ -34,9 +34,12 @@ class Randomizer(ABC):
     Attributes
     ----------
     n_classes : int
+    n_priors : int
+        Among which each label has one; `which` says which, where there are several.
     """
 
     n_classes: int
+    n_priors: int = 1
 
     @property
     @abstractmethod
@@ -77,7 +80,7 @@ class _Response(Randomizer):
 
     def __init__(self, epsilon: float, n_classes: int, orders: Integers, k: Integers) -> None:
         self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST)
-        self.n_classes, self.orders = n_classes, orders
+        self.n_classes, self.n_priors, self.orders = n_classes, len(orders), orders
         self.k = np.full_like(k, n_classes) if self.epsilon == math.inf else k
         self._responses = Responses(self.epsilon, orders, self.k)
 
