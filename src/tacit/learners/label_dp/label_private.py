@@ -152,7 +152,7 @@ class LabelPrivate(PrivateClassifier):
         of_prior, of_labels = self._budgets()
         # the price of an answer does not depend on the number of classes, which may not be known yet
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
-        answer = of_classes(self.randomizer, of_labels, size, np.full((1, size), 1 / size)).event
+        answer = of_classes(self.randomizer, of_labels, size, priors.uniform(0, size).rows).event
         return compose([answer] if of_prior is None else [PureDP(of_prior), answer])
 
     def _budgets(self) -> tuple[float | None, Budget]:
@@ -224,11 +224,6 @@ class LabelPrivate(PrivateClassifier):
         whole("n_clusters", self.n_clusters, 1, 2**31)
         whole("n_components", self.n_components, 1, 10**6)
         dry_run(of_classes(self.randomizer, self._budgets()[1], len(self.classes_), self._rows_of(len(self.classes_))))
-        if isinstance(self.prior, str):
-            if self.prior not in ("uniform", "clusters"):
-                raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
-        else:
-            priors.given(self.prior, None, 0, len(self.classes_))
         if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
             raise InputError(
                 "correction='backward' needs answers that tell all classes apart, which those of 'rr-with-prior' may "
@@ -253,9 +248,11 @@ class LabelPrivate(PrivateClassifier):
 
     def _rows_of(self, n_classes: int) -> NDArray[np.float64]:
         """The prior of the parameters, or a uniform one."""
-        if isinstance(self.prior, str):
-            return np.full((1, n_classes), 1 / n_classes)
-        return priors.given(self.prior, None, 0, n_classes).rows
+        if not isinstance(self.prior, str):
+            return priors.given(self.prior, None, 0, n_classes).rows
+        if self.prior not in ("uniform", "clusters"):
+            raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
+        return priors.uniform(0, n_classes).rows
 
     def _has_prior(self) -> bool:
         return self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 from tacit.errors import InputError
-from tacit.learners.common.models import IndexClassifier
+from tacit.learners.common.models import IndexClassifier, as_rows
 from tacit.learners.common.training import Training, scores, train
 from tacit.learners.label_dp.priors import Prior
 
@@ -131,7 +131,7 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> Model:
-    rows, values = np.asarray(X).reshape(len(X), -1), evidence.values
+    rows, values = as_rows(X), evidence.values
     model, prior = None, np.zeros_like(values)
     for _ in range(ROUNDS):
         joint = prior + values

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
+from tacit.learners.common.models import as_rows
 from tacit.learners.common.parameters import whole
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.one_hot import MOVED, noisy_histogram
@@ -52,7 +53,7 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
     given = np.asarray(X)
     if given.ndim < 2 or given.dtype.kind not in "fiub" or not given.size or not np.all(np.abs(given) < MOST_FEATURE):
         raise InputError(f"features of shape {given.shape} must be numbers below {MOST_FEATURE:g}, by row; scale them")
-    rows = given.reshape(len(given), -1).astype(np.float32)
+    rows = as_rows(given).astype(np.float32)
     number = whole("n_clusters", n_clusters, 1, len(rows))
     kept = min(whole("n_components", n_components, 1, 10**6), *rows.shape)
     state = whole("seed", seed, 0, 2**32 - 1)

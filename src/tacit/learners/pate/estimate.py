@@ -142,6 +142,5 @@ class PaidEstimate:
 
     def stated(self, cost: float, delta: float) -> Estimate:
         """This cost as an epsilon at delta."""
-        a = self.order
-        epsilon = cost + math.log1p(-1 / a) - math.log(delta * a) / (a - 1)
-        return Estimate(a, cost, max(epsilon, 0.0), delta)
+        epsilon = accounting.renyi_epsilons(np.array([cost]), np.array([self.order]), delta)
+        return Estimate(self.order, cost, float(epsilon), delta)

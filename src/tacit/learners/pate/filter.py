@@ -103,11 +103,11 @@ def promised(
 ) -> dict[str, Event]:
     """The smaller of each group's allowance and what the public limits allow at worst."""
     worst = ZCDPFilter(collector, aggregator, rhos)
-    if not collector.varies:
+    if collector.varies:
+        for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
+            paid = np.ones(part.stop - part.start, dtype=bool)  # any of the queries may be the ones answered
+            worst.charge(collector.sensitivities(part), paid)
+    else:
         worst.charge_alike(collector.sensitivities(slice(0, 1)), queries, min(labels, queries))
-        queries = 0
-    for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
-        paid = np.ones(part.stop - part.start, dtype=bool)  # any of the queries may be the ones answered
-        worst.charge(collector.sensitivities(part), paid)
     caps = zip(rhos.items(), worst.events(), strict=True)
     return {group: event if event.rho <= rho else ZCDP(rho) for (group, rho), event in caps}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
 from tacit.learners.common.decision import LinearHead, NetworkHead
-from tacit.learners.common.models import alike, as_flat, check_kind, finite_rows, record_shape, training_of
+from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, training_of
 from tacit.learners.common.parameters import flag, public_centre, real, whole
 from tacit.learners.common.rows import centre_array, normalisation, unit_rows_about
 from tacit.learners.common.training import Training, weights
@@ -63,6 +63,7 @@ class _Run:
     allocation: Allocation | None = None
     voting: Voting | None = None
     stages: Stages | None = None
+    teachers: Teachers | None = None
 
 
 class PATE(PrivateClassifier):
@@ -396,13 +397,9 @@ class PATE(PrivateClassifier):
     def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
         """Whether records are of one kind, and what an earlier fit left in the folder is of these records."""
         run = self._run
-        alike(X, run.public)
-        if run.test is not None:
-            alike(X, run.test[0])
-        if self.folder is not None:
-            self._teachers(X, labels)
-            assert run.stages is not None
-            run.stages.read_labels(len(self.classes_))
+        run.teachers = self._teachers(X, labels)
+        assert run.stages is not None
+        run.stages.read_labels(len(self.classes_))
 
     def _teachers(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Teachers:
         run = self._run
@@ -494,9 +491,10 @@ class PATE(PrivateClassifier):
         assert run.allocation is not None
         assert run.voting is not None
         assert run.stages is not None
+        assert run.teachers is not None
         self.bytes_ = X.dtype == np.uint8
         queries = run.public[: run.voting.plan.n_queries]
-        self.votes_ = self._teachers(X, labels).votes(self.n_jobs)
+        self.votes_ = run.teachers.votes(self.n_jobs)
         bought = self._estimate()
         settings = f"{self.noise} {self.random_state} {self.stopping} {self.bootstrap} {bought}"
         if not run.stages.resume(run.voting, self.votes_.votes, settings):
