@@ -11,6 +11,7 @@ from tacit.learners.methods import METHODS, load
 __version__ = "0.1.0"
 
 LAZY: dict[str, str] = {
+    "DPSGD": "tacit.learners.networks.dp_sgd:DPSGD",
     "Budget": "tacit.privacy.budget:Budget",
     "EmbeddingStore": "tacit.data.embeddings:EmbeddingStore",
     "GridSearch": "tacit.learners.search.grid:GridSearch",

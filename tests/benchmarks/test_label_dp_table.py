@@ -39,6 +39,15 @@ def test_cells_and_table(run, tmp_path, monkeypatch):
     assert "| laplace (ALIBI) |  | " in table
 
 
+@pytest.mark.parametrize("method", ["PATE-FM, delta 1e-5", "DP-SGD: unit add-remove, delta 1e-5"])
+def test_other_units_and_guarantees_promise_what_their_names_say(run, method):
+    if method.startswith("DP"):
+        pytest.importorskip("opacus", reason="Opacus is not installed; it is an extra")
+    promise = run.learner("cifar10", method, 1.0, 0, np.ones((10, 4)), 3).promise()
+    assert 0.99 < promise.epsilon(1e-5) <= 1
+    assert promise.unit.value in ("add-remove" if method.startswith("DP") else "change-label")
+
+
 def test_published_figures_stand_beside(run):
     cells = [run.Cell("mnist", "rr", epsilon, seed, 0.7, 0.9) for epsilon in (1.0, 2.0) for seed in range(3)]
     text = "\n".join(run.markdown(cells))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 MECHANISMS, PROTOTYPES, COMMON, PRIVACY = "mechanisms", "learners/prototypes", "learners/common", "privacy"
 LINEAR, SEARCH = "learners/linear", "learners/search"
 PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
-LABEL_DP = "learners/label_dp"
+LABEL_DP, NETWORKS = "learners/label_dp", "learners/networks"
+SAMPLED = "privacy/test_sampled_gaussian.py"
 RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
 
@@ -283,6 +284,23 @@ MUTANTS = [
     _of(COMMON, "metrics", "quantiles of another share", "QUANTILES = (0.25, 0.75)", "QUANTILES = (0.1, 0.9)"),
     _of(PRIVACY, "events", "zCDP of an EM halved", "return self.epsilon**2 / 8", "return self.epsilon**2 / 16"),
     _of(PRIVACY, "events", "replacing costs one change", "return Exponential(2 * self.epsilon)", "return Exponential(self.epsilon)"),
+    _of(PRIVACY, "events", "sampled Gaussian: two changes cost as one in the rate",
+        "min(self.sampling_rate * (2 - self.sampling_rate), 1.0)", "self.sampling_rate", SAMPLED),
+    _of(PRIVACY, "events", "sampled Gaussian: two changes cost as one in the noise",
+        "SampledGaussian(self.noise_multiplier / 2,", "SampledGaussian(self.noise_multiplier,", SAMPLED),
+    _of(PRIVACY, "accounting", "sampled Gaussian: a factor is dropped from the moments",
+        "k * (k - 1) * event.rho", "k * (k - 1) * event.rho / 2", SAMPLED),
+    _of(PRIVACY, "accounting", "sampled Gaussian: between whole orders the smaller one counts",
+        "whole = np.ceil(orders)", "whole = np.maximum(np.floor(orders), 2)", SAMPLED),
+    _of(PRIVACY, "accounting", "sampled Gaussian: losses of one use stand for all",
+        "    return one.self_compose(count)\n\n\ndef _laplace_losses", "    return one\n\n\ndef _laplace_losses", SAMPLED),
+    _of(NETWORKS, "dp_sgd", "DP-SGD: gradients are not clipped",
+        "max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED", "max_grad_norm=UNCLIPPED"),
+    _of(NETWORKS, "dp_sgd", "DP-SGD: noise is halved",
+        "noise_multiplier=self.noise_multiplier_,", "noise_multiplier=self.noise_multiplier_ / 2,"),
+    _of(NETWORKS, "dp_sgd", "DP-SGD: half the steps are counted", "return steps * SampledGaussian(", "return (steps // 2) * SampledGaussian("),
+    _of(NETWORKS, "dp_sgd", "DP-SGD: samples have a fixed size",
+        "return np.flatnonzero(halves < rate * 2**32)", "return np.argsort(halves)[: max(round(rate * n), 1)]"),
     _of(PRIVACY, "events", "a changed label touches one class",
         'return 2 * self if self.over == "classes"', 'return self if self.over == "classes"'),
     _of(PRIVACY, "events", "a composition forgets repetitions", "counts[part] = counts.get(part, 0) + n", "counts[part] = n"),

@@ -22,6 +22,7 @@ from tacit.privacy.events import (
     PureDP,
     RandomizedResponse,
     RepeatAndSelect,
+    SampledGaussian,
     SmoothGaussian,
     compose,
 )
@@ -39,6 +40,7 @@ EVENTS = [
     RepeatAndSelect(Gaussian(4.0), 5, 1),
     RepeatAndSelect(Exponential(0.3), 3, 0),
     SmoothGaussian(0.02, 20.0),
+    SampledGaussian(1.1, 0.05),
 ]
 DELTAS = [1e-3, 1e-5, 1e-8]
 

@@ -9,7 +9,7 @@ Bounds, each an upper bound on epsilon at a given delta; the smallest is returne
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, when all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
-- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian. The
+- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or sampled. The
   exponential mechanism enters by its bounded-range profile (Dong, Durfee and Rogers 2020):
   delta(e) = (exp(E/2) - exp(e/2))^2 / (exp(E) - 1) for |e| <= E.
 
@@ -39,6 +39,7 @@ from tacit.privacy.events import (
     PureDP,
     RandomizedResponse,
     RepeatAndSelect,
+    SampledGaussian,
     SmoothGaussian,
 )
 
@@ -83,8 +84,10 @@ def epsilon(event: Event, delta: float) -> float:
     best = min(event.pure, _renyi_epsilon(event, delta))
     uses = sum(n for _, n in event.counted())
     # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
-    if uses > 1 and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
-        best = min(best, _loss_distribution_epsilon(event, delta, interval=best * 1e-4))
+    composed = uses > 1 or kinds == {SampledGaussian}
+    if composed and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
+        step = 1e-3 if SampledGaussian in kinds else 1e-4  # its losses reach much further than its epsilon
+        best = min(best, _loss_distribution_epsilon(event, delta, interval=best * step))
     return best
 
 
@@ -113,6 +116,31 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     while _gaussian_epsilon(1 / z, delta) > epsilon_:
         z *= 1 + 1e-12
     return z
+
+
+@lru_cache(maxsize=1024)
+def sampled_multiplier(epsilon_: float, delta: float, sampling_rate: float, count: int) -> float:
+    """Noise multiplier, rounded up by a thousandth, at which so many `SampledGaussian` are (epsilon, delta)-DP."""
+    from scipy.optimize import brentq
+
+    def excess(log_z: float) -> float:
+        return epsilon(count * SampledGaussian(math.exp(log_z), sampling_rate), delta) - epsilon_
+
+    def excess_of_curve(log_z: float) -> float:
+        return _renyi_epsilon(count * SampledGaussian(math.exp(log_z), sampling_rate), delta) - epsilon_
+
+    check_delta(delta)
+    if delta == 0 or math.isinf(epsilon_):
+        return 0.0 if math.isinf(epsilon_) else math.inf
+    enough = math.log(gaussian_multiplier(epsilon_, delta) * math.sqrt(count)) + 1  # without sampling
+    high = brentq(excess_of_curve, enough - 30, enough, xtol=1e-3) + 1e-3
+    low = high - 0.2
+    while excess(low) <= 0:
+        low -= 0.4
+    z = brentq(excess, low, high, xtol=5e-4) + 5e-4
+    while excess(z) > 0:
+        z += 5e-4
+    return math.exp(z)
 
 
 @lru_cache(maxsize=1024)
@@ -201,6 +229,28 @@ def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
     return np.asarray(np.maximum(accountant.compose(LaplaceDpEvent(event.noise_multiplier)).rdp, 0.0))
 
 
+def _sampled_renyi(event: SampledGaussian, orders: Floats) -> Floats:
+    """At the next whole order [Mironov, Talwar and Zhang 2019, section 3.3], or without sampling if that is smaller.
+
+    A whole order a has E_Q (P/Q)^a = sum over k of binomial(a, k) (1-q)^(a-k) q^k exp(k (k-1)/(2 z^2)).
+    """
+    unsampled = event.rho * orders
+    whole = np.ceil(orders)
+    if event.sampling_rate == 1 or not 0 < event.noise_multiplier < math.inf:
+        return np.asarray(unsampled)
+    curve = {order: _sampled_moment(event, int(order)) / (order - 1) for order in np.unique(whole) if order <= 256}
+    return np.minimum(unsampled, [curve.get(order, math.inf) for order in whole])
+
+
+def _sampled_moment(event: SampledGaussian, order: int) -> float:
+    from scipy.special import gammaln, logsumexp
+
+    k, q = np.arange(order + 1), event.sampling_rate
+    log_binomials = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    log_shares = (order - k) * math.log1p(-q) + k * math.log(q)
+    return float(logsumexp(log_binomials + log_shares + k * (k - 1) * event.rho))
+
+
 def _smooth_renyi(event: SmoothGaussian, orders: Floats) -> Floats:
     b, s = event.smoothness, event.scale
     left = 1 + orders * math.expm1(-2 * b)
@@ -249,6 +299,15 @@ def _gaussian_losses(event: Gaussian, count: int, interval: float) -> Any:
     return pld.from_gaussian_mechanism(z, value_discretization_interval=interval)
 
 
+def _sampled_losses(event: SampledGaussian, count: int, interval: float) -> Any:
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    one = pld.from_gaussian_mechanism(
+        event.noise_multiplier, value_discretization_interval=interval, sampling_prob=event.sampling_rate
+    )
+    return one.self_compose(count)
+
+
 def _laplace_losses(event: Laplace, count: int, interval: float) -> Any:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -293,9 +352,11 @@ _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     Laplace: _laplace_renyi,
     RepeatAndSelect: _repeated_renyi,
     SmoothGaussian: _smooth_renyi,
+    SampledGaussian: _sampled_renyi,
 }
 _LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none where no more than the Renyi curve is known
     Gaussian: _gaussian_losses,
+    SampledGaussian: _sampled_losses,
     Exponential: _bounded_range_losses,
     PureDP: _response_losses,
     RandomizedResponse: _response_losses,

@@ -11,6 +11,7 @@ _TYPES: dict[str, type[Event]] = {
     kind.__name__: kind
     for kind in (
         events.Gaussian,
+        events.SampledGaussian,
         events.Exponential,
         events.PureDP,
         events.ZCDP,

@@ -54,9 +54,12 @@ class LabelPrivate(PrivateClassifier):
         See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr".
     prior : {"uniform", "clusters"} or array of shape (classes,)
         "clusters" finds clusters of the features, and pays `prior_share` of the budget for their noisy histograms.
-    n_clusters, n_components : int
-        For "clusters": of k-means, and of the principal components before it.
-    prior_share : float, default=0.1
+    n_clusters : int, optional
+        For "clusters", of k-means; by default so many that one has about 4 times as many records as a noisy count has
+        standard deviation, which follows from the number of records and the budget.
+    n_components : int, default=50
+        Of the principal components before k-means.
+    prior_share : float, default=0.4
         Of epsilon, for the histograms.
     stages : int, default=1
         1 is LP-1ST, 2 is LP-2ST, more are LP-MST. The first has 55 % of the labels, the others share the rest.
@@ -113,9 +116,9 @@ class LabelPrivate(PrivateClassifier):
         classes: Any = None,
         randomizer: str = "rr-with-prior",
         prior: Any = "uniform",
-        n_clusters: int = 100,
+        n_clusters: int | None = None,
         n_components: int = 50,
-        prior_share: float = 0.1,
+        prior_share: float = 0.4,
         stages: int = 1,
         temperature: float = 1.0,
         correction: str = "forward",
@@ -221,7 +224,8 @@ class LabelPrivate(PrivateClassifier):
         real("temperature", self.temperature, 1e-3, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
         stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
-        whole("n_clusters", self.n_clusters, 1, 2**31)
+        if self.n_clusters is not None:
+            whole("n_clusters", self.n_clusters, 1, 2**31)
         whole("n_components", self.n_components, 1, 10**6)
         dry_run(of_classes(self.randomizer, self._budgets()[1], len(self.classes_), self._rows_of(len(self.classes_))))
         if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
@@ -239,8 +243,10 @@ class LabelPrivate(PrivateClassifier):
         if not np.any(X):
             raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
         self._found = None
-        if self._clusters() and not Budget.parse(self.budget).infinite:
-            self._found = priors.clusters_of(X, min(self.n_clusters, len(X)), self.n_components, self.seed)
+        of_prior, _ = self._budgets()
+        if of_prior is not None:
+            number = self.n_clusters or priors.cluster_count(len(X), of_prior)
+            self._found = priors.clusters_of(X, min(number, len(X)), self.n_components, self.seed)
 
     def _plain(self) -> bool:
         """Whether the model is linear in unit rows."""

@@ -1,0 +1,1 @@
+"""Networks trained by noisy gradients of single records."""

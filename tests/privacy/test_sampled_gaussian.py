@@ -1,0 +1,103 @@
+"""Gaussian noise on Poisson samples: its price against divergences that are integrated here."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from tacit.errors import InputError
+from tacit.privacy import accounting
+from tacit.privacy.events import Gaussian, SampledGaussian
+
+
+def mixture(z, shifts):
+    """Density of N(s, z^2) with s drawn from {shift: probability}."""
+
+    def density(x):
+        return sum(p * norm.pdf(x, s, z) for s, p in shifts.items())
+
+    return density
+
+
+def hockey_stick(p, q, epsilon):
+    x = np.linspace(-40, 40, 100_001)
+    return np.trapezoid(np.maximum(p(x) - math.exp(epsilon) * q(x), 0), x)
+
+
+def delta(z, rate, epsilon):
+    """Of one event: the larger of both directions."""
+    one, other = mixture(z, {0: 1 - rate, 1: rate}), mixture(z, {0: 1.0})
+    return max(hockey_stick(one, other, epsilon), hockey_stick(other, one, epsilon))
+
+
+@pytest.mark.parametrize(("z", "rate"), [(0.7, 0.01), (1.0, 0.1), (2.0, 0.5), (1.5, 1.0)])
+@pytest.mark.parametrize("at", [1e-2, 1e-4, 1e-6])
+def test_one_use_follows_the_exact_curve(z, rate, at):
+    found = accounting.epsilon(SampledGaussian(z, rate), at)
+    exact = brentq(lambda e: delta(z, rate, e) - at, 0, 30, xtol=1e-6) if delta(z, rate, 0) > at else 0.0
+    assert exact - 1e-6 <= found <= exact * 1.001 + 1e-4
+
+
+@pytest.mark.parametrize(("z", "rate"), [(0.7, 0.01), (1.0, 0.1), (2.0, 0.5)])
+@pytest.mark.parametrize("order", [1.5, 2.0, 6.5, 7.0, 20.0])
+def test_renyi_divergences_bound_both_directions(z, rate, order):
+    x = np.linspace(-15 * z - order, 15 * z + order, 400_001)
+    q = norm.logpdf(x, 0, z)
+    p = np.logaddexp(math.log1p(-rate) + q, math.log(rate) + norm.logpdf(x, 1, z))
+
+    def divergence(one, other):
+        return (logsumexp(order * one + (1 - order) * other) + math.log(x[1] - x[0])) / (order - 1)
+
+    found = float(accounting.renyi(SampledGaussian(z, rate), np.array([order]))[0])
+    assert found >= max(divergence(p, q), divergence(q, p)) - 1e-9
+    if order == round(order):
+        assert found == pytest.approx(divergence(p, q), rel=1e-6)
+
+
+@pytest.mark.parametrize(("z", "rate"), [(0.8, 0.02), (1.0, 0.2), (3.0, 0.6)])
+def test_two_changes_are_covered_by_twice(z, rate):
+    event = SampledGaussian(z, rate).twice()
+    none = mixture(z, {0: 1.0})
+    added = mixture(z, {0: (1 - rate) ** 2, 1: 2 * rate * (1 - rate), 2: rate**2})
+    here, there = mixture(z, {0: 1 - rate, 1: rate}), mixture(z, {0: 1 - rate, -1: rate})
+    for epsilon in (0.01, 0.3, 1.0, 3.0):
+        bound = delta(event.noise_multiplier, event.sampling_rate, epsilon)
+        for one, other in ((added, none), (none, added), (here, there)):
+            assert hockey_stick(one, other, epsilon) <= bound + 1e-9
+
+
+def test_a_rate_of_one_is_no_sampling():
+    assert accounting.epsilon(3 * SampledGaussian(2.0, 1.0), 1e-5) == pytest.approx(
+        accounting.epsilon(3 * Gaussian(2.0), 1e-5), rel=1e-3
+    )
+
+
+def test_what_the_notebook_of_label_privacy_states_and_does():
+    """It sets its noise by Renyi curves so that 720 Poisson samples cost 1, but shuffles: three uses of each record."""
+    orders = np.arange(2.0, 257.0)
+
+    def stated(z):
+        curve = accounting.renyi(720 * SampledGaussian(z, 1 / 240), orders)
+        return float(accounting.renyi_epsilons(curve, orders, 1e-5)) - 1
+
+    z = brentq(stated, 0.7, 3)
+    assert accounting.epsilon(720 * SampledGaussian(z, 1 / 240), 1e-5) == pytest.approx(0.585, abs=0.03)
+    assert accounting.epsilon(3 * Gaussian(z), 1e-5) == pytest.approx(8.2, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "at", "rate", "count"), [(1.0, 1e-5, 0.05, 30), (0.2, 1e-6, 0.3, 5), (8.0, 1e-5, 0.2, 10)]
+)
+def test_noise_is_the_least_that_meets_the_budget(epsilon, at, rate, count):
+    z = accounting.sampled_multiplier(epsilon, at, rate, count)
+    assert accounting.epsilon(count * SampledGaussian(z, rate), at) <= epsilon
+    assert accounting.epsilon(count * SampledGaussian(z * 0.997, rate), at) > epsilon
+
+
+@pytest.mark.parametrize("given", [(-1.0, 0.1), (math.nan, 0.1), (1.0, 0.0), (1.0, 1.1), (1.0, math.nan)])
+def test_parameters_out_of_range_are_refused(given):
+    with pytest.raises(InputError, match="noise_multiplier|sampling_rate"):
+        SampledGaussian(*given)
