@@ -82,10 +82,12 @@ def test_cifar100(a_third_of_the_public_rows, cifar100, tmp_path, capsys):
 
 def test_label_privacy(tmp_path, capsys):
     """A table with true epsilons, and a page with two figures."""
-    example("label_privacy.py")["main"](tmp_path / "page.html")
+    example("label_privacy.py")["main"](tmp_path / "out")
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     epsilons = [float(row[1]) for row in rows]
     assert epsilons == pytest.approx([1, 2.05, 1, 1, 1, float("inf")])
     assert rows[-1][2] == "0.0%"
     assert float(rows[-1][3].rstrip("% |")) > 90
-    assert "<img" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<img" in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8").count("\n") == 8
+    assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")

@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.common.training import Training
+from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.label_private import stage_parts
-from tacit.learners.label_dp.learning import Evidence, _linear
+from tacit.learners.label_dp.learning import Evidence, _linear, _loss, learn
 from tacit.privacy.ledger import Ledger
 
 CENTRES = 3 * np.eye(4, 6)
@@ -109,25 +111,47 @@ def test_an_infinite_budget_is_logistic_regression():
     assert not model.guarantee_.bounded
 
 
-@pytest.mark.parametrize("correction", ["forward", "backward"])
-def test_gradients_of_the_linear_model(correction):
-    """At its solution, the loss written out is no smaller a little further on."""
+@pytest.mark.parametrize("targets", ["none", "half", "all"])
+def test_the_linear_model_minimises_the_loss_written_out(targets):
     rng = np.random.default_rng(0)
     rows, values = rng.normal(size=(40, 3)), rng.normal(size=(40, 4))
-    if correction == "backward":
-        values += (1 - values.sum(axis=1, keepdims=True)) / 4
-    coefficients, intercepts = _linear(rows, Evidence(correction, values))
+    target = np.arange(40) < {"none": 0, "half": 20, "all": 40}[targets]
+    values[target] += (1 - values[target].sum(axis=1, keepdims=True)) / 4
+    coefficients, intercepts = _linear(rows, Evidence(values, target))
 
     def loss(w, b):
-        f = rows @ w.T + b
-        log_p = f - np.log(np.exp(f).sum(axis=1, keepdims=True))
-        each = np.log(np.exp(log_p + values).sum(axis=1)) if correction == "forward" else (values * log_p).sum(axis=1)
-        return -each.sum() + np.square(w).sum() / 2 + (np.square(b).sum() / 2 if correction == "backward" else 0)
+        total = np.square(w).sum() / 2 + (0 if targets == "none" else np.square(b).sum() / 2)
+        for row, own, fixed in zip(rows, values, target, strict=True):
+            f = w @ row + b
+            log_p = f - np.log(np.exp(f).sum())
+            total -= own @ log_p if fixed else np.log(np.exp(log_p + own).sum())
+        return total
 
     best = loss(coefficients, intercepts)
     for _ in range(50):
         w, b = rng.normal(size=(4, 3)) * 0.05, rng.normal(size=4) * 0.05
         assert loss(coefficients + w, intercepts + b) > best - 1e-4
+
+
+def test_networks_minimise_the_same_loss():
+    torch = pytest.importorskip("torch", reason="torch is not installed; it is an extra")
+    rng = np.random.default_rng(0)
+    scores, values, target = rng.normal(size=(6, 4)), rng.normal(size=(6, 4)), np.arange(6) < 3
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    each = np.where(target, (values * log_p).sum(axis=1), np.log(np.exp(log_p + values).sum(axis=1)))
+    found = _loss(torch.tensor(scores), torch.tensor(np.column_stack([values, target])))
+    assert float(found) == pytest.approx(-each.sum())
+
+
+def test_a_cluster_s_shares_are_targets_and_not_evidence_beside_the_features():
+    """Records that nothing tells apart, 70 to 30: the model says so, and is not driven to certainty."""
+    rows = np.ones((100, 1))
+    prior = priors.Prior(np.array([[0.7, 0.3]]), np.zeros(100, dtype=int))
+    known = Evidence(np.zeros((100, 2)), np.zeros(100, dtype=bool)).with_prior(prior)
+    assert known.values == pytest.approx(np.tile([0.7, 0.3], (100, 1)))
+    assert np.exp(learn(None, rows, known, Training(), 0).log_probabilities(rows))[0] == pytest.approx(
+        [0.7, 0.3], abs=0.01
+    )
 
 
 def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):

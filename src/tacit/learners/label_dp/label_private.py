@@ -287,12 +287,11 @@ class LabelPrivate(PrivateClassifier):
             evidence.append(known.with_prior(own) if informed else known)
             self.priors_.append(own)
             asked = np.concatenate(parts[: number + 1])
-            so_far = np.concatenate([one.values for one in evidence])
+            so_far = Evidence.joined(evidence)
             if self._plain():
-                asked, so_far = asked[present[asked]], so_far[present[asked]]
-            known = Evidence(self.correction, so_far)
+                asked, so_far = asked[present[asked]], so_far.among(present[asked])
             base = None if self._plain() else self.base
-            self.model_: Model = learn(base, records[asked], known, training_of(self.training), self.seed)
+            self.model_: Model = learn(base, records[asked], so_far, training_of(self.training), self.seed)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(parts))]
 
     def _first_prior(self, X: NDArray[Any], labels: Integers, epsilon: float | None, noise: NoiseSource) -> Prior:
