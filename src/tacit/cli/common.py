@@ -117,11 +117,15 @@ class _Lines:
 
     def __init__(self) -> None:
         self.last = time.monotonic()
+        self.started: dict[str, float] = {}
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        if done < total and time.monotonic() - self.last >= self.EVERY:
-            self.last = time.monotonic()
-            print(f"tacit: {label}: {done} of {total}", file=sys.stderr)
+        now = time.monotonic()
+        first = self.started.setdefault(label, now)
+        if done < total and now - self.last >= self.EVERY:
+            self.last = now
+            left = f", about {(now - first) / done * (total - done):.0f} s left" if done and now - first > 1 else ""
+            print(f"tacit: {label}: {done} of {total}{left}", file=sys.stderr)
 
 
 def _literal(text: str) -> Any:

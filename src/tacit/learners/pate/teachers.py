@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.common.networks import network
@@ -110,6 +111,18 @@ class Teachers:
 
     def votes(self, n_jobs: int = 1) -> Votes:
         """Train the teachers that are missing, in so many processes, and let all vote on each query."""
+        votes = shared(
+            "teacher-votes",
+            lambda: self.plan.hashes(self.parts, self.X, self.y, self.asked),
+            lambda: self._trained_votes(n_jobs),
+        )
+        n = self.n_queries
+        if self.test_labels is None:
+            return Votes(votes)
+        return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
+
+    def _trained_votes(self, n_jobs: int) -> NDArray[np.int64]:
+        """Of shape (records asked about, teachers)."""
         from joblib import Parallel, delayed
 
         votes = np.empty((len(self.asked), len(self.parts)), dtype=np.int64)
@@ -133,10 +146,7 @@ class Teachers:
                 votes[:, number] = own
                 if self.kept is not None:
                     self.kept.write(number, own, state)
-        n = self.n_queries
-        if self.test_labels is None:
-            return Votes(votes)
-        return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
+        return votes
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.shared import shared
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
@@ -155,7 +156,11 @@ class PublicPrototypes(PrivateClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         epsilon, public = self._epsilon(), self._public_rows(X.shape[1])
         low, high = window(self.d_min, self.d_max)
-        totals = scores(public, X, labels, len(self.classes_), low, high, self.centre_)
+        totals = shared(
+            "public-scores",
+            lambda: (public, X, labels, len(self.classes_), low, high, self.centre),
+            lambda: scores(public, X, labels, len(self.classes_), low, high, self.centre_),
+        )
         rows = progress(totals, "selection", len(totals))
         self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
         self.prototypes_ = np.asarray(public[self.indices_.ravel()]).reshape(*self.indices_.shape, -1)

@@ -1,0 +1,83 @@
+"""`tacit results`: what a sweep found."""
+
+from pathlib import Path
+
+SHOWN = (
+    "learner",
+    "data",
+    "encoder",
+    "imbalance",
+    "budget",
+    "seed",
+    "balanced_accuracy",
+    "minority_accuracy",
+    "status",
+)
+
+
+def results(
+    runs: Path,
+    /,
+    *,
+    where: str = "",
+    columns: str | None = None,
+    csv: Path | None = None,
+    hash: bool = False,
+    force: bool = False,
+) -> None:
+    """List the results in the folder of a sweep.
+
+    Parameters
+    ----------
+    runs
+        Folder of a sweep.
+    where
+        A condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
+    columns
+        Fields to show, separated by commas; by default the ones that tell cells apart and their accuracies.
+    csv
+        Write all fields to this file instead.
+    hash
+        Print the hash of what was found, which two sweeps of the same cells share.
+    force
+        Overwrite the file.
+    """
+    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.errors import InputError
+    from tacit.experiments import results as stored
+
+    if csv is not None:
+        check_writable(csv, force=force)
+    chosen = SHOWN if columns is None else tuple(name.strip() for name in columns.split(","))
+    unknown = [name for name in chosen if name not in stored.FIELDS]
+    if unknown:
+        raise InputError(f"--columns names {unknown[0]!r}, which is no field; choose from: {', '.join(stored.FIELDS)}")
+    if hash:
+        print(stored.content_hash(stored.read(runs, where)))
+        return
+    if csv is None:
+        table = stored.query(runs, where, chosen)
+        for row in [chosen, *(row.values() for row in table.to_pylist())]:
+            print("  ".join(_shown(value) for value in row))
+        print(f"{len(table)} cells")
+        return
+    rows = stored.query(runs, where, () if columns is None else chosen)
+    with atomic_file(csv, force=force) as part:
+        _write_csv(rows, part)
+    print(f"{csv}: {len(rows)} cells")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _write_csv(table: object, path: Path) -> None:
+    """Lists as JSON, so that a cell of the table is one value."""
+    import csv
+    import json
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.column_names)  # type: ignore[attr-defined]
+        for row in table.to_pylist():  # type: ignore[attr-defined]
+            writer.writerow(json.dumps(value) if isinstance(value, list) else value for value in row.values())

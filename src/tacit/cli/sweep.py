@@ -1,0 +1,87 @@
+"""`tacit sweep`: the cells of a plan."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.experiments import run
+
+
+def sweep(
+    plan: Path,
+    /,
+    *,
+    out: Path,
+    data: Path | None = None,
+    engine: str = "joblib",
+    jobs: int = 1,
+    dry_run: bool = False,
+    retry_failed: bool = False,
+    address: str | None = None,
+    cluster: str | None = None,
+    partition: str | None = None,
+    minutes: int | None = None,
+    mlflow: str | None = None,
+) -> None:
+    """Compute the cells of a plan that have no result yet.
+
+    Every cell is kept as soon as it is done. After an interrupt, a kill or a change of the plan, run the same command
+    again: it computes what is missing. Noise is for research: results compare methods, they release nothing.
+
+    Parameters
+    ----------
+    plan
+        A plan file (YAML).
+    out
+        Folder of the results; it may hold those of earlier runs and other plans.
+    data
+        Where the plan's paths start; by default the plan's own folder.
+    engine
+        One of: joblib, ray, slurm.
+    jobs
+        Workers.
+    dry_run
+        Print the cells and an estimate, and compute nothing.
+    retry_failed
+        Compute cells that failed before once more.
+    address
+        Of a Ray cluster that is running; without it Ray starts here.
+    cluster
+        For slurm: "local" runs its jobs on this machine, to try it out.
+    partition
+        For slurm.
+    minutes
+        For slurm: the limit of a job.
+    mlflow
+        Log each result to this MLflow tracking address.
+    """
+    from tacit.cli.common import shown_progress
+    from tacit.experiments import run
+
+    if dry_run:
+        _print_cells(run.prepare(plan, out, data), retry_failed, jobs)
+        return
+    from contextlib import nullcontext
+
+    from tacit.experiments.mlflow_hook import logging_to
+
+    options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
+    with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
+        results = run.sweep(
+            plan, out, data=data, engine=engine, jobs=jobs, retry_failed=retry_failed, hook=hook, **options
+        )
+    failed = [one for one in results if one.status == "failed"]
+    print(f"{out}: {len(results)} cells, {len(failed)} failed")
+    for one in failed[:10]:
+        print(f"  {one.key} {one.learner} on {one.data} at {one.budget}: {one.error}")
+    print(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
+
+
+def _print_cells(asked: "run.Sweep", retry_failed: bool, jobs: int) -> None:
+    missing = asked.missing(retry_failed)
+    for cell in missing:
+        place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
+        print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
+    seconds, measured = asked.seconds(jobs)
+    by = "by finished cells" if measured else "a guess by their sizes, good to a factor of several"
+    print(f"{len(missing)} of {len(asked.cells)} cells to compute, about {seconds:.3g} s on {jobs} workers ({by})")

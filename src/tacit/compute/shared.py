@@ -1,0 +1,89 @@
+"""Work that several cells of an experiment share: computed once, kept as arrays in a folder.
+
+The library computes as always. Within `sharing(folder)`, what it names with `shared` is looked up there first; a second
+process that asks meanwhile waits. A name is a hash of everything that decides the result, so nothing is ever stale.
+What is kept may be private.
+"""
+
+import fcntl
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.atomic import atomic_file
+
+BLOCK_ROWS = 8192
+
+_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
+
+
+@contextmanager
+def sharing(folder: Path | str) -> Iterator[None]:
+    """Look for shared work in `folder` within the block; it must exist."""
+    token = _folder.set(Path(folder))
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """What `compute` returns, from the folder if it is there.
+
+    Parameters
+    ----------
+    what : str
+        A word for the name of the file.
+    inputs : callable
+        Returns all that decides the result: arrays, and values whose `repr` tells them apart.
+    compute : callable
+
+    Returns
+    -------
+    ndarray
+        Read-only and memory-mapped where it was shared.
+    """
+    folder = _folder.get()
+    if folder is None:
+        return compute()
+    path = folder / f"{what}-{digest(inputs())}.npy"
+    if not path.exists():
+        with locked(path.with_suffix(".lock")):
+            if not path.exists():
+                result = compute()
+                with atomic_file(path) as part, part.open("wb") as file:
+                    np.save(file, result, allow_pickle=False)
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock file, which the system lets go of when the process ends, however it ends.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it, and `wait` is False.
+    """
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+
+
+def digest(inputs: Sequence[Any]) -> str:
+    """Hash of arrays, by content and type, and of other values, by `repr`."""
+    total = hashlib.sha256()
+    for value in inputs:
+        if not hasattr(value, "dtype"):
+            total.update(f"{value!r}\0".encode())
+            continue
+        total.update(f"{np.dtype(value.dtype).str}{value.shape}\0".encode())
+        for start in range(0, len(value) if value.ndim else 0, BLOCK_ROWS):
+            total.update(np.ascontiguousarray(value[start : start + BLOCK_ROWS]).data)
+    return total.hexdigest()[:32]

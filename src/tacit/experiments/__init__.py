@@ -1,0 +1,1 @@
+"""Experiments: a plan in YAML, its cells, their results."""

@@ -1,0 +1,243 @@
+"""Cells: what a plan multiplies out to. A cell holds all that decides its result, and is named by a hash of that."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any
+
+import tacit
+from tacit.errors import BudgetError, TacitError
+from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest
+from tacit.experiments.sources import Source
+from tacit.experiments.yaml_lines import PlanError
+from tacit.learners.methods import METHODS, load
+from tacit.privacy.budget import Budget
+
+OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
+"""Parameters that a cell sets by itself."""
+KEY_LENGTH = 20
+INFINITE = "inf"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit and its measurement.
+
+    Parameters
+    ----------
+    plan, data, encoder, learner : str
+        Names.
+    source : Source
+        Where the data are, and hashes of their content.
+    method : str
+    parameters, search, shares : str
+        As JSON.
+    public : str or None
+    public_rows : int or None
+    budget : str
+        As JSON: a text, or the budgets of groups and their delta.
+    imbalance : float
+    subset_seed, seed : int
+    unit : str
+    delta : float
+    tuning : str
+    keep : tuple of str
+    """
+
+    plan: str
+    data: str
+    encoder: str
+    learner: str
+    source: Source
+    method: str
+    parameters: str
+    search: str
+    shares: str
+    public: str | None
+    public_rows: int | None
+    budget: str
+    imbalance: float
+    subset_seed: int
+    seed: int
+    unit: str
+    delta: float
+    tuning: str
+    keep: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that decides the result; where the files are and the plan's name do not."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("plan", "source")}
+        used = ["train", "test"] + ([] if self.public is None else [self.public])
+        source = self.source
+        data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
+        content = [tacit.__version__, data, values]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
+
+    @property
+    def shown_budget(self) -> str:
+        """The budget on one line."""
+        budget = json.loads(self.budget)
+        if isinstance(budget, str):
+            return budget
+        return ",".join(f"{name}={value:g}" for name, value in budget["groups"].items()) + f",delta={budget['delta']:g}"
+
+    def make(self, public: Any = None, classes: Any = None) -> Any:
+        """The learner, for research, with noise that follows from the key."""
+        common: dict[str, Any] = {"unit": self.unit, "noise": "research", "random_state": int(self.key, 16) % 2**32}
+        common |= {} if classes is None else {"classes": classes}
+        parameters, search = json.loads(self.parameters), json.loads(self.search)
+        if public is not None:
+            parameters["public"] = public
+        kind = load(METHODS[self.method])
+        if search is None:
+            return kind(**parameters, **_budget(json.loads(self.budget)), **common)
+        make = load(SEARCHES[search["how"]])
+        return make(
+            kind(**parameters), search["candidates"], **search["options"], **_budget(json.loads(self.budget)), **common
+        )
+
+
+def _budget(given: Any) -> dict[str, Any]:
+    if not isinstance(given, str):
+        return {"budgets": given["groups"], "delta": given["delta"]}
+    return {"budget": Budget.zcdp(float("inf")) if given == INFINITE else given}
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A learner of the plan with one combination of its grid."""
+
+    spec: LearnerSpec
+    path: tuple[str | int, ...]
+    parameters: Mapping[str, Any]
+    label: str
+
+
+def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
+    """All cells of a plan, neighbours sharing their data; every learner is made and asked for its promise.
+
+    Raises
+    ------
+    PlanError
+        If a learner refuses its parameters, a budget or the unit, or a public set is not there; nothing has run then.
+    """
+    variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
+    found: dict[str, Cell] = {}
+    for (data, source), imbalance, variant in product(zip(plan.data, sources, strict=True), plan.imbalance, variants):
+        for (public, rows), (place, budget) in product(_publics(variant, source), _budgets(plan, variant)):
+            common: dict[str, Any] = {
+                **_of_plan(plan), **_of_variant(variant), "data": data.name, "encoder": data.encoder, "source": source,
+                "imbalance": imbalance, "public": public, "public_rows": rows, "budget": _text(budget, variant),
+            }  # fmt: skip
+            own = [Cell(seed=seed, **common) for seed in plan.seeds]
+            if own[0].key in found:
+                raise PlanError(f"learner {variant.label!r} repeats other cells; remove one of them", variant.path)
+            _check_promise(own[0], variant, place)
+            found |= {cell.key: cell for cell in own}
+    return list(found.values())
+
+
+def _of_plan(plan: Plan) -> dict[str, Any]:
+    return {"plan": plan.name, "unit": plan.unit, "delta": plan.delta, "subset_seed": plan.subset_seed}
+
+
+def _of_variant(variant: _Variant) -> dict[str, Any]:
+    spec = variant.spec
+    return {
+        "learner": variant.label,
+        "method": spec.method,
+        "parameters": _text(variant.parameters, variant),
+        "search": _text(spec.search and spec.search.model_dump(), variant),
+        "shares": _text(spec.shares, variant),
+        "tuning": _tuning(spec),
+        "keep": tuple(spec.keep),
+    }
+
+
+def _variants(spec: LearnerSpec, path: tuple[str | int, ...]) -> Iterator[_Variant]:
+    kind = load(METHODS[spec.method])
+    accepted = inspect.signature(kind).parameters
+    for place in ("parameters", "grid"):
+        for name in getattr(spec, place):
+            if name in OWN:
+                raise PlanError(f"{name} is set by the plan, not among {place}; leave it out", (*path, place, name))
+            if name not in accepted:
+                free = [one for one in accepted if one not in OWN]
+                raise PlanError(
+                    f"{name!r} is no parameter of {spec.method}; {nearest(name, free)}", (*path, place, name)
+                )
+    if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
+        raise PlanError(f"{spec.method} has no budget groups; leave shares out", (*path, "shares"))
+    for values in product(*spec.grid.values()):
+        chosen = dict(zip(spec.grid, values, strict=True))
+        label = ", ".join([spec.name, *(f"{name}={value}" for name, value in chosen.items())])
+        yield _Variant(spec, path, spec.parameters | chosen, label)
+
+
+def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, int | None]]:
+    """Public set and number of its rows, or neither."""
+    spec, known = variant.spec, [name for name, _ in source.public]
+    takes = "public" in inspect.signature(load(METHODS[spec.method])).parameters
+    if spec.public and not takes:
+        raise PlanError(f"{spec.method} takes no public rows; leave public out", (*variant.path, "public"))
+    for name in spec.public:
+        if name not in known:
+            raise PlanError(
+                f"public set {name!r} is not among the data's; {nearest(name, known)}", (*variant.path, "public")
+            )
+    if not spec.public:
+        yield None, None
+    for name in spec.public:
+        yield from ((name, rows) for rows in spec.public_rows or (None,))
+
+
+def _budgets(plan: Plan, variant: _Variant) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Each budget, and the path to it."""
+    place: tuple[str | int, ...] = (*variant.path, "budgets") if variant.spec.budgets else ("budgets",)
+    for number, budget in enumerate(variant.spec.budgets or plan.budgets):
+        yield (*place, number), _plain_budget(budget, (*place, number))
+
+
+def _plain_budget(budget: Any, path: tuple[str | int, ...]) -> Any:
+    if isinstance(budget, str):
+        return budget.strip()
+    if isinstance(budget, float) and math.isinf(budget):  # YAML's .inf
+        return INFINITE
+    if isinstance(budget, Mapping) and set(budget) == {"groups", "delta"} and isinstance(budget["groups"], Mapping):
+        return {"groups": dict(budget["groups"]), "delta": budget["delta"]}
+    raise PlanError(
+        f"budget {budget!r:.60} is no budget; write rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, "
+        "or {groups: {a: 1, b: 2}, delta: 1e-5}",
+        path,
+    )
+
+
+def _check_promise(cell: Cell, variant: _Variant, place: tuple[str | int, ...]) -> None:
+    """Whether the learner states a price for this budget under the plan's unit."""
+    try:
+        cell.make(classes=list(cell.source.classes)).promise()
+    except BudgetError as error:
+        raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
+    except (TacitError, TypeError) as error:
+        raise PlanError(f"learner {cell.learner!r}: {error}", variant.path) from error
+
+
+def _tuning(spec: LearnerSpec) -> str:
+    if spec.search is not None:
+        return "unpaid" if spec.search.how == "unpaid" else "paid"
+    return spec.tuning or "none"
+
+
+def _text(value: Any, variant: _Variant) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        said = f"learner {variant.label!r} has a value that is no plain text, number or list; correct it"
+        raise PlanError(said, variant.path) from error

@@ -1,0 +1,54 @@
+"""Results to an MLflow server or folder, for those who keep their runs there; an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from tacit.errors import InputError
+from tacit.experiments.results import Result
+
+METRICS = (
+    "accuracy", "balanced_accuracy", "minority_accuracy", "epsilon", "delta", "rho", "fit_seconds", "predict_seconds",
+)  # fmt: skip
+PARAMETERS = (
+    "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "budget", "imbalance",
+    "seed", "unit", "tuning", "status", "error",
+)  # fmt: skip
+
+
+@contextmanager
+def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
+    """Yield what logs one result as a run of the experiment.
+
+    Raises
+    ------
+    InputError
+        If MLflow is not installed, or does not take the address.
+    """
+    try:
+        import mlflow
+    except ImportError as error:
+        raise InputError("mlflow is not installed; run pip install 'tacit[mlflow]', or leave --mlflow out") from error
+    try:
+        client = mlflow.MlflowClient(tracking_uri=address)
+        found = client.get_experiment_by_name(experiment)
+        number = client.create_experiment(experiment) if found is None else found.experiment_id
+    except Exception as error:
+        raise InputError(
+            f"--mlflow {address} cannot be used ({' '.join(str(error).split())[:200]}); correct it"
+        ) from error
+
+    def log(result: Result) -> None:
+        values: dict[str, Any] = asdict(result)
+        run = client.create_run(number, run_name=result.key).info.run_id
+        for name in PARAMETERS:
+            client.log_param(run, name, values[name])
+        for name in METRICS:
+            if values[name] is not None:
+                client.log_metric(run, name, values[name])
+        client.set_terminated(run, "FINISHED" if result.status == "done" else "FAILED")
+
+    yield log

@@ -1,0 +1,224 @@
+"""A plan: one YAML file that says which cells an experiment has.
+
+Axes multiply: data sets x learners (each with its own grid of parameters and public sets) x budgets x imbalance x
+seeds. Everything in a plan is public. `Plan.schema()` is its JSON schema, for editors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tacit.experiments.yaml_lines import Lines, PlanError, parsed
+from tacit.learners.methods import METHODS
+
+SEARCHES = {
+    "random": "tacit.learners.search.random:RandomSearch",
+    "grid": "tacit.learners.search.grid:GridSearch",
+    "unpaid": "tacit.learners.search.unpaid:UnpaidSearch",
+}
+
+Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\r\n]+$")]
+Value = Any  # of a parameter: whatever YAML holds
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSet(_Part):
+    """A private training set, a test set, and named public sets; or one that comes with the dependencies."""
+
+    name: Name
+    encoder: Name = "as given"
+    builtin: Literal["digits", "digits-components"] | None = Field(
+        None, description="digits: 8 x 8 pictures that come with scikit-learn, or their 16 first public components"
+    )
+    train: str | None = Field(None, description="A store's folder, or any file or folder that `tacit import` reads")
+    test: str | None = Field(None, description="Of the same kind")
+    public: dict[Name, str] = Field({}, description="Public sets by name")
+    rows: int | None = Field(None, ge=1, description="How many training records to use; all of them by default")
+    test_rows: int | None = Field(None, ge=1, description="How many test records to use; all of them by default")
+
+
+class SearchSpec(_Part):
+    """How a learner's parameters are chosen on the private records."""
+
+    how: Literal["random", "grid", "unpaid"]
+    candidates: list[dict[str, Value]] = Field(min_length=1)
+    options: dict[str, Value] = Field({}, description="Of the search, such as mean_runs")
+
+
+class LearnerSpec(_Part):
+    """A method with its parameters."""
+
+    name: Name
+    method: str = Field(description=f"One of: {', '.join(METHODS)}")
+    parameters: dict[str, Value] = {}
+    grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is a learner of its own")
+    search: SearchSpec | None = None
+    public: list[Name] = Field([], description="Public sets of the data set to use, one after the other")
+    public_rows: list[int] = Field([], description="How many public rows to use; all of them by default")
+    budgets: list[Any] = Field([], description="Instead of the plan's")
+    shares: dict[str, float] = Field({}, description="Of records in each budget group, for personal budgets")
+    tuning: Literal["none", "paid", "unpaid"] | None = Field(None, description="How fixed parameters were chosen")
+    keep: list[str] = Field([], description="Attributes of the fitted learner to keep, or means_2d")
+
+
+def _as_list(value: Any) -> Any:
+    """Seeds as a number of them, or as they are."""
+    return list(range(value)) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else value
+
+
+class Plan(_Part):
+    """What a plan file says; see the module's docstring."""
+
+    name: Name
+    about: str = ""
+    unit: Literal["add-remove", "replace", "change-label"] = Field("add-remove", description="Of every guarantee")
+    delta: float = Field(1e-6, gt=0, lt=1, description="At which epsilon is stated")
+    data: list[DataSet] = Field(min_length=1)
+    learners: list[LearnerSpec] = Field(min_length=1)
+    budgets: list[Any] = Field([], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or a=1,b=2;delta=1e-5")
+    imbalance: list[float] = Field([1.0], min_length=1, description="Ratios of the largest to the smallest class")
+    subset_seed: int = Field(0, ge=0, description="Of the imbalanced subsets, which all cells share")
+    seeds: Annotated[list[int], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")] = [0]
+
+    @classmethod
+    def schema_of_files(cls) -> dict[str, Any]:
+        """JSON schema of plan files."""
+        schema = cls.model_json_schema()
+        schema["properties"]["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, schema["properties"]["seeds"]]}
+        return schema
+
+
+def load(path: Path | str) -> tuple[Plan, Lines]:
+    """Read a plan, and where its parts are in the file.
+
+    Raises
+    ------
+    PlanError
+        One line that names the file, the line, what is wrong and how to mend it.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"plan {path} cannot be read ({_reason(error)}); check its name") from error
+    lines, document = parsed(text, path)
+    with lines.placing_errors():
+        if not isinstance(document, dict):
+            raise PlanError(
+                "a plan is a mapping of name, data, learners, budgets ...; see the plans that ship with tacit"
+            )
+        return validated(document), lines
+
+
+def validated(document: Mapping[str, Any]) -> Plan:
+    """A plan from plain values, checked in itself.
+
+    Raises
+    ------
+    PlanError
+        With the path to the first part at fault.
+    """
+    try:
+        plan = Plan.model_validate(document)
+    except ValidationError as error:
+        raise _plan_error(error) from None
+    _check_names("data", [(one.name, one.encoder) for one in plan.data])
+    _check_names("learners", [one.name for one in plan.learners])
+    for axis in ("imbalance", "seeds"):
+        _check_axis(getattr(plan, axis), (axis,))
+    for number, ratio in enumerate(plan.imbalance):
+        if not 1 <= ratio < math.inf:
+            raise PlanError(f"imbalance {ratio:g} must be a finite ratio >= 1; correct it", ("imbalance", number))
+    _check_axis(plan.budgets, ("budgets",))
+    for number, data in enumerate(plan.data):
+        _check_data(data, ("data", number))
+    for number, learner in enumerate(plan.learners):
+        _check_learner(plan, learner, ("learners", number))
+    return plan
+
+
+def _check_names(axis: str, names: Sequence[Any]) -> None:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            shown = name if isinstance(name, str) else " with encoder ".join(name)
+            raise PlanError(f"{axis} has two entries named {shown!r}; rename one, or remove it", (axis, number, "name"))
+
+
+def _check_axis(values: Sequence[Any], path: tuple[str | int, ...]) -> None:
+    for (_, one), (number, other) in combinations(enumerate(values), 2):
+        if one == other and type(one) is type(other):
+            raise PlanError(f"{path[-1]} has {other!r} twice; remove one", (*path, number))
+
+
+def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
+    if (data.builtin is None) == (data.train is None):
+        raise PlanError(f"data {data.name!r} needs either builtin or train and test; give one of the two", path)
+    if data.builtin is None and data.test is None:
+        raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
+    if data.builtin is not None and (data.test or data.public):
+        raise PlanError(f"data {data.name!r} is built in, with its own test and public rows; leave the paths out", path)
+
+
+def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
+    if learner.method not in METHODS:
+        raise PlanError(
+            f"method {learner.method!r} is not known; {nearest(learner.method, METHODS)}", (*path, "method")
+        )
+    for name, values in learner.grid.items():
+        if not values:
+            raise PlanError(f"grid of {name} is empty; list its values", (*path, "grid", name))
+        if name in learner.parameters:
+            raise PlanError(f"{name} is both in parameters and in grid; keep one", (*path, "grid", name))
+        _check_axis(values, (*path, "grid", name))
+    for axis in ("public", "public_rows", "budgets", "keep"):
+        _check_axis(getattr(learner, axis), (*path, axis))
+    for number, rows in enumerate(learner.public_rows):
+        if rows < 1:
+            raise PlanError(f"public_rows {rows} must be 1 or more; correct it", (*path, "public_rows", number))
+    if not (learner.budgets or plan.budgets):
+        raise PlanError(f"learner {learner.name!r} has no budgets; list budgets for it or for the plan", path)
+
+
+def _plan_error(error: ValidationError) -> PlanError:
+    """The first fault that pydantic found, in our words."""
+    found = error.errors()
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])  # a misspelt key is missing too
+    path = tuple(part for part in first["loc"] if isinstance(part, str | int))
+    if first["type"] == "extra_forbidden":
+        allowed = _fields_at(path[:-1])
+        return PlanError(f"{path[-1]!r} is not a key here; {nearest(str(path[-1]), allowed)}", path)
+    if first["type"] == "missing":
+        return PlanError(f"{_dotted(path)} is missing; add it", path[:-1])
+    shown = " ".join(repr(first.get("input")).split())[:60]
+    return PlanError(f"{_dotted(path)} is {shown}: {first['msg'].rstrip('.').lower()}; correct it", path)
+
+
+def _fields_at(path: Sequence[str | int]) -> list[str]:
+    """Keys that are allowed where a path leads."""
+    names = [part for part in path if isinstance(part, str)]
+    kinds: dict[str, type[_Part]] = {"data": DataSet, "learners": LearnerSpec, "search": SearchSpec}
+    return list((kinds[names[-1]] if names else Plan).model_fields)
+
+
+def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """A remedy: the known word that comes close, or all of them."""
+    close = get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(known) or 'none'}"
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    return ".".join(str(part) for part in path)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or "it is not UTF-8 text"

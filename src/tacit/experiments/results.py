@@ -1,0 +1,191 @@
+"""Results of cells: one Parquet file of one row each, written whole, queried in place.
+
+A result is what a cell found, and, apart from that, what it took to find it. The first depends on the cell alone, so
+that two sweeps of one plan agree in `content_hash`; times, hosts and versions are no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.compute.atomic import atomic_file
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CELLS = "cells"
+COSTS = ("fit_seconds", "predict_seconds", "started", "host", "versions")
+"""Fields that say what it took, which differ from run to run."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one cell.
+
+    Parameters
+    ----------
+    key : str
+        Hash of the cell's content.
+    plan, data, encoder, learner : str
+        Names in the plan. Data and encoder are a data set; the learner is the method with its parameters.
+    method : str
+        Name in `METHODS`.
+    parameters : str
+        Of the method, as JSON.
+    public : str or None
+        Which public set it was given.
+    public_rows : int or None
+        How many rows of it.
+    budget : str
+        As in the plan.
+    imbalance : float
+        Ratio of the largest to the smallest class; 1 is balanced.
+    seed : int
+    unit : str
+        Which change of the data the guarantee hides.
+    tuning : {"none", "paid", "unpaid"}
+        How the parameters were chosen: before any data, on private records within the guarantee, or outside it.
+    status : {"done", "failed"}
+    error : str or None
+        Of a cell that failed, one line. All below is then empty.
+    accuracy, balanced_accuracy, minority_accuracy : float or None
+        On the test set; the minority are the 25 % smallest training classes.
+    recall : list of float or None
+        Share of each class's test rows that is right, in class order; nan where there are none.
+    class_sizes : list of int or None
+        Training records of each class.
+    n_train, n_test, width, n_classes : int or None
+    delta : float or None
+        At which `epsilon` is stated.
+    epsilon, rho, mu : float or None
+        Of the guarantee under `unit`; inf where nothing is protected, None where there is no such number.
+    guarantee : str or None
+        In full, as JSON.
+    extra : str
+        What else the plan asked to keep, as JSON.
+    fit_seconds, predict_seconds : float
+    started : str
+        Time, UTC.
+    host : str
+    versions : str
+        Of tacit, Python and the libraries, as JSON.
+    """
+
+    key: str
+    plan: str
+    data: str
+    encoder: str
+    learner: str
+    method: str
+    parameters: str
+    public: str | None
+    public_rows: int | None
+    budget: str
+    imbalance: float
+    seed: int
+    unit: str
+    tuning: str
+    status: str
+    error: str | None = None
+    accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    minority_accuracy: float | None = None
+    recall: list[float] | None = None
+    class_sizes: list[int] | None = None
+    n_train: int | None = None
+    n_test: int | None = None
+    width: int | None = None
+    n_classes: int | None = None
+    delta: float | None = None
+    epsilon: float | None = None
+    rho: float | None = None
+    mu: float | None = None
+    guarantee: str | None = None
+    extra: str = "{}"
+    fit_seconds: float = field(default=0.0)
+    predict_seconds: float = field(default=0.0)
+    started: str = ""
+    host: str = ""
+    versions: str = "{}"
+
+
+def path_of(folder: Path, key: str) -> Path:
+    """Where the result of a cell is, or will be."""
+    return folder / CELLS / f"{key}.parquet"
+
+
+def write(folder: Path, result: Result) -> None:
+    """Keep a result; its file appears whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist([asdict(result)], schema=_schema())
+    with atomic_file(path_of(folder, result.key), force=True) as part:
+        pq.write_table(table, part)
+
+
+def read(folder: Path | str, where: str = "") -> list[Result]:
+    """The results in a folder, in order of their keys.
+
+    Parameters
+    ----------
+    folder : path
+        Of a sweep.
+    where : str, optional
+        Condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
+
+    Raises
+    ------
+    InputError
+        If there are no results, or the condition cannot be read.
+    """
+    return [Result(**row) for row in query(folder, where).to_pylist()]
+
+
+def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
+    """The results in a folder as a table, in order of their keys; see `read`."""
+    import duckdb
+
+    folder = Path(folder)
+    if not any((folder / CELLS).glob("*.parquet")):
+        raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
+    chosen = ", ".join(f'"{name}"' for name in columns) or "*"
+    files = str(folder / CELLS / "*.parquet").replace("'", "''")
+    statement = (
+        f"SELECT {chosen} FROM read_parquet('{files}')" + (f" WHERE ({where})" if where else "") + " ORDER BY key"
+    )
+    try:
+        with duckdb.connect() as connection:
+            return connection.sql(statement).to_arrow_table()
+    except duckdb.Error as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"--where {where!r} cannot be answered ({said}); the fields are {', '.join(FIELDS)}") from None
+
+
+def content_hash(results: Sequence[Result]) -> str:
+    """Hash of what was found, without what it took."""
+    rows = [{name: value for name, value in asdict(one).items() if name not in COSTS} for one in results]
+    text = json.dumps(sorted(rows, key=lambda row: row["key"]), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+FIELDS = tuple(one.name for one in fields(Result))
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    kinds: dict[str, Any] = {
+        "str": pa.string(),
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "list[float]": pa.list_(pa.float64()),
+        "list[int]": pa.list_(pa.int64()),
+    }
+    return pa.schema([(one.name, kinds[str(one.type).removesuffix(" | None")]) for one in fields(Result)])

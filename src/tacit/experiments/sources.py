@@ -1,0 +1,197 @@
+"""The data of a plan, as workers see them: read from the same files by memory map, never sent."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.shared import digest, shared
+from tacit.data.arrays import Data, make_arrays
+from tacit.data.digits import load_digits_split
+from tacit.data.imbalance import imbalanced_subset
+from tacit.data.imports import read_unchecked, splits
+from tacit.data.labels import ClassValue, encode_labels
+from tacit.data.rows import check_rows
+from tacit.errors import InputError
+from tacit.experiments.plan import DataSet
+
+SHUFFLE = 0  # seed: which rows are used where not all are
+COMPONENTS = 16  # of digits-components
+BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their columns in another order
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of a data set are, and hashes of what is in them: train, test and the public sets.
+
+    Of `rows` and `test_rows` many records only the first of a shuffle that all cells share are used.
+    """
+
+    builtin: str | None
+    train: str
+    test: str
+    public: tuple[tuple[str, str], ...]
+    classes: tuple[ClassValue, ...]
+    hashes: tuple[tuple[str, str], ...]
+    rows: int | None = None
+    test_rows: int | None = None
+
+    def hash_of(self, part: str) -> str:
+        """Of "train", "test" or a public set."""
+        return dict(self.hashes)[part]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a cell learns from and is measured on; labels are class indices."""
+
+    x: Any
+    y: NDArray[np.int64]
+    test_x: Any
+    test_y: NDArray[np.int64]
+    classes: tuple[ClassValue, ...]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Training records of each class."""
+        return np.bincount(self.y, minlength=len(self.classes))
+
+
+def opened(data: DataSet, root: Path) -> Source:
+    """Find the data of a plan, and check that they fit each other; paths are relative to `root`.
+
+    Raises
+    ------
+    InputError
+        If something is missing, has no labels, or has another width.
+    """
+    if data.builtin is not None:
+        parts = load_digits_split()
+        own = digest([parts.private_x, parts.private_y, parts.test_x, parts.test_y, parts.public_x])
+        hashes = tuple((name, own) for name in ("train", "test", *BUILTIN_PUBLIC))
+        public = tuple((name, "") for name in BUILTIN_PUBLIC)
+        return Source(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
+    assert data.train is not None
+    assert data.test is not None
+    where = {"train": str(root / data.train), "test": str(root / data.test)}
+    pools = {name: str(root / path) for name, path in data.public.items()}
+    found = {role: _read(path, role) for role, path in where.items()}
+    found |= {name: _read(path, "train") for name, path in pools.items()}
+    for name, path in (where | pools).items():
+        check_rows(found[name].x, name=path)
+    known = [_labels(found[role], path) for role, path in where.items()]
+    width = found["train"].x.shape[1]
+    for name, part in found.items():
+        if part.x.shape[1] != width:
+            raise InputError(f"{name} has {part.x.shape[1]} columns and train {width}; encode both alike")
+    classes = _classes([found["train"], found["test"]])
+    for labels in known:
+        encode_labels(labels, list(classes))
+    hashes = tuple((name, part.content_hash) for name, part in found.items())
+    return Source(
+        None, where["train"], where["test"], tuple(pools.items()), classes, hashes, data.rows, data.test_rows
+    )
+
+
+def _labels(part: Data, path: str) -> NDArray[Any]:
+    if part.labels is None:
+        raise InputError(f"{path} holds no labels; name a file that has them")
+    return part.labels
+
+
+def _read(path: str, role: str) -> Data:
+    """A store, a file or a folder, or that part of one that is for the role, or named as in FOLDER#test.
+
+    Pictures are flattened.
+    """
+    path, _, part = path.partition("#")
+    file, role = Path(path), part or role
+    if file.suffix == ".npz" and file.is_file() and zipfile.is_zipfile(file):
+        with np.load(file, allow_pickle=False) as arrays:
+            if f"{role}_x" in arrays.files:
+                x, y = arrays[f"{role}_x"], arrays[f"{role}_y"] if f"{role}_y" in arrays.files else None
+                return make_arrays(x.reshape(len(x), -1), y, classes=None, files=(file,), identity=file.stem, card={})
+    several = file.is_dir() and len(splits(path)) > 1
+    return read_unchecked(path, split=role if several or part else None)
+
+
+def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
+    """The declared classes, or all that occur: an experiment takes them to be public."""
+    declared = next((part.classes for part in parts if part.classes_declared), None)
+    if declared is not None:
+        return tuple(declared)
+    return tuple(np.unique(np.concatenate([np.asarray(part.labels) for part in parts])).tolist())
+
+
+@lru_cache(maxsize=2)
+def problem(source: Source, imbalance: float, seed: int) -> Problem:
+    """The records of a cell. An imbalanced subset is that of all cells with this ratio and seed."""
+    x, y, test_x, test_y = _whole(source)
+    if imbalance == 1:
+        return Problem(x, y, test_x, test_y, source.classes)
+    rows = shared(
+        "subset",
+        lambda: (source.hash_of("train"), imbalance, seed),
+        lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
+    )
+    return Problem(x[rows], y[rows], test_x, test_y, source.classes)
+
+
+@lru_cache(maxsize=2)
+def public_rows(source: Source, name: str, n: int | None) -> Any:
+    """A public set, or n of its rows, the first of the shuffle."""
+    rows = _public(source, name)
+    if n is None or n >= len(rows):
+        return rows
+    return rows[_chosen(len(rows), n)]
+
+
+@lru_cache(maxsize=2)
+def _whole(source: Source) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int64]]:
+    if source.builtin is not None:
+        parts = load_digits_split()
+        x, test_x = (_builtin(source.builtin, rows) for rows in (parts.private_x, parts.test_x))
+        y, test_y = parts.private_y, parts.test_y
+    else:
+        train, test = _read(source.train, "train"), _read(source.test, "test")
+        x, test_x = train.x, test.x
+        y, test_y = (
+            encode_labels(_labels(part, path), list(source.classes)).astype(np.int64)
+            for part, path in ((train, source.train), (test, source.test))
+        )
+    return *_first(x, y, source.rows), *_first(test_x, test_y, source.test_rows)
+
+
+def _first(x: Any, y: NDArray[np.int64], n: int | None) -> tuple[Any, NDArray[np.int64]]:
+    if n is None or n >= len(y):
+        return x, y
+    chosen = _chosen(len(y), n)
+    return x[chosen], y[chosen]
+
+
+def _chosen(rows: int, n: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(SHUFFLE).permutation(rows)[:n])
+
+
+@lru_cache(maxsize=4)
+def _public(source: Source, name: str) -> Any:
+    if source.builtin is not None:
+        rows = _builtin(source.builtin, load_digits_split().public_x)
+        return rows if name == "own" else rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
+    return _read(dict(source.public)[name], "train").x
+
+
+def _builtin(name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Digits less the public mean, or their first components; the axes are those of the public rows."""
+    public = load_digits_split().public_x
+    centre = public.mean(axis=0)
+    if name == "digits":
+        return np.asarray(rows - centre)
+    return np.asarray((rows - centre) @ np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS].T)

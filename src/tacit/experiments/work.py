@@ -1,0 +1,176 @@
+"""One cell: fit, measure, keep the result. This is what an engine's worker runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tacit
+from tacit.compute.progress import reporting
+from tacit.compute.shared import sharing
+from tacit.errors import InputError, TacitError
+from tacit.experiments import results
+from tacit.experiments.cells import Cell
+from tacit.experiments.results import Result
+from tacit.experiments.sources import Problem, problem, public_rows
+from tacit.learners.common import metrics
+
+SHARED, STARTED = "shared", "started"
+IDENTITY = (
+    "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "imbalance", "seed",
+    "unit", "tuning",
+)  # fmt: skip
+"""Fields that a result takes over from its cell."""
+MEANS_2D = "means_2d"
+POINTS = 300  # of the test set, in a picture of means
+STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
+
+
+def work(folder: Path, cell: Cell) -> Result:
+    """Compute a cell and keep its result in the folder of the sweep; a cell that fails is kept with its error."""
+    _note_start(folder, cell.key)
+    names: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY}
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    facts: dict[str, Any] = {
+        "budget": cell.shown_budget,
+        "started": started,
+        "host": platform.node(),
+        "versions": _versions(),
+    }
+    with sharing(folder / SHARED), reporting(_silent):  # the sweep reports cells
+        try:
+            found = computed(cell)
+        except Exception as error:
+            found = {"status": "failed", "error": _one_line(error)}
+    result = Result(**names, **facts, **found)
+    results.write(folder, result)
+    return result
+
+
+def computed(cell: Cell) -> dict[str, Any]:
+    """What fit and measurement give, by name of the result's field."""
+    given = problem(cell.source, cell.imbalance, cell.subset_seed)
+    public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
+    learner = cell.make(public, np.arange(len(given.classes)))
+    started = time.perf_counter()
+    learner.fit(given.x, given.y, **_groups(cell, given))
+    fitted = time.perf_counter()
+    predicted = learner.predict(given.test_x)
+    ended = time.perf_counter()
+    scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+    guarantee = learner.guarantee_
+    return {
+        "status": "done",
+        "accuracy": scores.accuracy,
+        "balanced_accuracy": scores.balanced,
+        "minority_accuracy": scores.minority,
+        "recall": [float(scores.per_class[c]) for c in learner.classes_],
+        "class_sizes": given.sizes.tolist(),
+        "n_train": len(given.y),
+        "n_test": len(given.test_y),
+        "width": int(given.x.shape[1]),
+        "n_classes": len(given.classes),
+        "delta": cell.delta,
+        "epsilon": guarantee.epsilon(cell.delta),
+        "rho": guarantee.rho if guarantee.bounded else float("inf"),
+        "mu": guarantee.mu if guarantee.bounded else float("inf"),
+        "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
+        "extra": json.dumps({name: _kept(name, learner, given, predicted) for name in cell.keep}, sort_keys=True),
+        "fit_seconds": fitted - started,
+        "predict_seconds": ended - fitted,
+    }
+
+
+def _groups(cell: Cell, given: Problem) -> dict[str, Any]:
+    """Budget groups of the records, dealt out by position and a public seed."""
+    shares = json.loads(cell.shares)
+    if not shares:
+        return {}
+    ends = np.cumsum(list(shares.values())) / sum(shares.values()) * len(given.y)
+    place = np.random.default_rng([cell.subset_seed, STREAM]).permutation(len(given.y))
+    return {"groups": np.array(list(shares))[np.minimum(np.searchsorted(ends, place, side="right"), len(shares) - 1)]}
+
+
+def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:
+    """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
+    if name == MEANS_2D:
+        return means_2d(learner, given, predicted)
+    value = learner
+    for part in name.split("."):
+        if not hasattr(value, part):
+            raise InputError(f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; correct it")
+        value = getattr(value, part)
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
+    """True and private class means on the first two principal components of the test rows, and some of these rows.
+
+    For public benchmarks: the true means are private.
+    """
+    prototypes = getattr(learner, "prototypes_", None)
+    if prototypes is None or np.ndim(prototypes) != 2:
+        raise InputError(f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means; leave it out")
+    rows = _unit(given.test_x)
+    centre = rows.mean(axis=0)
+    axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
+    train = _unit(given.x)
+    true = np.array(
+        [train[given.y == c].mean(axis=0) if np.any(given.y == c) else centre for c in range(len(given.classes))]
+    )
+    points = (rows[:POINTS] - centre) @ axes
+    right = predicted[:POINTS] == given.test_y[:POINTS]
+    return {
+        "true": ((_unit(true) - centre) @ axes).tolist(),
+        "private": ((_unit(prototypes) - centre) @ axes).tolist(),
+        "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), right, strict=True)],
+    }
+
+
+def _unit(rows: Any) -> NDArray[np.float64]:
+    values = np.asarray(rows, dtype=np.float64)
+    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-300))
+
+
+def _silent(label: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def _one_line(error: Exception) -> str:
+    said = " ".join(str(error).split())[:500]
+    return said if isinstance(error, TacitError) else f"{type(error).__name__}: {said}"
+
+
+def _note_start(folder: Path, key: str) -> None:
+    """Count starts, in a file for each process, so that what ran twice can be told."""
+    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+        file.write(key + "\n")
+
+
+@lru_cache(maxsize=1)
+def _versions() -> str:
+    import scipy
+    import sklearn
+
+    found = {"tacit": tacit.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    return json.dumps(found | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})

@@ -1,0 +1,102 @@
+"""Where the parts of a YAML file are, so that an error names the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import InputError, TacitError
+
+PathOfPart = Sequence[str | int]
+
+
+class PlanError(InputError):
+    """A plan cannot be read; `path` leads to the part at fault, and the message names its line once it is `placed`."""
+
+    def __init__(self, message: str, path: PathOfPart = (), *, placed: bool = False) -> None:
+        super().__init__(message)
+        self.path, self.placed = tuple(path), placed
+
+
+class Lines:
+    """Where the parts of a YAML file are: from paths of keys and positions to line numbers."""
+
+    def __init__(self, file: Path, numbers: Mapping[tuple[str | int, ...], int]) -> None:
+        self.file, self.numbers = file, numbers
+
+    def of(self, path: PathOfPart) -> int:
+        """The line of the part, or of what holds it."""
+        parts = tuple(path)
+        while parts not in self.numbers:
+            parts = parts[:-1]
+        return self.numbers[parts]
+
+    @contextmanager
+    def placing_errors(self, path: PathOfPart = ()) -> Iterator[None]:
+        """A context in which errors get the file and the line: of their own path, or of this one."""
+        try:
+            yield
+        except PlanError as error:
+            if error.placed:
+                raise
+            raise self.error(str(error), error.path or path) from error
+        except TacitError as error:
+            raise self.error(str(error), path) from error
+
+    def error(self, message: str, path: PathOfPart) -> PlanError:
+        """An error that names the file and the line."""
+        return PlanError(f"plan {self.file}, line {self.of(path)}: {message}", path, placed=True)
+
+
+def parsed(text: str, file: Path) -> tuple[Lines, Any]:
+    """The values of a YAML text, and where they are.
+
+    Raises
+    ------
+    PlanError
+        If it is no YAML, or a mapping has a key twice.
+    """
+    import yaml
+
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        numbers: dict[tuple[str | int, ...], int] = {(): 1}
+        if node is not None:
+            numbers |= dict(_numbered(node, ()))
+        return Lines(file, numbers), None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        said = " ".join(str(error.problem or error.context).split())
+        raise PlanError(f"plan {file}, line {line}: this is not YAML ({said}); correct it") from None
+    except yaml.YAMLError as error:
+        raise PlanError(f"plan {file}: this is not YAML ({' '.join(str(error).split())}); correct it") from None
+    except _Twice as error:
+        raise PlanError(f"plan {file}, line {error.line}: {error.key!r} is given twice; keep one") from None
+    finally:
+        loader.dispose()
+
+
+class _Twice(Exception):
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(key)
+        self.key, self.line = key, line
+
+
+def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    import yaml
+
+    yield path, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise _Twice(key.value, key.start_mark.line + 1)
+            seen.add(key.value)
+            yield from _numbered(value, (*path, key.value))
+            yield (*path, key.value), key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield from _numbered(value, (*path, number))

@@ -1,0 +1,141 @@
+"""Plans: what they multiply out to, and that a wrong one says where it is wrong before anything runs."""
+
+import numpy as np
+import pytest
+
+from experiments.conftest import SMALL
+from tacit.experiments.plan import load
+from tacit.experiments.run import prepare, sweep
+from tacit.experiments.yaml_lines import PlanError
+
+
+def test_axes_multiply(plan, tmp_path):
+    asked = prepare(plan(), tmp_path / "runs")
+    assert len(asked.cells) == 3 * 2 * 2 * 2
+    assert {cell.learner for cell in asked.cells} == {"sums", "Top-K, k=1", "Top-K, k=3"}
+    assert len({cell.key for cell in asked.cells}) == 24
+    assert not (tmp_path / "runs").exists()
+
+
+def test_keys_are_of_the_content_alone(plan, tmp_path):
+    def keys(path):
+        return [cell.key for cell in prepare(path, tmp_path / "runs").cells]
+
+    before = keys(plan())
+    assert keys(plan(SMALL.replace("name: small", "name: another"), "other.yaml")) == before
+    more = keys(plan(SMALL.replace("rho=0.1, inf", "rho=0.1, rho=0.2, inf")))
+    assert set(before) < set(more)
+    assert len(more) == len(before) * 3 / 2
+    assert not set(keys(plan(SMALL + "subset_seed: 1\n"))) & set(before)
+    assert not set(keys(plan(SMALL + "unit: replace\n"))) & set(before)
+
+
+def test_keys_follow_the_data(plan, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def key(change):
+        for name in ("train", "test"):
+            np.savez(tmp_path / f"{name}.npz", x=rng.normal(size=(20, 3)) * 0 + 1 + change, y=np.arange(20) % 2)
+        path = plan(
+            "name: own\ndata:\n  - {name: d, train: train.npz, test: test.npz}\n"
+            "learners:\n  - {name: sums, method: noisy-sum}\nbudgets: [rho=1]\n"
+        )
+        return prepare(path, tmp_path / "runs").cells[0].key
+
+    assert key(0) == key(0) != key(1)
+
+
+def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
+    pair = [
+        SMALL.replace("method: noisy-sum", f"method: coinpress\n    parameters: {{{text}}}")
+        for text in ("pooling: 3, radius: 1.5", "radius: 1.5, pooling: 3")
+    ]
+    one, other = ([cell.key for cell in prepare(plan(text), tmp_path / "runs").cells] for text in pair)
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("method: noisy-sum", "method: noisy-sums", 9, "method 'noisy-sums' is not known; did you mean 'noisy-sum'?"),
+        ("seeds: 2", "seed: 2", 16, "'seed' is not a key here; did you mean 'seeds'?"),
+        ("    method: noisy-sum", "    metod: noisy-sum", 9, "'metod' is not a key here; did you mean 'method'?"),
+        ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, "budget epsilon=1 is pure"),
+        ("rho=0.1, inf", "rho=0.1, rho=-1", 14, "rho=-1"),
+        ("rho=0.1, inf", "rho=0.1, sigma=1", 14, "sigma=1"),
+        ("rho=0.1, inf", "rho=0.1, rho=0.1", 14, "budgets has 'rho=0.1' twice"),
+        ("rho=0.1, inf", "rho=0.1, [1]", 14, "is no budget"),
+        ("[rho=0.1, inf]", "[]", 8, "'sums' has no budgets"),
+        ("imbalance: [1, 10]", "imbalance: [1, 1]", 15, "imbalance has 1.0 twice"),
+        ("imbalance: [1, 10]", "imbalance: [1, 0.5]", 15, "imbalance 0.5 must be a finite ratio >= 1"),
+        ("imbalance: [1, 10]", "imbalance: [1, .nan]", 15, "imbalance nan"),
+        ("imbalance: [1, 10]", "imbalance: []", 15, "imbalance"),
+        ("imbalance: [1, 10]", "imbalance: [1, 10]\nimbalance: [1]", 16, "'imbalance' is given twice"),
+        ("seeds: 2", "seeds: 0", 16, "seeds"),
+        ("seeds: 2", "seeds: [1, 1]", 16, "seeds has 1 twice"),
+        ("seeds: 2", "seeds: 2\nunit: person", 17, "unit"),
+        ("seeds: 2", "seeds: 2\nunit: change-label\ndelta: 2", 18, "delta"),
+        ("grid: {k: [1, 3]}", "grid: {k: []}", 13, "grid of k is empty"),
+        ("grid: {k: [1, 3]}", "grid: {k: [1, 1]}", 13, "twice"),
+        ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, "'l' is no parameter of public"),
+        ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, "budget is set by the plan"),
+        ("grid: {k: [1, 3]}", "parameters: {d_min: 5}", 10, "d_min=5"),
+        ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, "no plain text"),
+        ("grid: {k: [1, 3]}", "public_rows: [0]", 13, "public_rows 0"),
+        ("    public: [own]\n", "    public: [own, own]\n", 12, "twice"),
+        ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, "has no budget groups"),
+        ("name: Top-K", "name: sums", 10, "two entries named 'sums'"),
+        ("builtin: digits", "builtin: letters", 6, "'digits'"),
+        ("builtin: digits", "train: nowhere", 4, "has no test set"),
+        ("builtin: digits", "train: nowhere\n    test: nothing", 4, "nowhere does not exist"),
+        ("builtin: digits", "encoder: x", 6, "'encoder' is given twice"),
+        ("name: small", "name: [", 4, "this is not YAML"),
+        ("data:", "other:", 3, "'other' is not a key here"),
+        ("name: small\n", "", 2, "name is missing; add it"),
+    ],
+)  # fmt: skip
+def test_wrong_plans_name_the_line_and_run_nothing(plan, tmp_path, old, new, line, says):
+    assert old in SMALL
+    path = plan(SMALL.replace(old, new, 1))
+    with pytest.raises(PlanError) as caught:
+        sweep(path, tmp_path / "runs")
+    message = str(caught.value)
+    assert says in message
+    assert f"plan {path}, line {line}:" in message
+    assert "\n" not in message
+    assert not (tmp_path / "runs").exists()
+
+
+def test_public_sets_must_be_there(plan, tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
+    np.savez(tmp_path / "wide.npz", x=np.ones((4, 3)), y=np.arange(4) % 2)
+    np.save(tmp_path / "plain.npy", np.ones((4, 2)))
+    base = """
+    name: own
+    data:
+      - {name: d, train: d.npz, test: d.npz, public: {pool: d.npz}}
+    learners:
+      - {name: one, method: public, public: [pool]}
+    budgets: [rho=1]
+    """
+    assert len(prepare(plan(base), tmp_path / "runs").cells) == 1
+    for old, new, says in (
+        ("public: [pool]", "public: [pol]", "did you mean 'pool'"),
+        ("method: public", "method: label-private", "takes no"),
+        ("{pool: d.npz}", "{pool: wide.npz}", "3 columns"),
+        ("test: d.npz", "test: plain.npy", "holds no labels"),
+    ):
+        with pytest.raises(PlanError, match=says):
+            prepare(plan(base.replace(old, new)), tmp_path / "runs")
+
+
+def test_files_that_are_no_plans(tmp_path):
+    with pytest.raises(PlanError, match="cannot be read"):
+        load(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PlanError, match="not UTF-8"):
+        load(tmp_path / "binary.yaml")
+    for text in ("", "- 1\n", "just text"):
+        (tmp_path / "list.yaml").write_text(text)
+        with pytest.raises(PlanError, match="line 1: a plan is a mapping"):
+            load(tmp_path / "list.yaml")

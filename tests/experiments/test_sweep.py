@@ -1,0 +1,249 @@
+"""Sweeps: the same results however they run, whatever interrupts them; nothing is done twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import tacit
+from experiments.conftest import SMALL
+from tacit.errors import InputError
+from tacit.experiments import results
+from tacit.experiments.run import prepare, sweep
+from tacit.experiments.sources import problem
+from tacit.experiments.work import STARTED
+
+
+def starts(folder):
+    """How often each cell was begun."""
+    return Counter(key for file in (folder / STARTED).glob("*.txt") for key in file.read_text().split())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Results of the small plan, from one process."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "small.yaml").write_text(SMALL, encoding="utf-8")
+    return sweep(folder / "small.yaml", folder / "runs")
+
+
+def test_results_are_those_of_the_learner_by_itself(undisturbed):
+    from tacit.data.digits import load_digits_split
+
+    parts = load_digits_split()
+    (found,) = (
+        one for one in undisturbed if (one.learner, one.budget, one.imbalance, one.seed) == ("sums", "inf", 1, 0)
+    )
+    centre = parts.public_x.mean(axis=0)
+    model = tacit.NoisySumPrototypes("rho=inf", classes=10).fit(parts.private_x - centre, parts.private_y)
+    right = model.predict(parts.test_x - centre) == parts.test_y
+    assert found.accuracy == right.mean()
+    assert found.recall == [right[parts.test_y == c].mean() for c in range(10)]
+    assert found.class_sizes == np.bincount(parts.private_y).tolist()
+    assert found.rho == float("inf")
+
+
+def test_what_a_result_states_is_its_guarantee(undisturbed):
+    for one in undisturbed:
+        assert one.status == "done"
+        guarantee = tacit.Guarantee.from_json(json.loads(one.guarantee))
+        assert one.unit == guarantee.unit.value == "add-remove"
+        assert one.epsilon == guarantee.epsilon(one.delta)
+        assert one.rho == pytest.approx(0.1 if one.budget == "rho=0.1" else float("inf"))
+
+
+def test_subsets_have_the_ratio_and_are_shared_by_all_cells(undisturbed):
+    sizes = {tuple(one.class_sizes) for one in undisturbed if one.imbalance == 10}
+    assert len(sizes) == 1
+    assert max(*sizes) / min(*sizes) == pytest.approx(10, rel=0.1)
+
+
+def test_seeds_differ_and_repeat(undisturbed, plan, tmp_path):
+    again = sweep(plan(), tmp_path / "runs", jobs=2)
+    assert results.content_hash(again) == results.content_hash(undisturbed)
+    first = {(one.learner, one.imbalance): one.accuracy for one in again if one.seed == 0 and one.budget == "rho=0.1"}
+    second = {(one.learner, one.imbalance): one.accuracy for one in again if one.seed == 1 and one.budget == "rho=0.1"}
+    assert first != second
+
+
+@pytest.mark.parametrize(("engine", "options"), [("ray", {}), ("slurm", {"cluster": "local"})])
+def test_other_engines_give_the_same(undisturbed, plan, tmp_path, engine, options):
+    pytest.importorskip({"ray": "ray", "slurm": "submitit"}[engine], reason="the extra 'cluster' is not installed")
+    found = sweep(plan(), tmp_path / "runs", engine=engine, jobs=2, **options)
+    assert results.content_hash(found) == results.content_hash(undisturbed)
+    assert set(starts(tmp_path / "runs").values()) == {1}
+
+
+def test_a_second_run_computes_only_what_is_new(plan, tmp_path):
+    sweep(plan(), tmp_path / "runs")
+    assert set(starts(tmp_path / "runs").values()) == {1}
+    sweep(plan(), tmp_path / "runs")
+    more = plan(SMALL.replace("seeds: 2", "seeds: 3"))
+    assert len(prepare(more, tmp_path / "runs").missing()) == 12
+    assert len(sweep(more, tmp_path / "runs")) == 36
+    assert set(starts(tmp_path / "runs").values()) == {1}
+    assert len(list((tmp_path / "runs" / "plans").iterdir())) == 2
+
+
+def test_shared_work_is_done_once(plan, tmp_path):
+    problem.cache_clear()  # else this process still has the subset of an earlier test
+    sweep(plan(), tmp_path / "runs")
+    kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
+    assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
+
+
+def test_a_failing_cell_is_kept_with_its_error_and_stops_no_other(plan, tmp_path):
+    text = SMALL.replace("grid: {k: [1, 3]}", "grid: {k: [1, 1000]}")
+    found = sweep(plan(text), tmp_path / "runs")
+    failed = [one for one in found if one.status == "failed"]
+    assert len(found) == 24
+    assert {one.learner for one in failed} == {"Top-K, k=1000"}
+    assert all("k=1000 must be at most the 397 public rows" in one.error for one in failed)
+    assert len(sweep(plan(text), tmp_path / "runs")) == 24
+    assert set(starts(tmp_path / "runs").values()) == {1}
+    sweep(plan(text), tmp_path / "runs", retry_failed=True)
+    counts = starts(tmp_path / "runs")
+    assert {counts[one.key] for one in failed} == {2}
+
+
+def test_two_sweeps_into_one_folder_exclude_each_other(plan, tmp_path):
+    from tacit.compute.shared import locked
+
+    (tmp_path / "runs").mkdir()
+    with locked(tmp_path / "runs" / ".lock"), pytest.raises(InputError, match="another sweep is running"):
+        sweep(plan(), tmp_path / "runs")
+
+
+def test_a_folder_that_cannot_be_made(plan, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written"):
+        sweep(plan(), tmp_path / "file" / "runs")
+
+
+SLOW = """
+import sys, time
+from tacit.experiments import results, work
+whole = results.write
+def slow(folder, result):  # a cell of over a second, most of it within the write of its result
+    time.sleep(0.5)
+    from tacit.compute import atomic
+    import pyarrow.parquet as pq
+    plain = pq.write_table
+    def dawdle(table, part):
+        with open(part, "wb") as file:
+            file.write(b"PAR1half")
+            file.flush()
+            time.sleep(0.6)
+        plain(table, part)
+    pq.write_table = dawdle
+    try:
+        whole(folder, result)
+    finally:
+        pq.write_table = plain
+results.write = slow
+from tacit.experiments.run import sweep
+sweep(sys.argv[1], sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_killed_ten_times_it_ends_as_if_undisturbed(plan, tmp_path):
+    text = SMALL.replace("imbalance: [1, 10]", "imbalance: [10]")
+    path, runs = plan(text), tmp_path / "runs"
+    rng = np.random.default_rng(0)
+    finished_before: set[str] = set()
+    for _ in range(10):
+        before = starts(runs)
+        process = subprocess.Popen([sys.executable, "-c", SLOW, str(path), str(runs)], start_new_session=True)
+        time.sleep(float(rng.uniform(2.5, 6.0)))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        again = starts(runs) - before
+        assert not finished_before & set(again), "a finished cell ran again"
+        finished_before = {file.stem for file in (runs / "cells").glob("*.parquet")}
+    found = sweep(path, runs)
+    assert not finished_before & set(key for key, n in (starts(runs) - before - again).items() if n)
+    assert results.content_hash(found) == results.content_hash(sweep(path, tmp_path / "undisturbed"))
+    assert len(list((runs / "cells").glob("*.parquet"))) == len(found) == 12
+
+
+def test_teachers_are_trained_once_for_all_budgets_and_seeds(plan, tmp_path):
+    text = """
+    name: votes
+    unit: replace
+    data:
+      - {name: digits, builtin: digits}
+    learners:
+      - name: teachers
+        method: pate
+        public: [own]
+        parameters: {n_teachers: 20}
+        grid: {collector: [weighting]}
+        keep: [answers_.asked, answers_.answered]
+    budgets: ["epsilon=5,delta=1e-5", "epsilon=10,delta=1e-5"]
+    seeds: 2
+    """
+    found = sweep(plan(text), tmp_path / "runs")
+    assert [one.error for one in found] == [None] * 4
+    assert len(list((tmp_path / "runs" / "shared").glob("teacher-votes-*.npy"))) == 1
+    assert all(json.loads(one.extra)["answers_.asked"] > 0 for one in found)
+
+
+def test_personal_budgets(plan, tmp_path):
+    text = """
+    name: groups
+    unit: replace
+    data:
+      - {name: digits, builtin: digits}
+    learners:
+      - name: weighting
+        method: pate
+        public: [own]
+        parameters: {n_teachers: 20}
+        shares: {a: 0.6, b: 0.4}
+    budgets: [{groups: {a: 5, b: 10}, delta: 1.0e-5}]
+    """
+    (found,) = sweep(plan(text), tmp_path / "runs")
+    assert found.error is None
+    assert found.budget == "a=5,b=10,delta=1e-05"
+    assert json.loads(found.guarantee)["groups"].keys() == {"a", "b"}
+
+
+def test_searches_say_whether_they_were_paid(plan, tmp_path):
+    text = """
+    name: searches
+    data:
+      - {name: digits, builtin: digits}
+    learners:
+      - {name: fixed, method: public, public: [own]}
+      - {name: chosen elsewhere, method: public, public: [own], parameters: {k: 5}, tuning: unpaid}
+      - name: paid
+        method: public
+        public: [own]
+        search: {how: random, candidates: [{k: 1}, {k: 5}], options: {mean_runs: 2}}
+      - {name: unpaid, method: public, public: [own], search: {how: unpaid, candidates: [{k: 1}, {k: 5}]}}
+    budgets: ["epsilon=1,delta=1e-6"]
+    """
+    found = {one.learner: one for one in sweep(plan(text), tmp_path / "runs")}
+    assert {name: one.tuning for name, one in found.items()} == {
+        "fixed": "none", "chosen elsewhere": "unpaid", "paid": "paid", "unpaid": "unpaid",
+    }  # fmt: skip
+    assert [one.error for one in found.values()] == [None] * 4
+    assert found["unpaid"].rho == float("inf")
+
+
+def test_kept_pictures_of_means(plan, tmp_path):
+    text = SMALL.replace("method: noisy-sum", "method: coinpress\n    keep: [steps_, means_2d]").replace(
+        "rho=0.1, inf", "rho=0.1"
+    )
+    found = [one for one in sweep(plan(text), tmp_path / "runs") if one.method == "coinpress"]
+    kept = json.loads(found[0].extra)
+    assert len(kept["steps_"][0]["radius"]) == 10
+    assert np.shape(kept["means_2d"]["true"]) == np.shape(kept["means_2d"]["private"]) == (10, 2)
+    assert {point[2] for point in kept["means_2d"]["points"]} == {0, 1}
