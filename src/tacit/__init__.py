@@ -25,7 +25,9 @@ LAZY: dict[str, str] = {
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",
+    "read_results": "tacit.experiments.results:read_results",
     "split": "tacit.data.splits:split",
+    "sweep": "tacit.experiments.run:sweep",
 } | {path.partition(":")[2]: path for path in METHODS.values()}
 
 __all__ = sorted(LAZY)

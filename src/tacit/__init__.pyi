@@ -3,6 +3,8 @@ from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.data.splits import split as split
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
+from tacit.experiments.results import read_results as read_results
+from tacit.experiments.run import sweep as sweep
 from tacit.learners import label_dp as label_dp
 from tacit.learners import pate as pate
 from tacit.learners.label_dp.label_private import LabelPrivate as LabelPrivate
@@ -11,6 +13,7 @@ from tacit.learners.linear.global_adapt import GlobalAdapt as GlobalAdapt
 from tacit.learners.linear.gradient_descent import GradientDescent as GradientDescent
 from tacit.learners.linear.least_squares import LeastSquares as LeastSquares
 from tacit.learners.linear.newton import Newton as Newton
+from tacit.learners.networks.dp_sgd import DPSGD as DPSGD
 from tacit.learners.pate.pate import PATE as PATE
 from tacit.learners.prototypes.auto import AutoPrototypes as AutoPrototypes
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes as CoinPressPrototypes

@@ -26,7 +26,7 @@ def test_small_plans_run(path, tmp_path):
     assert len(found) >= 6
     assert [one.error for one in found if one.error] == []
     assert all(0 <= one.balanced_accuracy <= 1 for one in found)
-    assert results.read(tmp_path / "runs")
+    assert results.read_results(tmp_path / "runs")
 
 
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.stem)

@@ -17,6 +17,9 @@ VERBS = {
     "predict": "Predict the class of every row, from a release alone.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "privatize-labels": "Randomize the label column of a table.",
+    "sweep": "Compute the cells of an experiment's plan, and go on after an interrupt.",
+    "results": "List what a sweep found.",
+    "report": "Draw what a sweep found: a page, or figures.",
     "ledger": "Show what was spent on a data set, or state what may be.",
 }
 

@@ -53,7 +53,7 @@ def results(
     if unknown:
         raise InputError(f"--columns names {unknown[0]!r}, which is no field; choose from: {', '.join(stored.FIELDS)}")
     if hash:
-        print(stored.content_hash(stored.read(runs, where)))
+        print(stored.content_hash(stored.read_results(runs, where)))
         return
     if csv is None:
         table = stored.query(runs, where, chosen)

@@ -68,7 +68,7 @@ class Result:
     guarantee : str or None
         In full, as JSON.
     extra : str
-        What else the plan asked to keep, as JSON.
+        What else the plan asked to keep, and what the learner warned of ("warnings"), as JSON.
     fit_seconds, predict_seconds : float
     started : str
         Time, UTC.
@@ -130,7 +130,7 @@ def write(folder: Path, result: Result) -> None:
         pq.write_table(table, part)
 
 
-def read(folder: Path | str, where: str = "") -> list[Result]:
+def read_results(folder: Path | str, where: str = "") -> list[Result]:
     """The results in a folder, in order of their keys.
 
     Parameters
@@ -149,7 +149,7 @@ def read(folder: Path | str, where: str = "") -> list[Result]:
 
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
-    """The results in a folder as a table, in order of their keys; see `read`."""
+    """The results in a folder as a table, in order of their keys; see `read_results`."""
     import duckdb
 
     folder = Path(folder)

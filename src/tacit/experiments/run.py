@@ -164,7 +164,7 @@ def sweep(
 
 
 def _kept(folder: Path) -> Sequence[Result]:
-    return results.read(folder) if any((folder / CELLS).glob("*.parquet")) else []
+    return results.read_results(folder) if any((folder / CELLS).glob("*.parquet")) else []
 
 
 def _make(folder: Path) -> None:

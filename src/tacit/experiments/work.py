@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import time
+import warnings
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -62,13 +63,18 @@ def computed(cell: Cell) -> dict[str, Any]:
     given = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     learner = cell.make(public, np.arange(len(given.classes)))
-    started = time.perf_counter()
-    learner.fit(given.x, given.y, **_groups(cell, given))
-    fitted = time.perf_counter()
-    predicted = learner.predict(given.test_x)
-    ended = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        started = time.perf_counter()
+        learner.fit(given.x, given.y, **_groups(cell, given))
+        fitted = time.perf_counter()
+        predicted = learner.predict(given.test_x)
+        ended = time.perf_counter()
     scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
     guarantee = learner.guarantee_
+    kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
+    if said:
+        kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in said})
     return {
         "status": "done",
         "accuracy": scores.accuracy,
@@ -85,7 +91,7 @@ def computed(cell: Cell) -> dict[str, Any]:
         "rho": guarantee.rho if guarantee.bounded else float("inf"),
         "mu": guarantee.mu if guarantee.bounded else float("inf"),
         "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
-        "extra": json.dumps({name: _kept(name, learner, given, predicted) for name in cell.keep}, sort_keys=True),
+        "extra": json.dumps(kept, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
     }

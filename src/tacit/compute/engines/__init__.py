@@ -1,0 +1,125 @@
+"""Where items of work run, such as the cells of an experiment: in this process, in several, on Ray or on Slurm.
+
+`engine(name, jobs).map(function, items)` yields (position of the item, its result) as results come. In all of them:
+
+- Each item is yielded once, in any order. Nothing starts before the first result is asked for.
+- An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
+  number of jobs, on processors of one kind.
+- Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
+- The function is that of a module or a `functools.partial` of one. Workers find modules where this process does.
+- An exception of the function ends the map and is raised here. To go on after one, catch it inside the function.
+- An item may run again after a worker has died (Ray) or a node has (Slurm), so what it does must bear repetition.
+- Closing the generator stops what runs and cancels what waits; no worker is left. `contextlib.closing` closes it
+  however a loop over it ends.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from numbers import Integral
+from pkgutil import resolve_name
+from typing import Any, TypeVar
+
+from tacit.compute.engines.workers import alone
+from tacit.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ENGINES: dict[str, str] = {
+    "joblib": "tacit.compute.engines.local:Joblib",
+    "ray": "tacit.compute.engines.on_ray:Ray",
+    "slurm": "tacit.compute.engines.slurm:Slurm",
+}
+
+
+class Engine(ABC):
+    """Runs a function on items, at most so many at a time; a subclass fills in `_run`.
+
+    Parameters
+    ----------
+    jobs : int
+        Items that run at the same time, at least 1.
+
+    Raises
+    ------
+    InputError
+        If `jobs` is anything else.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = whole("jobs", jobs)
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[tuple[int, R], None, None]:
+        """Yield (position, result) of each item as results come, in any order; see the module for what holds."""
+        if len(items):
+            yield from self._run(partial(_numbered, function), list(enumerate(items)))
+
+    @abstractmethod
+    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        """Results of `task` on each of these items, of which there is one at least, in any order."""
+
+
+def _numbered(function: Callable[[T], R], item: tuple[int, T]) -> tuple[int, R]:
+    position, value = item
+    return position, alone(function, value)
+
+
+def engine(name: str, jobs: int, **options: Any) -> Engine:
+    """The engine of this name.
+
+    Parameters
+    ----------
+    name : {"joblib", "ray", "slurm"}
+    jobs : int
+        Items that run at the same time, at least 1.
+    **options
+        What the engine's class takes beside `jobs`. None stands for an option that is not given.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine, it does not take an option, a value is wrong or a library is not installed.
+
+    Examples
+    --------
+    >>> from tacit.compute.engines import engine
+    >>> sorted(engine("joblib", jobs=1).map(abs, [3, -4]))
+    [(0, 3), (1, 4)]
+    """
+    if name not in ENGINES:
+        raise InputError(f"engine={name!r} is unknown; choose one of {', '.join(ENGINES)}")
+    kind = resolve_name(ENGINES[name])
+    given = {option: value for option, value in options.items() if value is not None}
+    for option, value in given.items():
+        if option not in inspect.signature(kind).parameters:
+            raise InputError(f"{option}={value!r} does not apply to the engine {name}; leave it out")
+    made: Engine = kind(jobs, **given)
+    return made
+
+
+def whole(name: str, value: Any) -> int:
+    """`value` as an int, if it is a whole number of at least 1.
+
+    Raises
+    ------
+    InputError
+        If it is anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise InputError(f"{name}={value!r} must be a whole number of at least 1; correct it")
+    return int(value)
+
+
+def check_installed(library: str) -> None:
+    """Check that a library of the extra `cluster` is there.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if find_spec(library) is None:
+        raise InputError(f"{library} is not installed, and this engine runs on it; run pip install 'tacit[cluster]'")

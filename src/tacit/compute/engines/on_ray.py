@@ -1,0 +1,128 @@
+"""Items run on Ray, on this machine or on a cluster that is there already."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from tacit.compute.engines import Engine, check_installed
+from tacit.compute.engines.workers import Packed, environment, pack, unpack
+from tacit.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+RETRIES = 3  # of a batch whose worker died
+SHORT = 0.2  # seconds; batches grow until they take that long
+
+
+class Ray(Engine):
+    """Batches of items are Ray tasks of one CPU; a batch whose worker dies is run again.
+
+    A Ray that this process has already is used as it is and left running.
+
+    Parameters
+    ----------
+    jobs : int
+        Tasks that run at the same time, at least 1.
+    address : str, optional
+        A cluster to connect to, HOST:PORT or "auto" for the one that this machine belongs to; by default a Ray of so
+        many CPUs is started here, and ended after the last result.
+
+    Raises
+    ------
+    InputError
+        If Ray is not installed, or, when results are asked for, it cannot be connected to.
+    """
+
+    def __init__(self, jobs: int, address: str | None = None) -> None:
+        super().__init__(jobs)
+        check_installed("ray")
+        self.address = address
+
+    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        with _session(self.jobs, self.address) as ahead:
+            yield from _results(pack(task), items, ahead)
+
+
+@contextmanager
+def _session(jobs: int, address: str | None) -> Iterator[int]:
+    """A Ray to use within the block, and how many batches to give it at a time; what is started here is ended here."""
+    import ray
+
+    if ray.is_initialized():
+        yield jobs
+        return
+    options = {"address": address} if address else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    if address and address != "auto":
+        _check_answers(address)
+    try:
+        with environment({"RAY_USAGE_STATS_ENABLED": "0"}):
+            ray.init(**options, log_to_driver=False, logging_level="ERROR")
+    except ConnectionError as error:
+        raise _not_connected(address) from error
+    try:
+        yield jobs if address else 2 * jobs  # our own has but `jobs` CPUs, so the second half waits there
+    finally:
+        ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Check that there is a server at HOST:PORT; Ray itself would wait for one without end."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _not_connected(address) from error
+
+
+def _not_connected(address: str | None) -> InputError:
+    remedy = "pass 'auto' or HOST:PORT of one that runs, and set RAY_AUTH_MODE and its token if it asks for one"
+    return InputError(f"cannot connect to a Ray at address={address!r}; {remedy}")
+
+
+def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
+    """Results as batches end; `ahead` batches are with Ray at a time."""
+    import ray
+
+    remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_batch)
+    shared, waiting, size = ray.put(task), iter(items), 1
+    running: list[Any] = []
+    try:
+        while True:
+            while len(running) < ahead and (batch := list(islice(waiting, size))):
+                running.append(remote.remote(shared, batch))
+            if not running:
+                return
+            [ready], running = ray.wait(running)
+            results, seconds = _get(ready)
+            size = _next_size(size, len(results), seconds)
+            yield from results
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _get(reference: Any) -> tuple[list[Any], float]:
+    import ray
+
+    try:
+        got: tuple[list[Any], float] = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
+    return got
+
+
+def _next_size(size: int, done: int, seconds: float) -> int:
+    """Twice the size after a full batch that was short, half of it after one that was long."""
+    if seconds < SHORT:
+        return 2 * size if done == size else size
+    return max(1, size // 2) if seconds > 5 * SHORT else size
+
+
+def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], float]:
+    """Results and the seconds they took; runs in the worker."""
+    start = time.perf_counter()
+    return list(map(unpack(task), items)), time.perf_counter() - start

@@ -1,0 +1,131 @@
+"""Items run as the tasks of a Slurm job array, through submitit."""
+
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tacit.compute.engines import Engine, check_installed, whole
+from tacit.compute.engines.workers import Packed, pack, unpack
+from tacit.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ended
+
+
+class Slurm(Engine):
+    """Items are dealt to the tasks of one job array; a task gives its results when it has run all of its items.
+
+    That a task died is learned from `sacct`; on a Slurm without accounting it would be waited for without end.
+
+    Parameters
+    ----------
+    jobs : int
+        Most tasks of the array, at least 1; each asks for one CPU.
+    folder : path
+        Logs, and what tasks are sent and return; all nodes must see it. It is made if need be, and never emptied.
+    partition : str, optional
+        Slurm partition.
+    minutes : int, default=60
+        Limit of a task, that is of all its items together.
+    cluster : {"slurm", "local"}, default="slurm"
+        "local" runs the tasks as processes of this machine, all at a time, to try things without Slurm.
+
+    Raises
+    ------
+    InputError
+        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be made.
+    """
+
+    def __init__(
+        self,
+        jobs: int,
+        folder: Path | str | None = None,
+        partition: str | None = None,
+        minutes: int = 60,
+        cluster: str = "slurm",
+    ) -> None:
+        super().__init__(jobs)
+        check_installed("submitit")
+        if cluster not in POLL:
+            raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(POLL)}")
+        if cluster == "slurm" and shutil.which("sbatch") is None:
+            raise InputError("sbatch is not found, so this is no Slurm machine; log in to one, or pass cluster='local'")
+        if folder is None:
+            raise InputError("folder=None must be a folder that all nodes see; pass one, for logs and results of tasks")
+        self.folder, self.cluster = _made(Path(folder)), cluster
+        self.partition, self.minutes = partition, whole("minutes", minutes)
+
+    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        from submitit.helpers import as_completed
+
+        batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
+        jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
+        running = set(jobs)
+        try:
+            for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
+                running.remove(job)
+                results, error = _outcome(job)
+                yield from results
+                if error is not None:
+                    raise error
+        finally:
+            self._cancel(running)
+
+    def _executor(self) -> Any:
+        from submitit import AutoExecutor
+
+        executor = AutoExecutor(self.folder, cluster=self.cluster)
+        executor.update_parameters(
+            name="tacit",
+            timeout_min=self.minutes,
+            nodes=1,
+            tasks_per_node=1,
+            cpus_per_task=1,
+            slurm_partition=self.partition,
+            slurm_array_parallelism=self.jobs,
+        )
+        return executor
+
+    def _cancel(self, jobs: set[Any]) -> None:
+        for job in jobs:
+            job.cancel(check=False)
+        while self.cluster == "local" and not all(job.done() for job in jobs):
+            time.sleep(POLL[self.cluster])
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another") from error
+    return folder
+
+
+def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
+    """Results of a task and the exception that ended it early."""
+    from submitit.core.utils import FailedJobError, UncompletedJobError
+
+    try:
+        outcome: tuple[list[Any], Exception | None] = job.result()
+    except (FailedJobError, UncompletedJobError) as error:
+        lines = (job.stderr() or str(error)).strip().splitlines()
+        raise RuntimeError(f"task {job.job_id} failed: {lines[-1]}; its log is {job.paths.stderr}") from error
+    return outcome
+
+
+def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:
+    """Results up to the first exception, and that; runs in the task, where submitit would keep but its text."""
+    results: list[Any] = []
+    try:
+        function = unpack(task)
+        for item in items:
+            results.append(function(item))
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        return results, error
+    return results, None

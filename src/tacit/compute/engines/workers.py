@@ -1,0 +1,77 @@
+"""What holds in the process that runs an item, whichever engine started it: one thread, and the caller's modules."""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Packed = tuple[list[str], bytes]
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def alone(function: Callable[[T], R], item: T) -> R:
+    """`function(item)`, computed with one thread of BLAS, OpenMP and torch.
+
+    What is loaded keeps its threads afterwards; a library that the function itself is the first to load stays at one.
+    """
+    with environment(ONE_THREAD), _torch_alone(), _libraries(len(sys.modules)).limit(limits=1):
+        return function(item)
+
+
+@contextmanager
+def environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set these variables of the environment within the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _torch_alone() -> Iterator[None]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """What threadpoolctl finds loaded; to look takes milliseconds, so only when the number of modules has changed."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def pack(task: Callable[[T], R]) -> Packed:
+    """A task for a process that may not find its modules yet."""
+    import cloudpickle  # unlike pickle, it takes functions of a script along
+
+    return sys.path, cloudpickle.dumps(task)
+
+
+def unpack(packed: Packed) -> Callable[[Any], Any]:
+    """The task, its modules looked for where the caller finds them too."""
+    path, task = packed
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    unpacked: Callable[[Any], Any] = pickle.loads(task)
+    return unpacked

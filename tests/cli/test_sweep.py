@@ -1,0 +1,97 @@
+"""`tacit sweep` and `tacit results` as commands."""
+
+import csv
+import json
+
+import pytest
+
+from experiments.conftest import SMALL
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(SMALL.replace("imbalance: [1, 10]", "imbalance: [1]"), encoding="utf-8")
+    return tmp_path / "plan.yaml"
+
+
+def test_a_sweep_and_its_results(plan, run):
+    status, out, _ = run("sweep plan.yaml --out runs --dry-run")
+    assert status == 0
+    assert "12 of 12 cells to compute, about" in out
+    assert out.count("seed") == 12
+    status, out, _ = run("sweep plan.yaml --out runs")
+    assert (status, "12 cells, 0 failed" in out) == (0, True)
+    status, out, _ = run("sweep plan.yaml --out runs --dry-run")
+    assert "0 of 12 cells to compute, about 0 s on 1 workers (by finished cells)" in out
+    status, out, _ = run("results runs --where seed=0")
+    assert (status, "6 cells" in out) == (0, True)
+    assert run("results runs --csv all.csv")[0] == 0
+    with (plan.parent / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    assert len(json.loads(rows[0]["recall"])) == 10
+    status, one, _ = run("results runs --hash")
+    assert run("sweep plan.yaml --out again --jobs 2")[0] == 0
+    assert run("results again --hash")[1] == one
+    assert run("results again --hash --where seed=0")[1] != one
+
+
+def test_a_dry_run_writes_nothing(plan, run):
+    assert run("sweep plan.yaml --out runs --dry-run")[0] == 0
+    assert not (plan.parent / "runs").exists()
+
+
+def test_failed_cells_are_shown(plan, run):
+    plan.write_text(plan.read_text().replace("[1, 3]", "[1, 1000]"), encoding="utf-8")
+    status, out, _ = run("sweep plan.yaml --out runs")
+    assert status == 0
+    assert "12 cells, 4 failed" in out
+    assert "k=1000 must be at most" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("sweep none.yaml --out runs", "none.yaml cannot be read"),
+        ("sweep plan.yaml --out runs --engine spark", "engine='spark'"),
+        ("sweep plan.yaml --out runs --jobs 0", "jobs=0"),
+        ("sweep plan.yaml --out plan.yaml", "plan.yaml cannot be written"),
+        ("sweep plan.yaml --out runs --partition gpu", "partition='gpu' does not apply"),
+        ("results runs", "runs holds no results"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(plan, run, line, says):
+    status, _, err = run(line)
+    assert (status, err.count("\n")) == (2, 1)
+    assert says in err
+    assert not (plan.parent / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--where colour=1", "--where 'colour=1' cannot be answered"),
+        ("--where )", "cannot be answered"),
+        ("--columns colour", "no field"),
+        ("--csv nowhere/file.csv", "nowhere is not a folder"),
+        ("--csv plan.yaml", "plan.yaml exists"),
+    ],
+)
+def test_bad_questions(plan, run, options, says):
+    run("sweep plan.yaml --out runs")
+    status, _, err = run(f"results runs {options}")
+    assert (status, err.count("\n")) == (2, 1)
+    assert says in err
+
+
+def test_results_go_to_mlflow(plan, run):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; it is an extra")
+    address = f"sqlite:///{plan.parent / 'mlflow.db'}"
+    pytest.importorskip("sqlalchemy", reason="MLflow's local store needs sqlalchemy")
+    status, _, err = run(f"sweep plan.yaml --out runs --mlflow {address}")
+    assert status == 0, err
+    client = mlflow.MlflowClient(tracking_uri=address)
+    runs = client.search_runs([client.get_experiment_by_name("plan").experiment_id])
+    assert len(runs) == 12
+    assert {one.data.params["learner"] for one in runs} == {"sums", "Top-K, k=1", "Top-K, k=3"}

@@ -1,0 +1,50 @@
+"""What the items of the engines' tests do; workers import it."""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+
+def double(word):
+    return 2 * word
+
+
+def product(path, seed):
+    """Digest of a matrix product, one factor read from a file."""
+    left = np.load(path, mmap_mode="r")
+    right = np.random.default_rng(seed).standard_normal(left.shape[::-1])
+    return hashlib.sha256((left @ right).tobytes()).hexdigest()
+
+
+def threads(item):
+    """Most threads of any library, and what a library would read that is loaded now."""
+    return max(library["num_threads"] for library in threadpool_info()), os.environ["OMP_NUM_THREADS"]
+
+
+def torch_threads(item):
+    import torch
+
+    return torch.get_num_threads()
+
+
+def fails_on_3(item):
+    if item == 3:
+        raise ZeroDivisionError("item 3 is bad")
+    return item
+
+
+def sleeps_if_odd(folder, item):
+    Path(folder, str(item)).touch()
+    time.sleep(120 * (item % 2))
+
+
+def dies_once(marker, item):
+    """Ends its process on item 2, unless the marker is there."""
+    if item == 2 and not marker.exists():
+        marker.touch()
+        os._exit(1)
+    return item
