@@ -152,7 +152,6 @@ sweep(sys.argv[1], sys.argv[2])
 """
 
 
-@pytest.mark.slow
 def test_killed_ten_times_it_ends_as_if_undisturbed(plan, tmp_path):
     text = SMALL.replace("imbalance: [1, 10]", "imbalance: [10]")
     path, runs = plan(text), tmp_path / "runs"

@@ -22,7 +22,7 @@ class Joblib(Engine):
     """
 
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        return map(task, items) if self.jobs == 1 else self._parallel(task, items)
+        return (task(item) for item in items) if self.jobs == 1 else self._parallel(task, items)
 
     def _parallel(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         from joblib import Parallel, delayed
