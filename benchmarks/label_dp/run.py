@@ -38,6 +38,7 @@ METHODS: dict[str, dict[str, Any]] = {
 """Parameters of LabelPrivate by name."""
 PATE_FM = "PATE-FM, delta 1e-5"
 DP_SGD = "DP-SGD: unit add-remove, delta 1e-5"
+AS_THEY_ARE = "labels as they are, at any epsilon"
 OF_PICTURES = ("rr", "rr with clusters", DP_SGD)
 CELLS = {"cifar10": (*METHODS, PATE_FM), "mnist": OF_PICTURES, "fashion-mnist": OF_PICTURES}
 EPSILONS = {"cifar10": (0.5, 1.0), "mnist": (1.0, 2.0), "fashion-mnist": (1.0, 2.0)}
@@ -63,6 +64,7 @@ def tasks() -> Iterator[Task]:
     """All of them."""
     for name, epsilons in EPSILONS.items():
         yield from product([name], CELLS[name], epsilons, SEEDS)
+        yield from product([name], [AS_THEY_ARE], epsilons[-1:], SEEDS)
 
 
 @lru_cache(maxsize=1)
@@ -97,7 +99,8 @@ def learner(name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_
     if method == DP_SGD:
         return tacit.DPSGD(notebook, budget=approximate, **common)
     base, training = (None, None) if name == "cifar10" else (notebook, TRAINING)
-    return tacit.LabelPrivate(base, budget=f"epsilon={epsilon}", training=training, **common, **METHODS[method])
+    budget = "epsilon=inf" if method == AS_THEY_ARE else f"epsilon={epsilon}"
+    return tacit.LabelPrivate(base, budget=budget, training=training, **common, **METHODS.get(method, {}))
 
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:

@@ -56,7 +56,10 @@ def test_digests_tell_inputs_apart(one, other):
 
 def test_a_lock_excludes_other_processes_and_ends_with_its_holder(tmp_path):
     path = tmp_path / "lock"
-    code = f"import os\nfrom tacit.compute.shared import locked\nfrom pathlib import Path\nwith locked(Path({str(path)!r}), wait=False): os._exit(7)"
+    code = (
+        "import os\nfrom pathlib import Path\nfrom tacit.compute.shared import locked\n"
+        f"with locked(Path({str(path)!r}), wait=False): os._exit(7)"
+    )
     with locked(path):
         assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 1
     assert subprocess.run([sys.executable, "-c", code]).returncode == 7
