@@ -139,3 +139,108 @@ def test_files_that_are_no_plans(tmp_path):
         (tmp_path / "list.yaml").write_text(text)
         with pytest.raises(PlanError, match="line 1: a plan is a mapping"):
             load(tmp_path / "list.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("? [a, b]\n: 1\n", "a key is a list or a mapping"),
+        ("name: x\nbudgets: &b [*b]\n", "plan"),
+        ("name: !!int abc\n", "not YAML of plain values"),
+        ("name: 2020-13-45\n", "not YAML of plain values"),
+        ("name: a\0b\n", "not YAML"),
+        ("name: !!python/object:os.system x\n", "not YAML"),
+    ],
+)
+def test_yaml_of_other_things_is_one_line(tmp_path, text, says):
+    (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(PlanError, match=says) as caught:
+        load(tmp_path / "odd.yaml")
+    assert "\n" not in str(caught.value)
+
+
+PARTS = """
+name: parts
+data:
+  - {name: d, train: TRAIN, test: TEST, public: {NAME: PUBLIC}}
+learners:
+  - {name: one, method: public, public: [NAME]}
+budgets: [rho=1]
+imbalance: [2]
+"""
+
+
+def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_path):
+    rng = np.random.default_rng(0)
+    parts = {f"{name}_{what}": rng.normal(size=(30, 3)) if what == "x" else np.arange(30) % 2
+             for name in ("train", "test", "own") for what in "xy"}  # fmt: skip
+    np.savez(tmp_path / "d.npz", **parts)
+    np.savez(tmp_path / "t.npz", x=rng.normal(size=(30, 3)), y=np.arange(30) % 2)
+
+    def key(train="d.npz", test="d.npz", public="d.npz#own", name="pool"):
+        text = PARTS.replace("TRAIN", f"'{train}'").replace("TEST", f"'{test}'").replace("PUBLIC", f"'{public}'")
+        (cell,) = prepare(plan(text.replace("NAME", name)), tmp_path / "runs").cells
+        return cell.key
+
+    keys = [
+        key(), key("d.npz#test", "d.npz#train"), key(public="d.npz#test"), key(public="t.npz"), key("t.npz"),
+        key(test="t.npz"), key(name="train", public="d.npz"), key("t.npz", name="train", public="d.npz"),
+    ]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+    with pytest.raises(PlanError, match="no array other_x"):
+        key(public="d.npz#other")
+
+
+SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}"
+
+
+@pytest.mark.parametrize(
+    ("learner", "budget", "says"),
+    [
+        ("{method: pate, public: [own], shares: {a: -1, b: 2}}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "shares.a"),
+        ("{method: pate, public: [own], shares: {a: .nan}}", "{groups: {a: 1}, delta: 1.0e-5}", "shares.a"),
+        ("{method: pate, public: [own], shares: {a: 1, c: 2}}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "same groups"),
+        ("{method: pate, public: [own]}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "shares of no group"),
+        ("{method: pate, public: [own], shares: {a: 1}}", "'epsilon=1,delta=1e-5'", "budget of no group"),
+        ("{method: pate}", "rho=1", "needs public rows"),
+        ("{method: public}", "rho=1", "needs public rows"),
+        ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
+        ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
+        ("{method: noisy-sum}", "-.inf", "is no budget"),
+        ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
+        (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),
+        (SEARCHED, "rho=1", "candidates"),
+    ],
+)  # fmt: skip
+def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner, budget, says):
+    unit = "replace" if "pate" in learner else "add-remove"
+    text = f"""
+    name: odd
+    unit: {unit}
+    data: [{{name: digits, builtin: digits}}]
+    learners: [{learner.replace("{", "{name: one, ", 1)}]
+    budgets: [{budget}]
+    """
+    with pytest.raises(PlanError, match=says):
+        prepare(plan(text), tmp_path / "runs")
+
+
+OF_FILES = """
+name: x
+data: [{{name: d, train: {}, test: {}}}]
+learners: [{{name: s, method: noisy-sum}}]
+budgets: [rho=1]
+"""
+
+
+def test_labels_of_two_kinds_are_refused(plan, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
+    np.savez(tmp_path / "b.npz", x=np.ones((4, 2)), y=np.array(list("abab")))
+    with pytest.raises(PlanError, match="make them alike"):
+        prepare(plan(OF_FILES.format("a.npz", "b.npz")), tmp_path / "runs")
+
+
+def test_damaged_arrays_are_one_line(plan, tmp_path):
+    np.savez(tmp_path / "o.npz", train_x=np.array([{}], dtype=object), train_y=np.zeros(1))
+    with pytest.raises(PlanError, match="line 3: .*o.npz cannot be read"):
+        prepare(plan(OF_FILES.format("o.npz", "o.npz")), tmp_path / "runs")

@@ -246,3 +246,39 @@ def test_kept_pictures_of_means(plan, tmp_path):
     assert len(kept["steps_"][0]["radius"]) == 10
     assert np.shape(kept["means_2d"]["true"]) == np.shape(kept["means_2d"]["private"]) == (10, 2)
     assert {point[2] for point in kept["means_2d"]["points"]} == {0, 1}
+
+
+def test_subsets_are_those_of_the_records_that_are_used(plan, tmp_path):
+    """A data set of 300 records and one of all, from one file, in one folder."""
+    text = SMALL.replace(
+        "    builtin: digits\n", "    builtin: digits\n    rows: 300\n  - {name: whole, builtin: digits}\n"
+    )
+    problem.cache_clear()
+    both = {one.key: one for one in sweep(plan(text), tmp_path / "both")}
+    problem.cache_clear()
+    alone = sweep(plan(SMALL.replace("name: digits", "name: whole").replace("pixels", "as given")), tmp_path / "alone")
+    assert all(one.error is None for one in both.values())
+    for one in alone:
+        assert results.content_hash([one]) == results.content_hash([both[one.key]])
+
+
+def test_a_damaged_result_is_named_and_others_files_are_left_alone(plan, tmp_path):
+    runs = tmp_path / "a [*] b'c"
+    path = plan(SMALL.replace("imbalance: [1, 10]", "imbalance: [1]"))
+    found = sweep(path, runs)
+    (runs / "cells" / "notes.parquet").write_text("not ours")
+    assert len(results.read_results(runs)) == 12
+    damaged = runs / "cells" / f"{found[0].key}.parquet"
+    damaged.write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=f"{found[0].key}.parquet is damaged"):
+        sweep(path, runs)
+    damaged.unlink()
+    assert results.content_hash(sweep(path, runs)) == results.content_hash(found)
+
+
+def test_a_condition_writes_no_files(plan, tmp_path):
+    sweep(plan(SMALL.replace("imbalance: [1, 10]", "imbalance: [1]")), tmp_path / "runs")
+    target = tmp_path / "stolen.csv"
+    with pytest.raises(InputError, match="cannot be answered"):
+        results.read_results(tmp_path / "runs", f"1=1); COPY (SELECT 1) TO '{target}' --")
+    assert not target.exists()

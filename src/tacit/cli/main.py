@@ -13,10 +13,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
     try:
         return _run(arguments)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         # under `python -m`, CPython notes an interrupt inside exec of a string, as in dataclasses, and dies by it later
         exec("")
-        return _fail("interrupted; no output was written, and a charge already made to a ledger stays", 130)
+        said = "interrupted; no output was written, and a charge already made to a ledger stays"
+        return _fail(str(stop) or said, 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
         return 0

@@ -56,9 +56,11 @@ def sweep(
         Log each result to this MLflow tracking address.
     """
     from tacit.cli.common import shown_progress
+    from tacit.compute.engines import whole
     from tacit.experiments import run
 
     if dry_run:
+        whole("--jobs", jobs)
         _print_cells(run.prepare(plan, out, data), retry_failed, jobs)
         return
     from contextlib import nullcontext
@@ -67,9 +69,12 @@ def sweep(
 
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
-        results = run.sweep(
-            plan, out, data=data, engine=engine, jobs=jobs, retry_failed=retry_failed, hook=hook, **options
-        )
+        try:
+            results = run.sweep(
+                plan, out, data=data, engine=engine, jobs=jobs, retry_failed=retry_failed, hook=hook, **options
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted; finished cells are kept in {out}, run it again to go on") from None
     failed = [one for one in results if one.status == "failed"]
     print(f"{out}: {len(results)} cells, {len(failed)} failed")
     for one in failed[:10]:

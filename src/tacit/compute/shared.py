@@ -10,12 +10,15 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import tacit
 from tacit.compute.atomic import atomic_file
 
 BLOCK_ROWS = 8192
@@ -52,7 +55,7 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
     folder = _folder.get()
     if folder is None:
         return compute()
-    path = folder / f"{what}-{digest(inputs())}.npy"
+    path = folder / f"{what}-{digest([_versions(), *inputs()])}.npy"
     if not path.exists():
         with locked(path.with_suffix(".lock")):
             if not path.exists():
@@ -60,6 +63,12 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
                 with atomic_file(path) as part, part.open("wb") as file:
                     np.save(file, result, allow_pickle=False)
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+@lru_cache(maxsize=1)
+def _versions() -> str:
+    """Of what computes: after an upgrade all is computed anew."""
+    return " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn")) + f" {tacit.__version__}"
 
 
 @contextmanager
@@ -84,6 +93,9 @@ def digest(inputs: Sequence[Any]) -> str:
             total.update(f"{value!r}\0".encode())
             continue
         total.update(f"{np.dtype(value.dtype).str}{value.shape}\0".encode())
-        for start in range(0, len(value) if value.ndim else 0, BLOCK_ROWS):
+        if not value.ndim:
+            total.update(np.asarray(value).tobytes())
+            continue
+        for start in range(0, len(value), BLOCK_ROWS):
             total.update(np.ascontiguousarray(value[start : start + BLOCK_ROWS]).data)
     return total.hexdigest()[:32]

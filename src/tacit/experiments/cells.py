@@ -13,8 +13,8 @@ from typing import Any
 
 import tacit
 from tacit.errors import BudgetError, TacitError
-from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest
-from tacit.experiments.sources import Source
+from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, SearchSpec, nearest
+from tacit.experiments.sources import Source, of_public
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
@@ -23,6 +23,7 @@ OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger"
 """Parameters that a cell sets by itself."""
 KEY_LENGTH = 20
 INFINITE = "inf"
+NEEDS_PUBLIC = ("auto", "pate", "public")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Cell:
     def key(self) -> str:
         """Hash of everything that decides the result; where the files are and the plan's name do not."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("plan", "source")}
-        used = ["train", "test"] + ([] if self.public is None else [self.public])
+        used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
         content = [tacit.__version__, data, values]
@@ -173,6 +174,8 @@ def _variants(spec: LearnerSpec, path: tuple[str | int, ...]) -> Iterator[_Varia
                 raise PlanError(
                     f"{name!r} is no parameter of {spec.method}; {nearest(name, free)}", (*path, place, name)
                 )
+    if spec.search is not None:
+        _check_search(spec.search, (*path, "search"))
     if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
         raise PlanError(f"{spec.method} has no budget groups; leave shares out", (*path, "shares"))
     for values in product(*spec.grid.values()):
@@ -181,10 +184,23 @@ def _variants(spec: LearnerSpec, path: tuple[str | int, ...]) -> Iterator[_Varia
         yield _Variant(spec, path, spec.parameters | chosen, label)
 
 
+def _check_search(search: SearchSpec, path: tuple[str | int, ...]) -> None:
+    free = [name for name in inspect.signature(load(SEARCHES[search.how])).parameters if name not in OWN]
+    for name in search.options:
+        if name not in free or name in ("estimator", "candidates"):
+            raise PlanError(
+                f"{name!r} is no option of a {search.how} search; {nearest(name, free)}", (*path, "options")
+            )
+
+
 def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, int | None]]:
     """Public set and number of its rows, or neither."""
     spec, known = variant.spec, [name for name, _ in source.public]
     takes = "public" in inspect.signature(load(METHODS[spec.method])).parameters
+    if spec.method in NEEDS_PUBLIC and not spec.public:
+        raise PlanError(f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path)
+    if spec.public_rows and not spec.public:
+        raise PlanError("public_rows is for a public set; name one with public", (*variant.path, "public_rows"))
     if spec.public and not takes:
         raise PlanError(f"{spec.method} takes no public rows; leave public out", (*variant.path, "public"))
     for name in spec.public:
@@ -202,13 +218,28 @@ def _budgets(plan: Plan, variant: _Variant) -> Iterator[tuple[tuple[str | int, .
     """Each budget, and the path to it."""
     place: tuple[str | int, ...] = (*variant.path, "budgets") if variant.spec.budgets else ("budgets",)
     for number, budget in enumerate(variant.spec.budgets or plan.budgets):
-        yield (*place, number), _plain_budget(budget, (*place, number))
+        plain = _plain_budget(budget, (*place, number))
+        _check_groups(variant.spec, plain, (*place, number))
+        yield (*place, number), plain
+
+
+def _check_groups(spec: LearnerSpec, budget: Any, path: tuple[str | int, ...]) -> None:
+    """Personal budgets need shares of the same groups, and a method that has such budgets."""
+    groups = [] if isinstance(budget, str) else list(budget["groups"])
+    if groups and "budgets" not in inspect.signature(load(METHODS[spec.method])).parameters:
+        raise PlanError(f"{spec.method} has no personal budgets; write rho=0.5 or epsilon=1,delta=1e-6", path)
+    if set(groups) != set(spec.shares):
+        raise PlanError(
+            f"learner {spec.name!r} has shares of {', '.join(spec.shares) or 'no group'} and a budget of "
+            f"{', '.join(map(str, groups)) or 'no group'}; give both for the same groups",
+            path,
+        )
 
 
 def _plain_budget(budget: Any, path: tuple[str | int, ...]) -> Any:
     if isinstance(budget, str):
         return budget.strip()
-    if isinstance(budget, float) and math.isinf(budget):  # YAML's .inf
+    if isinstance(budget, float) and budget == math.inf:  # YAML's .inf
         return INFINITE
     if isinstance(budget, Mapping) and set(budget) == {"groups", "delta"} and isinstance(budget["groups"], Mapping):
         return {"groups": dict(budget["groups"]), "delta": budget["delta"]}

@@ -18,12 +18,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from tacit.experiments.yaml_lines import Lines, PlanError, parsed
 from tacit.learners.methods import METHODS
 
+MOST_SEEDS = 10**6
 SEARCHES = {
     "random": "tacit.learners.search.random:RandomSearch",
     "grid": "tacit.learners.search.grid:GridSearch",
     "unpaid": "tacit.learners.search.unpaid:UnpaidSearch",
 }
 
+Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Attribute = Annotated[str, Field(pattern=r"^[A-Za-z]\w*(\.[A-Za-z]\w*)*$")]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\r\n]+$")]
 Value = Any  # of a parameter: whatever YAML holds
 
@@ -66,14 +70,15 @@ class LearnerSpec(_Part):
     public: list[Name] = Field([], description="Public sets of the data set to use, one after the other")
     public_rows: list[int] = Field([], description="How many public rows to use; all of them by default")
     budgets: list[Any] = Field([], description="Instead of the plan's")
-    shares: dict[str, float] = Field({}, description="Of records in each budget group, for personal budgets")
+    shares: dict[str, Share] = Field({}, description="Of records in each budget group, for personal budgets")
     tuning: Literal["none", "paid", "unpaid"] | None = Field(None, description="How fixed parameters were chosen")
-    keep: list[str] = Field([], description="Attributes of the fitted learner to keep, or means_2d")
+    keep: list[Attribute] = Field([], description="Attributes of the fitted learner to keep, or means_2d")
 
 
 def _as_list(value: Any) -> Any:
     """Seeds as a number of them, or as they are."""
-    return list(range(value)) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else value
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return list(range(value)) if plain and 0 < value <= MOST_SEEDS else value
 
 
 class Plan(_Part):
@@ -87,8 +92,10 @@ class Plan(_Part):
     learners: list[LearnerSpec] = Field(min_length=1)
     budgets: list[Any] = Field([], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or a=1,b=2;delta=1e-5")
     imbalance: list[float] = Field([1.0], min_length=1, description="Ratios of the largest to the smallest class")
-    subset_seed: int = Field(0, ge=0, description="Of the imbalanced subsets, which all cells share")
-    seeds: Annotated[list[int], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")] = [0]
+    subset_seed: int = Field(0, ge=0, lt=2**63, description="Of the imbalanced subsets, which all cells share")
+    seeds: Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")] = [
+        0
+    ]
 
     @classmethod
     def schema_of_files(cls) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CELLS = "cells"
+KEY = re.compile(r"[0-9a-f]{20}")
 COSTS = ("fit_seconds", "predict_seconds", "started", "host", "versions")
 """Fields that say what it took, which differ from run to run."""
 
@@ -152,20 +154,43 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
     """The results in a folder as a table, in order of their keys; see `read_results`."""
     import duckdb
 
-    folder = Path(folder)
-    if not any((folder / CELLS).glob("*.parquet")):
+    files = files_of(Path(folder))
+    if not files:
         raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
     chosen = ", ".join(f'"{name}"' for name in columns) or "*"
-    files = str(folder / CELLS / "*.parquet").replace("'", "''")
-    statement = (
-        f"SELECT {chosen} FROM read_parquet('{files}')" + (f" WHERE ({where})" if where else "") + " ORDER BY key"
-    )
-    try:
-        with duckdb.connect() as connection:
-            return connection.sql(statement).to_arrow_table()
-    except duckdb.Error as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"--where {where!r} cannot be answered ({said}); the fields are {', '.join(FIELDS)}") from None
+    listed = ", ".join("'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'" for path in files)
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"CREATE TABLE results AS FROM read_parquet([{listed}], union_by_name = true)")
+        except duckdb.Error as error:
+            raise InputError(_damaged(files, str(error).splitlines()[0])) from None
+        connection.execute("SET enable_external_access = false")  # a condition reads and writes no files
+        try:
+            condition = f" WHERE ({where})" if where else ""
+            return connection.sql(f"SELECT {chosen} FROM results{condition} ORDER BY key").to_arrow_table()
+        except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
+            said, known = str(error).splitlines()[0], ", ".join(FIELDS)
+            raise InputError(f"--where {where!r} cannot be answered ({said}); the fields are {known}") from None
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Files of results; others in the folder are left alone."""
+    return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
+
+
+def _damaged(files: Sequence[Path], said: str) -> str:
+    """Which file cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in files:
+        try:
+            if pq.read_table(path).column("key").to_pylist() == [path.stem]:
+                continue
+        except (OSError, KeyError, pa.ArrowInvalid):
+            pass
+        return f"{path} is damaged or no result; delete it and run the sweep again, which computes that cell"
+    return f"results cannot be read ({said}); check {files[0].parent}"
 
 
 def content_hash(results: Sequence[Result]) -> str:

@@ -152,6 +152,7 @@ def sweep(
         with locked(folder / ".lock", wait=False):
             _keep_plan(folder, Path(plan))
             _remove_parts(folder / CELLS)
+            _remove_parts(folder / SHARED)
             todo = asked.missing(retry_failed)
             new = {}
             for _, result in progress(runner.map(partial(work, folder), todo), "cells", len(todo)):
@@ -164,7 +165,7 @@ def sweep(
 
 
 def _kept(folder: Path) -> Sequence[Result]:
-    return results.read_results(folder) if any((folder / CELLS).glob("*.parquet")) else []
+    return results.read_results(folder) if results.files_of(folder) else []
 
 
 def _make(folder: Path) -> None:

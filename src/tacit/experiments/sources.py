@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,7 +45,7 @@ class Source:
     test_rows: int | None = None
 
     def hash_of(self, part: str) -> str:
-        """Of "train", "test" or a public set."""
+        """Of "train", "test" or `of_public(name)`."""
         return dict(self.hashes)[part]
 
 
@@ -64,6 +65,11 @@ class Problem:
         return np.bincount(self.y, minlength=len(self.classes))
 
 
+def of_public(name: str) -> str:
+    """Under which name a public set's hash is kept, so that none stands for the private data."""
+    return f"public {name}"
+
+
 def opened(data: DataSet, root: Path) -> Source:
     """Find the data of a plan, and check that they fit each other; paths are relative to `root`.
 
@@ -75,29 +81,27 @@ def opened(data: DataSet, root: Path) -> Source:
     if data.builtin is not None:
         parts = load_digits_split()
         own = digest([parts.private_x, parts.private_y, parts.test_x, parts.test_y, parts.public_x])
-        hashes = tuple((name, own) for name in ("train", "test", *BUILTIN_PUBLIC))
+        hashes = tuple((name, own) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
         public = tuple((name, "") for name in BUILTIN_PUBLIC)
         return Source(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
     assert data.train is not None
     assert data.test is not None
     where = {"train": str(root / data.train), "test": str(root / data.test)}
     pools = {name: str(root / path) for name, path in data.public.items()}
-    found = {role: _read(path, role) for role, path in where.items()}
-    found |= {name: _read(path, "train") for name, path in pools.items()}
-    for name, path in (where | pools).items():
+    paths = where | {of_public(name): path for name, path in pools.items()}
+    found = {name: _read(path, name if name in where else "train") for name, path in paths.items()}
+    for name, path in paths.items():
         check_rows(found[name].x, name=path)
     known = [_labels(found[role], path) for role, path in where.items()]
     width = found["train"].x.shape[1]
     for name, part in found.items():
         if part.x.shape[1] != width:
-            raise InputError(f"{name} has {part.x.shape[1]} columns and train {width}; encode both alike")
+            raise InputError(f"{paths[name]} has {part.x.shape[1]} columns and train {width}; encode both alike")
     classes = _classes([found["train"], found["test"]])
     for labels in known:
         encode_labels(labels, list(classes))
-    hashes = tuple((name, part.content_hash) for name, part in found.items())
-    return Source(
-        None, where["train"], where["test"], tuple(pools.items()), classes, hashes, data.rows, data.test_rows
-    )
+    hashes = tuple((name, digest([part.content_hash, part.identity])) for name, part in found.items())
+    return Source(None, where["train"], where["test"], tuple(pools.items()), classes, hashes, data.rows, data.test_rows)
 
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
@@ -113,13 +117,28 @@ def _read(path: str, role: str) -> Data:
     """
     path, _, part = path.partition("#")
     file, role = Path(path), part or role
-    if file.suffix == ".npz" and file.is_file() and zipfile.is_zipfile(file):
-        with np.load(file, allow_pickle=False) as arrays:
-            if f"{role}_x" in arrays.files:
-                x, y = arrays[f"{role}_x"], arrays[f"{role}_y"] if f"{role}_y" in arrays.files else None
-                return make_arrays(x.reshape(len(x), -1), y, classes=None, files=(file,), identity=file.stem, card={})
+    if file.suffix == ".npz" and file.is_file():
+        found = _part_of_npz(file, role)
+        if found is not None:
+            return found
+        if part:
+            raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
     several = file.is_dir() and len(splits(path)) > 1
     return read_unchecked(path, split=role if several or part else None)
+
+
+def _part_of_npz(file: Path, role: str) -> Data | None:
+    """The arrays train_x and train_y, or of another part, if the file has them."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            if f"{role}_x" not in arrays.files:
+                return None
+            x, y = arrays[f"{role}_x"], arrays[f"{role}_y"] if f"{role}_y" in arrays.files else None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"{file} cannot be read ({said}); save it again with numpy.savez, as plain numbers") from error
+    rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
+    return make_arrays(rows, y, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
 
 
 def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
@@ -127,7 +146,10 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
     declared = next((part.classes for part in parts if part.classes_declared), None)
     if declared is not None:
         return tuple(declared)
-    return tuple(np.unique(np.concatenate([np.asarray(part.labels) for part in parts])).tolist())
+    labels = [np.asarray(part.labels) for part in parts]
+    if len({own.dtype.kind in "iu" for own in labels}) > 1:
+        raise InputError("labels of train are numbers and those of test text, or the other way round; make them alike")
+    return tuple(np.unique(np.concatenate(labels)).tolist())
 
 
 @lru_cache(maxsize=2)
@@ -138,7 +160,7 @@ def problem(source: Source, imbalance: float, seed: int) -> Problem:
         return Problem(x, y, test_x, test_y, source.classes)
     rows = shared(
         "subset",
-        lambda: (source.hash_of("train"), imbalance, seed),
+        lambda: (y, len(source.classes), imbalance, seed),
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
     return Problem(x[rows], y[rows], test_x, test_y, source.classes)
@@ -148,7 +170,9 @@ def problem(source: Source, imbalance: float, seed: int) -> Problem:
 def public_rows(source: Source, name: str, n: int | None) -> Any:
     """A public set, or n of its rows, the first of the shuffle."""
     rows = _public(source, name)
-    if n is None or n >= len(rows):
+    if n is not None and n > len(rows):
+        raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
+    if n is None:
         return rows
     return rows[_chosen(len(rows), n)]
 

@@ -126,6 +126,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if hasattr(value, "tolist"):
         return value.tolist()
+    if callable(value):
+        raise InputError("keep names a method; name what it computed, such as steps_")
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 

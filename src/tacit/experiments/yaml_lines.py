@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.errors import InputError, TacitError
 
+DEEPEST = 50
 PathOfPart = Sequence[str | int]
 
 
@@ -60,8 +61,8 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
     """
     import yaml
 
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         numbers: dict[tuple[str | int, ...], int] = {(): 1}
         if node is not None:
@@ -71,32 +72,36 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         said = " ".join(str(error.problem or error.context).split())
         raise PlanError(f"plan {file}, line {line}: this is not YAML ({said}); correct it") from None
-    except yaml.YAMLError as error:
-        raise PlanError(f"plan {file}: this is not YAML ({' '.join(str(error).split())}); correct it") from None
-    except _Twice as error:
-        raise PlanError(f"plan {file}, line {error.line}: {error.key!r} is given twice; keep one") from None
-    finally:
-        loader.dispose()
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it") from None
+    except _Fault as error:
+        raise PlanError(f"plan {file}, line {error.line}: {error}") from None
 
 
-class _Twice(Exception):
-    def __init__(self, key: str, line: int) -> None:
-        super().__init__(key)
-        self.key, self.line = key, line
+class _Fault(Exception):
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], int]]:
     import yaml
 
+    if len(path) > DEEPEST:
+        raise _Fault("parts are nested without end; plans are not", node.start_mark.line + 1)
     yield path, node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise _Fault("a key is a list or a mapping; keys are plain words", line)
             if key.value in seen:
-                raise _Twice(key.value, key.start_mark.line + 1)
+                raise _Fault(f"{key.value!r} is given twice; keep one", line)
             seen.add(key.value)
             yield from _numbered(value, (*path, key.value))
-            yield (*path, key.value), key.start_mark.line + 1
+            yield (*path, key.value), line
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             yield from _numbered(value, (*path, number))

@@ -72,3 +72,11 @@ def test_temperature_flattens_and_sharpens():
 def test_what_does_not_fit_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_clusters_are_as_many_as_their_counts_are_worth():
+    assert priors.cluster_count(50_000, 0.2) == round(50_000 / (4 * np.sqrt(2) * 2 / 0.2))
+    assert priors.cluster_count(50_000, 0.4) > priors.cluster_count(50_000, 0.2)
+    assert priors.cluster_count(5_000, 100.0) == 625  # eight records each, whatever the budget
+    assert priors.cluster_count(10**7, 100.0) == priors.MOST_CLUSTERS
+    assert priors.cluster_count(1, 1e-6) == 1

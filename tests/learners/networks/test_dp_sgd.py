@@ -132,3 +132,50 @@ def test_without_opacus_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opacus.validators", None)
     with pytest.raises(InputError, match=r"pip install 'tacit\[dpsgd\]'"):
         learner().fit(X, Y)
+
+
+@pytest.mark.parametrize("unit", ["replace", "change-label"])
+def test_the_budget_is_read_under_the_unit(unit):
+    promise = learner(budget="epsilon=2,delta=1e-5", unit=unit).promise()
+    assert promise.unit.value == unit
+    assert 1.9 < promise.epsilon(1e-5) <= 2
+
+
+def test_a_record_that_overflows_contributes_nothing(monkeypatch):
+    """Neither its own gradient nor a value that is not a number in anything else."""
+    wild = X[:50].copy()
+    wild[7] = 1e39
+    own = {"budget": "epsilon=8,delta=1e-5", "base": "linear"}
+    with_it, _, model = first_step(monkeypatch, wild, Y[:50], **own)
+    without = first_step(monkeypatch, np.delete(wild, 7, 0), np.delete(Y[:50], 7), **own)[0]
+    assert np.isfinite(with_it).all()
+    assert np.linalg.norm(with_it - without) <= 1.5 * (1 + 1e-4)
+    assert all(torch.isfinite(parameter).all() for parameter in model.module_.parameters())
+
+
+def in_place(shape, n):
+    return torch.nn.Sequential(torch.nn.Linear(shape[0], n), torch.nn.ReLU(inplace=True))
+
+
+class WithBuffer(torch.nn.Module):
+    """Keeps the mean of its last batch."""
+
+    def __init__(self, width, n_classes):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, n_classes)
+        self.register_buffer("mean", torch.zeros(width))
+
+    def forward(self, x):
+        self.mean.copy_(x.mean(0))
+        return self.linear(x)
+
+
+@pytest.mark.parametrize(
+    ("base", "says"),
+    [(lambda shape, n: WithBuffer(shape[0], n), "buffers"), (in_place, "single records")],
+)
+def test_networks_that_keep_or_mix_records_are_refused_before_a_charge(base, says, tmp_path):
+    ledger = tacit.Ledger(tmp_path / "ledger", "data")
+    with pytest.raises(InputError, match=says):
+        learner(base=base, ledger=ledger).fit(X, Y)
+    assert not ledger.account().charges

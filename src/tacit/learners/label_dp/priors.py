@@ -23,6 +23,7 @@ from tacit.privacy.events import PureDP
 Floats = NDArray[np.float64]
 
 RECORDS_OVER_NOISE = 4  # of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
+LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # of a cluster, and of those that are found by default; more take long
 MOST_FEATURE = 1e12  # squares of which float32 adds up
 
 
@@ -68,7 +69,7 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
 def cluster_count(n: int, epsilon: float) -> int:
     """Number of clusters of n records whose histograms, bought with `epsilon`, are worth having."""
     deviation = math.sqrt(2) * MOVED / epsilon
-    return max(round(n / max(RECORDS_OVER_NOISE * deviation, 2)), 1)
+    return min(max(round(n / max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)), 1), MOST_CLUSTERS)
 
 
 def cluster_prior(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -60,7 +61,8 @@ class DPSGD(PrivateClassifier):
     random_state, ledger
         As in `NoisySumPrototypes`; of samples and noise.
     unit : {"add-remove", "replace", "change-label"}
-        Not "change-label" alone: whole records are protected, so an epsilon here is not one of `LabelPrivate`.
+        The budget is read under it. "change-label" costs as much as "replace": whole records are protected, so an
+        epsilon here is not one of `LabelPrivate`.
 
     Attributes
     ----------
@@ -136,8 +138,14 @@ class DPSGD(PrivateClassifier):
                 f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point; "
                 "pass noise='research', or choose a learner whose result may be released"
             )
-        steps = self._steps()
-        return steps * SampledGaussian(_multiplier(Budget.parse(self.budget), self._rate(), steps), self._rate())
+        return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
+
+    def _noise_multiplier(self) -> float:
+        """Such that all steps keep the budget under the unit that was asked for."""
+        rate, steps, budget = self._rate(), self._steps(), Budget.parse(self.budget)
+        if Unit(self.unit) == Unit.ADD_REMOVE:
+            return _multiplier(budget, rate, steps)
+        return 2 * _multiplier(budget, SampledGaussian(1.0, rate).twice().sampling_rate, steps)
 
     def _unprotected(self) -> tuple[str, ...]:
         return ("number of records",)
@@ -177,7 +185,7 @@ class DPSGD(PrivateClassifier):
         if hasattr(self.base, "fit"):
             raise InputError(f"base={self.base!r:.60} is no network; pass a name, such as 'mlp', or a factory")
         check_kind("base", self.base, self.shape_, len(self.classes_))
-        _checked(self._module())
+        _check_module(self._module(), self.shape_)
 
     def _module(self) -> nn.Module:
         """The network at its start."""
@@ -194,7 +202,7 @@ class DPSGD(PrivateClassifier):
 
         self.bytes_ = X.dtype == np.uint8
         steps, rate = self._steps(), self._rate()
-        self.noise_multiplier_ = _multiplier(Budget.parse(self.budget), rate, steps)
+        self.noise_multiplier_ = self._noise_multiplier()
         x, y = as_tensor(X.reshape(-1, *self.shape_)).to(device()), torch.from_numpy(labels).to(device())
         module = GradSampleModule(self._module().to(device()).train(), loss_reduction="sum")
         generator = torch.Generator(device=device())
@@ -213,6 +221,7 @@ class DPSGD(PrivateClassifier):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Full backward hook")  # of Opacus, for the first layer
                 loss.backward()
+            _drop_overflows(list(module.parameters()))
             optimiser.step()
         self.module_ = module._module.eval()
 
@@ -252,7 +261,19 @@ def _multiplier(budget: Budget, rate: float, steps: int) -> float:
     return accounting.sampled_multiplier(budget.epsilon, budget.delta, rate, steps)
 
 
-def _checked(module: Any) -> None:
+def _drop_overflows(parameters: Sequence[Any]) -> None:
+    """A record whose gradient is not finite, which no clipping bounds, contributes nothing."""
+    import torch
+
+    each = [parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters]
+    finite = torch.stack(each).all(dim=0)
+    if not finite.all():
+        for parameter in parameters:
+            parameter.grad_sample[~finite] = 0
+
+
+def _check_module(module: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a network that mixes records, keeps statistics of them, or gives no gradients of single ones."""
     try:
         from opacus.validators import ModuleValidator
     except ImportError as error:
@@ -260,3 +281,17 @@ def _checked(module: Any) -> None:
     found = ModuleValidator.validate(module, strict=False)
     if found:
         raise InputError(f"base mixes records in a batch ({type(found[0]).__name__}); use GroupNorm for BatchNorm")
+    if next(module.buffers(), None) is not None:
+        raise InputError("base has buffers, which may keep what records were without noise; use layers without them")
+    import torch
+    from opacus import GradSampleModule
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            GradSampleModule(module, loss_reduction="sum")(torch.zeros(2, *shape)).sum().backward()
+        if any(parameter.grad_sample is None for parameter in module.parameters()):
+            raise InputError("base has parameters that its output does not depend on; leave them out")
+    except RuntimeError as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"base gives no gradients of single records ({said}); use layers that Opacus knows") from error
