@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import tacit
 from tacit.compute.atomic import atomic_file
 
 BLOCK_ROWS = 8192
@@ -68,7 +67,7 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
 @lru_cache(maxsize=1)
 def _versions() -> str:
     """Of what computes: after an upgrade all is computed anew."""
-    return " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn")) + f" {tacit.__version__}"
+    return " ".join(f"{name} {version(name)}" for name in ("tacit", "numpy", "scipy", "scikit-learn"))
 
 
 @contextmanager

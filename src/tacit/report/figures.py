@@ -10,6 +10,7 @@ from typing import Any
 from tacit.learners.common.metrics import spread
 
 ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
+ROUGH_LABEL = "rough epsilon e, rho = e²/2"
 RHO_LABEL = "rho (zCDP, add/remove one record)"
 
 
@@ -39,10 +40,7 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
             own = [result for result in results if result.method == method]
             _line(panel, own, measure, f"C{number % 10}", "os^"[number // 10 % 3], method)
         panel.set(xscale="log", xlabel=RHO_LABEL, ylabel=f"{measure} accuracy", ylim=(0, 1))
-        above = panel.secondary_xaxis("top", functions=(_rough_epsilon, _rho))
-        above.set_xticks(ROUGH_TICKS, [f"{tick:g}" for tick in ROUGH_TICKS])
-        above.set_xticks([], minor=True)
-        above.set_xlabel("rough epsilon e, rho = e²/2")
+        rough_axis(panel)
         panel.grid(alpha=0.3)
     panels[1].set_title("25 % smallest classes", fontsize=9)
     panels[0].set_title(title, fontsize=9)
@@ -50,6 +48,15 @@ def accuracy_against_rho(results: Sequence[Result], title: str) -> bytes:
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=150)
         return file.getvalue()
+
+
+def rough_axis(panel: Any) -> Any:
+    """The papers' rough epsilon above an axis of rho."""
+    above = panel.secondary_xaxis("top", functions=(_rough_epsilon, _rho))
+    above.set_xticks(ROUGH_TICKS, [f"{tick:g}" for tick in ROUGH_TICKS])
+    above.set_xticks([], minor=True)
+    above.set_xlabel(ROUGH_LABEL)
+    return above
 
 
 def by_rho(results: Sequence[Result], measure: str) -> dict[float, list[float]]:

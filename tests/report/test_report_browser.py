@@ -1,0 +1,134 @@
+"""The page of a sweep in a browser without a network: charts are drawn, and a click on a legend picks a series."""
+
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from report.test_sweep_report import plausible, some
+from tacit.report import sweep
+from tacit.report.summary import Drawing, Sweep
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
+DOM = ("--dump-dom", "--virtual-time-budget=15000")
+PICTURE = ("--window-size=1200,1600", "--hide-scrollbars", "--virtual-time-budget=3000")
+CLICKS = """<script>
+setTimeout(() => {
+  for (const place of document.querySelectorAll(".chart")) {
+    const symbol = place.querySelector(".role-legend-symbol path");
+    symbol.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true, view: window}));
+  }
+}, 5000);
+</script>"""
+
+
+class Charts(HTMLParser):
+    """Of each figure on a page: its kinds of marks, how many there are, and how many of them are faint."""
+
+    def __init__(self, dom):
+        super().__init__()
+        self.figures, self.name, self.groups = {}, None, []
+        self.feed(dom)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "figure":
+            self.name = given["id"]
+            self.figures[self.name] = {"kinds": set(), "marks": 0, "faint": 0}
+        if self.name is None:
+            return
+        if tag == "g":
+            self.groups.append(given.get("class") or "")
+        if tag in ("path", "line", "rect", "text") and self.groups and "role-mark" in self.groups[-1]:
+            found = self.figures[self.name]
+            found["kinds"].add(self.groups[-1].split()[0])
+            found["marks"] += 1
+            found["faint"] += float(given.get("opacity") or 1) < 0.14
+
+    def handle_endtag(self, tag):
+        if tag == "g" and self.groups:
+            self.groups.pop()
+        if tag == "figure":
+            self.name, self.groups = None, []
+
+
+@pytest.fixture(scope="module")
+def browse(tmp_path_factory):
+    """Open HTML in a browser; returns the DOM that its scripts leave, or takes a picture."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
+
+    def browse(html, *options):
+        folder = tmp_path_factory.mktemp("browser")
+        (folder / "page.html").write_text(html, encoding="utf-8")
+        command = [
+            browser,
+            *OPTIONS,
+            f"--user-data-dir={folder / 'profile'}",
+            *options,
+            (folder / "page.html").as_uri(),
+        ]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=180).stdout
+
+    return browse
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Every kind of figure."""
+    public = some(data=["public"], learner=["public"], public=["x", "y"], public_rows=[10, 1000], seed=[0, 1])
+    return plausible(data=("cifar10",), imbalance=(50.0,), seeds=2) + public
+
+
+@pytest.fixture(scope="module")
+def html(results):
+    return sweep.html(results, "Sweep of every figure")
+
+
+MARKS = {
+    "balanced-accuracy": {"mark-line", "mark-symbol", "mark-area", "mark-rule"},
+    "minority-accuracy": {"mark-line", "mark-symbol", "mark-area", "mark-rule"},
+    "best": {"mark-line", "mark-symbol", "mark-text"},
+    "number-of-public-rows": {"mark-line", "mark-symbol"},
+    "public-set": {"mark-rule", "mark-symbol"},
+    "encoder": {"mark-rule", "mark-symbol"},
+    "means": {"mark-rule", "mark-symbol"},
+    "steps": {"mark-line", "mark-symbol"},
+    "class-sizes": {"mark-line", "mark-symbol"},
+    "run-times": {"mark-rect", "mark-rule"},
+}
+
+
+@pytest.fixture(scope="module")
+def drawings(results):
+    return [drawing for _, drawing in sweep._figures(Sweep.of(results))]
+
+
+def test_every_chart_is_drawn_without_a_network(browse, html, drawings):
+    figures = Charts(browse(html, *DOM)).figures
+    assert list(figures) == [drawing.name for drawing in drawings]
+    for start, kinds in MARKS.items():
+        assert any(kinds <= found["kinds"] for name, found in figures.items() if name.startswith(start)), start
+    assert all(found["marks"] > 0 and found["faint"] == 0 for found in figures.values())
+
+
+def test_a_click_on_a_legend_picks_a_series(browse, html, drawings):
+    place = html.rindex("</body>")
+    figures = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
+    for drawing in drawings:
+        others = isinstance(drawing, Drawing) and len(drawing.shown) > 1
+        assert (figures[drawing.name]["faint"] > 0) is others, drawing.name
+
+
+def test_a_picture_of_the_page_is_not_blank(browse, html, tmp_path):
+    browse(html, *PICTURE, f"--screenshot={tmp_path / 'page.png'}")
+    picture = imread(tmp_path / "page.png")[..., :3]
+    assert picture.shape == (1600, 1200, 3)
+    lower = picture[800:]  # below the contents: a chart
+    assert (np.ptp(lower.mean(axis=2), axis=1) > 0.2).mean() > 0.5
+    assert len(np.unique(lower.reshape(-1, 3), axis=0)) > 100

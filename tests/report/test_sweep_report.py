@@ -1,0 +1,519 @@
+"""The report on a sweep: what applies, what it says, and that every format is whole."""
+
+import io
+import json
+import math
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tacit.cli.main import main
+from tacit.errors import InputError
+from tacit.experiments.results import CELLS, Result, write
+from tacit.learners.common.metrics import spread
+from tacit.report import charts, paper, style, summary, sweep
+from tacit.report.summary import Sweep
+
+BUDGETS = ("rho=0.005", "rho=0.02", "rho=0.125", "rho=0.5", "rho=2", "inf")
+LEARNERS = {  # method, parameters, unit, tuning, how good without privacy, at which rho it is halfway there
+    "noisy sum": ("noisy-sum", {}, "add-remove", "none", 0.90, 0.01),
+    "coinpress": ("coinpress", {}, "add-remove", "paid", 0.85, 0.08),
+    "public, k=1": ("public", {"k": 1}, "add-remove", "unpaid", 0.70, 0.002),
+    "public, k=3": ("public", {"k": 3}, "add-remove", "unpaid", 0.78, 0.01),
+    "public, k=10": ("public", {"k": 10}, "add-remove", "unpaid", 0.84, 0.06),
+    "dp-sgd": ("dp-sgd", {"steps": 100}, "replace", "unpaid", 0.93, 0.2),
+}
+SIZES = {1.0: [200] * 10, 50.0: [round(500 * 50 ** (-place / 9)) for place in range(10)]}
+
+
+def one(key="a" * 20, **values):
+    """A result with plain values."""
+    given = {
+        "key": key, "plan": "plan", "data": "digits", "encoder": "raw", "learner": "m", "method": "m",
+        "parameters": "{}", "public": None, "public_rows": None, "budget": "rho=0.5", "imbalance": 1.0, "seed": 0,
+        "unit": "add-remove", "tuning": "none", "status": "done", "accuracy": 0.8, "balanced_accuracy": 0.7,
+        "minority_accuracy": 0.6, "recall": [0.5, math.nan], "class_sizes": [20, 10], "n_train": 30, "n_test": 10,
+        "width": 4, "n_classes": 2, "delta": 1e-6, "epsilon": 4.0, "rho": 0.5, "mu": 1.0, "guarantee": "{}",
+        "fit_seconds": 0.1,
+    }  # fmt: skip
+    return Result(**(given | values))
+
+
+def some(**values):
+    """Results whose fields take turns through lists, each with a key of its own."""
+    names, axes = list(values), [value if isinstance(value, list) else [value] for value in values.values()]
+    return [one(f"{number:020x}", **dict(zip(names, row, strict=True))) for number, row in enumerate(product(*axes))]
+
+
+def plausible(data=("cifar10", "flowers"), encoders=("vit", "resnet"), imbalance=(1.0, 50.0), seeds=3):
+    """The results of a sweep, a few of them failed, as they might well be."""
+    rng = np.random.default_rng(0)
+    axes = product(data, encoders, LEARNERS, imbalance, BUDGETS, range(seeds))
+    return [_plausible(f"{number:020x}", rng, *place) for number, place in enumerate(axes)]
+
+
+def _plausible(key, rng, data, encoder, learner, imbalance, budget, seed):
+    method, parameters, unit, tuning, top, half = LEARNERS[learner]
+    rho = math.inf if budget == "inf" else float(budget.removeprefix("rho="))
+    reach = top - (0.05 if encoder == "resnet" else 0) - (0.1 if data == "flowers" else 0)
+    reach = 0.1 + (reach - 0.1) * (1 if math.isinf(rho) else rho / (rho + half * math.sqrt(imbalance)))
+    balanced = float(np.clip(reach + rng.normal(0, 0.015), 0, 1))
+    minority = float(np.clip(balanced - 0.05 * math.log10(imbalance) - abs(rng.normal(0, 0.05)), 0, 1))
+    public = {"public": "tiny-imagenet", "public_rows": 10000} if method == "public" else {}
+    common = {
+        "key": key, "data": data, "encoder": encoder, "learner": learner, "method": method, "budget": budget,
+        "parameters": json.dumps(parameters), "imbalance": imbalance, "seed": seed, "unit": unit, "tuning": tuning,
+    } | public  # fmt: skip
+    if method == "coinpress" and budget == "rho=0.005" and seed == 2:
+        return one(**common, status="failed", error="BudgetError: rho=0.005 is too little", rho=None, epsilon=None)
+    return one(
+        **common,
+        balanced_accuracy=balanced,
+        minority_accuracy=minority,
+        class_sizes=SIZES[imbalance],
+        rho=rho,
+        epsilon=math.inf if math.isinf(rho) else rho + 2 * math.sqrt(rho * math.log(1e6)),
+        fit_seconds=float(np.exp(rng.normal(0, 0.3)) * {"dp-sgd": 40, "coinpress": 2}.get(method, 0.05)),
+        extra=_extra(rng, rho) if method == "coinpress" else "{}",
+    )
+
+
+def _extra(rng, rho):
+    noise = 0 if math.isinf(rho) else 1 / math.sqrt(rho)
+    true = rng.normal(size=(10, 2)) * 2
+    points = [[*(true[place % 10] + rng.normal(size=2)).tolist(), int(rng.random() < 0.8)] for place in range(300)]
+    steps = [{"radius": [20 * 0.4**step + 0.1 * noise] * 10, "norm": [3 + 0.1 * noise] * 10} for step in range(3)]
+    private = true + rng.normal(size=(10, 2)) * noise / 20
+    return json.dumps(
+        {"steps_": steps, "means_2d": {"true": true.tolist(), "private": private.tolist(), "points": points}}
+    )
+
+
+def kept(folder, results):
+    """The folder of a sweep with these results."""
+    (folder / CELLS).mkdir(parents=True)
+    for result in results:
+        write(folder, result)
+    return folder
+
+
+def found(find, results):
+    return find(Sweep.of(results))
+
+
+def only(find, results):
+    (drawing,) = found(find, results)
+    return drawing
+
+
+def medians(panel, series="m"):
+    return {point.x: round(point.y.median, 9) for point in panel.points if point.series == series}
+
+
+# What figures show
+
+
+def test_a_point_is_a_setting_over_its_seeds_and_missing_values_are_left_out():
+    seeds = [0.5, 0.6, 0.9, math.nan, None]
+    results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)]
+    (point,) = only(summary.accuracy, results).panels[0].points
+    assert (point.x, point.y, len(point.cells)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
+    assert found(summary.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
+
+
+def test_costs_are_in_order_a_panel_for_each_imbalance():
+    drawing = only(summary.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
+    assert [panel.title for panel in drawing.panels] == ["imbalance 1", "imbalance 10"]
+    results = [one(str(rho), rho=rho, budget=f"rho={rho}") for rho in (2.0, 0.1, 10.0)]
+    drawing = only(summary.accuracy, results)
+    assert [point.x for point in drawing.panels[0].points] == [0.1, 2.0, 10.0]
+    assert drawing.x.limits[0] < 0.1 < 10.0 < drawing.x.limits[1]
+
+
+def test_units_never_meet_and_every_axis_and_caption_names_its_own():
+    results = some(unit=["add-remove", "replace", "change-label"], encoder=["a", "b"], rho=[0.5])
+    for find in (summary.accuracy, summary.minority, summary.encoders):
+        drawings = found(find, results)
+        assert len(drawings) == (3 if find is summary.encoders else 6)
+        for drawing in drawings:
+            points = [point for panel in drawing.panels for point in panel.points]
+            (unit,) = {cell.unit for point in points for cell in point.cells}
+            assert summary.unit_words(unit) in drawing.x.title
+            assert summary.unit_words(unit) in drawing.caption
+            assert summary.unit_words(unit) in drawing.title
+    assert len({drawing.name for drawing in found(summary.accuracy, results)}) == 6
+
+
+@pytest.mark.parametrize("rho", [None, math.inf])
+def test_a_guarantee_without_rho_is_drawn_against_epsilon_at_its_delta(rho):
+    results = [
+        *some(learner=["zcdp", "pure"], budget=["x"]),
+        one("b" * 20, learner="approximate", rho=rho, epsilon=1.5),
+        one("c" * 20, learner="at another delta", rho=rho, epsilon=1.5, delta=1e-5),
+        one("d" * 20, learner="free", rho=0.0, epsilon=0.0),
+    ]
+    drawings = {drawing.x.title: drawing for drawing in found(summary.accuracy, results)}
+    assert {title: drawing.shown for title, drawing in drawings.items()} == {
+        "rho (zCDP, add/remove one record)": ("pure", "zcdp"),
+        "epsilon at delta=1e-05 (add/remove one record)": ("at another delta",),
+        "epsilon at delta=1e-06 (add/remove one record)": ("approximate",),
+    }
+    assert [drawing.x.rough for drawing in drawings.values()] == [False, False, True]
+    assert summary.unplaced(Sweep.of(results)) == 1
+
+
+def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
+    results = [
+        one("1", learner="zcdp"),
+        one("2", learner="zcdp", rho=None, epsilon=math.inf, budget="inf", balanced_accuracy=0.9),
+        one("3", learner="approximate", rho=None),
+        one("4", learner="approximate", rho=math.inf, epsilon=math.inf, budget="inf"),
+        one("5", learner="never private", rho=math.inf, epsilon=math.inf, budget="inf"),
+    ]
+    by_epsilon, by_rho = found(summary.accuracy, results)
+    assert [point.series for point in by_rho.panels[0].flat] == ["zcdp"]
+    assert [point.series for point in by_epsilon.panels[0].flat] == ["approximate", "never private"]
+    assert by_rho.panels[0].flat[0].y.median == 0.9
+    assert "Thin dashes: the same learners without privacy." in by_rho.caption
+    assert found(summary.accuracy, results[-1:]) == []
+
+
+def test_a_learner_is_called_by_whatever_tells_its_cells_apart():
+    results = some(learner=["a"], parameters=['{"k": 10}', '{"k": 9}'], public=["x", None], tuning=["none"])
+    sweep = Sweep.of([*results, one("z" * 20, learner="b")])
+    assert sweep.series == ("a, k=9, no public set", "a, k=9, x", "a, k=10, no public set", "a, k=10, x", "b")
+    drawing = only(summary.accuracy, results)
+    assert [len(point.cells) for point in drawing.panels[0].points] == [1, 1, 1, 1]
+
+
+def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
+    table = {("rho=0.1", 0.1): (0.5, 0.4, 0.1), ("rho=1", 1.0): (0.6, 0.8, 0.8), ("rho=8", 8.0): (0.7, 0.8, 0.9)}
+    results = [
+        one(f"{budget}{k}", method="public", learner=f"k={k}", parameters=json.dumps({"k": k, "centre": True}),
+            budget=budget, rho=rho, balanced_accuracy=value)
+        for (budget, rho), values in table.items() for k, value in zip((1, 3, 10), values, strict=True)
+    ]  # fmt: skip
+    drawing = only(summary.best_parameter, results)
+    assert drawing.series == ("1", "3", "10")
+    assert [(point.x, point.series) for point in drawing.panels[0].best] == [(0.1, "1"), (1.0, "3"), (8.0, "10")]
+    assert medians(drawing.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
+    assert "tuning that nobody paid for" in drawing.caption
+    other = one("other", method="public", parameters='{"k": 1, "centre": false}')
+    assert found(summary.best_parameter, [*results, other]) == []
+
+
+def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several():
+    results = some(public=["x", "y"], public_rows=[100, 10], encoder=["e", "f"], seed=[0, 1])
+    results += [one("n" * 20, learner="without"), one("o" * 20, learner="one only", public="x", public_rows=10)]
+    by_rows = found(summary.public_rows, results)
+    assert [drawing.shown for drawing in by_rows] == [("m, x", "m, y")] * 2
+    assert [point.x for point in by_rows[0].panels[0].points] == [10, 100, 10, 100]
+    assert by_rows[0].x.log
+    by_set = found(summary.public_sets, results)
+    assert by_set[0].shown == ("m, 10 public rows", "m, 100 public rows")
+    assert by_set[0].panels[0].names == ["x", "y"]
+    assert only(summary.encoders, results).panels[0].names == ["e", "f"]
+    for find in (summary.public_rows, summary.public_sets, summary.encoders):
+        assert found(find, some(seed=[0, 1])) == []
+
+
+def test_a_panel_for_each_budget_the_strictest_first_none_last():
+    budgets = {"inf": (math.inf, math.inf), "rho=10": (10.0, 50.0), "epsilon=1": (None, 1.0), "rho=2": (2.0, 20.0)}
+    results = [
+        one(f"{budget}{encoder}", encoder=encoder, budget=budget, rho=rho, epsilon=epsilon)
+        for budget, (rho, epsilon) in budgets.items() for encoder in "ab"
+    ]  # fmt: skip
+    assert [panel.title for panel in only(summary.encoders, results).panels] == [
+        "epsilon=1",
+        "rho=2",
+        "rho=10",
+        "no privacy",
+    ]
+
+
+def test_class_sizes_and_run_times():
+    results = some(data=["a", "b"], imbalance=[1.0], class_sizes=[[7, 0, 300]]) + some(
+        imbalance=[9.0], class_sizes=[None, []]
+    )
+    drawing = only(summary.class_sizes, results)
+    assert [panel.title for panel in drawing.panels] == ["a", "b"]
+    assert medians(drawing.panels[0], "1") == {1: 300, 2: 7}
+    assert drawing.y.log
+    results = [one(str(seconds), seed=seed, fit_seconds=seconds) for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))]
+    (point,) = only(summary.run_times, results).panels[0].points
+    assert (point.y.median, len(point.cells)) == (2.0, 3)
+    assert (
+        found(summary.run_times, some(fit_seconds=[0.0]))
+        == found(summary.class_sizes, some(class_sizes=[[0, 0]]))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}],
+        [[[4, 6], 1, 0, 2], [3.0, 1, 0, math.nan]],
+    ],
+)
+def test_steps_are_objects_or_lists_of_numbers_or_of_one_for_each_class(steps):
+    radius, norm = only(summary.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
+    assert (radius.title, norm.title) == ("radius", "norm")
+    assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
+    assert medians(norm, "rho=0.5") == {1: 2.0}
+
+
+def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
+    picture = {
+        "true": [[0, 0], [math.nan, 0], [1, 1]],
+        "private": [[0, 1], [5, 5], [2, 2]],
+        "points": [[0, 0, 1], [1, 1, 0], [None, 1, 1]] * 1000,
+    }
+    drawing = only(summary.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]))
+    assert [panel.title for panel in drawing.panels] == ["inf, seed 2", "rho=1, seed 2"]
+    assert [(mean.number, mean.true, mean.private) for mean in drawing.panels[0].means] == [
+        (0, (0, 0), (0, 1)),
+        (2, (1, 1), (2, 2)),
+    ]
+    assert len(drawing.panels[0].points) == 1000
+    assert {right for _, _, right in drawing.panels[0].points} <= {True, False}
+    assert "True means are private" in drawing.caption
+    assert "Shows 2 cells." in drawing.caption
+
+
+@pytest.mark.parametrize("extra", ["", "no JSON", "[]", '{"steps_": 3}', '{"means_2d": null}', '{"means_2d": {}}'])
+def test_what_was_kept_otherwise_breaks_nothing(extra):
+    results = some(extra=[extra])
+    assert found(summary.steps, results) == []
+    assert [panel.means for drawing in found(summary.means, results) for panel in drawing.panels] in ([], [()])
+
+
+def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
+    results = [*some(learner=["a", "b"], seed=[0, 1]), one("u" * 20, learner="c", tuning="unpaid")]
+    said = only(summary.accuracy, results).caption
+    assert "whether any one record is in the data or not (unit: add/remove one record)" in said
+    assert (
+        "none (parameters fixed before any data) for 'a', 'b'; unpaid (parameters tuned outside the guarantee) for 'c'"
+        in said
+    )
+    assert "Medians over 1 to 2 seeds; the band spans the 25 to 75 % quantiles." in said
+    assert "an axis, not a guarantee" in said
+    assert summary.NOISE in said
+    assert said.endswith("Shows 5 cells.")
+    assert "One seed each, so no band." in only(summary.accuracy, some(rho=[1.0])).caption
+
+
+def test_every_figure_of_a_sweep_says_what_it_must():
+    drawings = [drawing for _, drawing in sweep._figures(Sweep.of(plausible(data=("cifar10",))))]
+    assert len({drawing.name for drawing in drawings}) == len(drawings)
+    for drawing in drawings:
+        assert "The guarantee hides" in drawing.caption
+        assert "Tuning: " in drawing.caption
+        assert summary.NOISE in drawing.caption
+        assert drawing.caption.endswith("cells.")
+
+
+# How they look
+
+
+def test_no_two_series_look_alike_with_or_without_colour():
+    names = [str(number) for number in range(280)]
+    looks = [style.look(names, name) for name in names]
+    assert len({(look.colour, look.shape, look.dash) for look in looks}) == 280
+    assert len({(look.shape, look.dash) for look in looks[:40]}) == 40
+    assert len({look.colour for look in looks[:7]}) == 7
+    assert len({look.shape for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+
+
+SEVERAL = {
+    "lines": lambda: found(summary.accuracy, _cells())[0],
+    "best": lambda: found(summary.best_parameter, _cells())[0],
+    "steps": lambda: found(summary.steps, _cells())[0],
+    "dots": lambda: found(summary.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
+    "bars": lambda: found(summary.run_times, _cells())[0],
+    "pictures": lambda: found(summary.means, _cells())[0],
+    "alone": lambda: found(summary.accuracy, some(seed=[0, 1]))[0],
+}
+
+
+def _cells():
+    return plausible(data=("cifar10",), encoders=("vit",), imbalance=(50.0,), seeds=2)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_charts_are_valid_and_hold_what_their_marks_tell(name):
+    drawing = SEVERAL[name]()
+    draw = {"dots": charts.dots, "bars": charts.bars, "pictures": charts.pictures}.get(name, charts.lines)
+    chart = draw(drawing).to_dict()
+    rows = [row for panel in chart["concat"] for row in panel["data"]["values"]]
+    if name == "pictures":
+        assert {row["row"] for row in rows if "row" in row} == {"right", "wrong"}
+        return
+    assert {"learner", "budget", "seeds", "cells"} <= set(rows[0])
+    assert {row["series"] for row in rows} == set(drawing.shown)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_paper_figures_name_every_series_and_axis(name):
+    drawing = SEVERAL[name]()
+    draw = {"dots": paper.dots, "bars": paper.bars, "pictures": paper.pictures}.get(name, paper.lines)
+    figure = paper.captioned(draw(drawing), drawing.caption)
+    figure.savefig(io.BytesIO(), dpi=30)
+    assert len([axes for axes in figure.axes if axes.get_title()]) == len(drawing.panels)
+    assert all(axes.get_xlabel() for axes in figure.axes)
+    if name == "pictures":
+        return
+    texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    texts += [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
+    assert all(any(series.replace("$", r"\$") in text for text in texts) for series in drawing.shown)
+
+
+# Page, PDF, folder
+
+
+NASTY = '</script><b>a</b> & "b" $x_$ {c}'
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A page of names that would break it, missing values, a cell that failed and an anonymous cost."""
+    results = some(learner=[NASTY, "m"], data=[NASTY], encoder=["a", "b"], seed=[0, 1], minority_accuracy=[None])
+    results.append(one("f" * 20, learner=NASTY, status="failed", error=NASTY))
+    results.append(one("e" * 20, learner="free", rho=None, epsilon=0.0, balanced_accuracy=math.nan))
+    return sweep.html(results, f"Sweep {NASTY}")
+
+
+def without_scripts(page):
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_names_are_text_wherever_they_stand(page):
+    assert "<b>" not in without_scripts(page)
+    assert "</b>" not in page.replace(r"\u003c/b>", "")
+    assert page.count("</script>") == 2
+    assert page.count(sweep._libraries()) == 1
+
+
+def test_the_page_loads_nothing(page):
+    loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[^>]*>", without_scripts(page))
+    assert loaded == []
+    assert not re.search(r"url\(|@import", without_scripts(page))
+
+
+def test_every_number_leads_to_its_cells(page):
+    targets = set(re.findall(r'id="([^"]+)"', page))
+    links = re.findall(r'<a href="#([^"]+)"', page)
+    assert set(links) <= targets
+    (cells,) = re.findall(r'<tbody id="cells-0{20}">(.*?)</tbody>', page, flags=re.DOTALL)
+    assert f"<td>{0:020x}</td><td>0</td><td>0.700</td><td>none</td><td>0.1</td>" in cells
+    assert f"<td>{1:020x}</td><td>1</td>" in cells
+    assert cells.count("<tr>") == 3
+    assert "1 cells state no cost above 0" in page
+    assert "f" * 20 in without_scripts(page)
+
+
+def test_tables_give_medians_quantiles_costs_unit_and_tuning():
+    results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate((0.5, 0.6, 0.9))]
+    ((name, (row,)),) = summary.tables(Sweep.of(results))
+    assert name == "digits, raw, imbalance 1"
+    assert sweep._shown(row) == [
+        "m", "rho=0.5", "0.5", "4 (1e-06)", "add/remove one record", "none", "3", "0.600 [0.550, 0.750]",
+        "0.600 [0.600, 0.600]",
+    ]  # fmt: skip
+    ((_, (alone,)),) = summary.tables(Sweep.of(results[:1]))
+    assert sweep._shown(alone)[-2:] == ["0.500", "0.600"]
+
+
+def test_a_pdf_has_a_page_for_each_figure_and_table(tmp_path):
+    results = [*some(seed=[0, 1]), one("f" * 20, status="failed", error="e")]
+    sweep.write_pdf(results, "title", tmp_path / "a.pdf")
+    pages = re.findall(rb"/Type /Page\b", (tmp_path / "a.pdf").read_bytes())
+    assert len(pages) == 1 + len(sweep._figures(Sweep.of(results))) + 2
+
+
+def test_folders_have_stable_names_and_bytes(tmp_path):
+    results = some(
+        data=["a/b", "a b", "αβγ"], seed=[0, 1], fit_seconds=[0.0], class_sizes=[None], minority_accuracy=[None]
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        sweep.write_images(results, "svg", tmp_path / name)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == [
+        "balanced-accuracy-a-b-raw-add-remove-rho-2.svg",
+        "balanced-accuracy-a-b-raw-add-remove-rho.svg",
+        "balanced-accuracy-raw-add-remove-rho.svg",
+        "captions.txt",
+        "tables.csv",
+    ]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert "balanced-accuracy-raw-add-remove-rho.svg: αβγ, raw" in (tmp_path / "one/captions.txt").read_text("utf-8")
+    assert len((tmp_path / "one/tables.csv").read_text("utf-8").splitlines()) == 4
+    assert sweep.is_images(tmp_path / "one")
+    assert not sweep.is_images(tmp_path)
+
+
+# The command
+
+
+@pytest.fixture
+def report(tmp_path, monkeypatch, capsys):
+    """Run `tacit report` in a folder that holds the small sweep `runs`; returns status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    kept(tmp_path / "runs", some(learner=["a", "b"], class_sizes=[None], minority_accuracy=[None]))
+
+    def report(line):
+        status = main(["report", *line.split()])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return report
+
+
+def test_one_page_by_the_name_of_the_output(report, tmp_path):
+    assert report("runs --out page.html") == (0, "page.html: 2 cells, 0 failed\n", "")
+    first = (tmp_path / "page.html").read_text("utf-8")
+    assert "<h1>Sweep runs</h1>" in first
+    assert report("runs --out page.html")[0] == 2
+    assert report("runs --out page.html --force")[0] == 0
+    assert (tmp_path / "page.html").read_text("utf-8") == first
+
+
+def test_only_what_is_asked_for(report, tmp_path):
+    assert report("runs --out figures --format png --where learner='a'")[1] == "figures: 1 cells, 0 failed\n"
+    assert (tmp_path / "figures/run-times.png").read_bytes().startswith(b"\x89PNG")
+    assert report("runs --out figures --format svg --force")[0] == 0
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".svg", ".txt", ".csv"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("runs --out page.html --format docx", "--format docx is not known; choose from: html, pdf, svg, png"),
+        ("runs --out figures", "--out figures does not say what to make; add --format html, pdf, svg or png"),
+        ("runs --out page.html --where seed>5", "--where 'seed>5' is true of none of the cells in runs; loosen it"),
+        ("runs --out page.html --where sed>5", "cannot be answered"),
+        ("absent --out page.html", "absent holds no results"),
+        ("failed --out page.html", "results hold 1 cells and none that was done; the first error is: too little; mend"),
+        ("failed --out page.pdf", "mend the plan and sweep again"),
+        ("failed --out figures --format svg", "mend the plan and sweep again"),
+        ("runs --out runs --format svg --force", "runs holds something else"),
+        ("runs --out runs --format html", "runs exists"),
+    ],
+)
+def test_refusals_are_one_line_and_leave_nothing(report, tmp_path, line, words):
+    kept(tmp_path / "failed", [one("f" * 20, status="failed", error="too little")])
+    before = sorted(tmp_path.rglob("*"))
+    status, out, err = report(line)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_results_of_nothing_are_refused():
+    with pytest.raises(InputError, match="0 cells and none that was done; mend"):
+        sweep.html([], "title")
