@@ -1,4 +1,4 @@
-"""Write plans/schema.json, from which editors know what a plan may hold; `tests/experiments/test_plans.py` checks it."""
+"""Write plans/schema.json, from which editors know what a plan may hold; a test checks that it is current."""
 
 import json
 from pathlib import Path

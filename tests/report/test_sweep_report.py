@@ -13,7 +13,7 @@ from tacit.cli.main import main
 from tacit.errors import InputError
 from tacit.experiments.results import CELLS, Result, write
 from tacit.learners.common.metrics import spread
-from tacit.report import charts, paper, style, summary, sweep
+from tacit.report import charts, drawings, paper, style, summary, sweep
 from tacit.report.summary import Sweep
 
 BUDGETS = ("rho=0.005", "rho=0.02", "rho=0.125", "rho=0.5", "rho=2", "inf")
@@ -118,32 +118,32 @@ def medians(panel, series="m"):
 def test_a_point_is_a_setting_over_its_seeds_and_missing_values_are_left_out():
     seeds = [0.5, 0.6, 0.9, math.nan, None]
     results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)]
-    (point,) = only(summary.accuracy, results).panels[0].points
+    (point,) = only(drawings.accuracy, results).panels[0].points
     assert (point.x, point.y, len(point.cells)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
-    assert found(summary.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
+    assert found(drawings.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
 
 
 def test_costs_are_in_order_a_panel_for_each_imbalance():
-    drawing = only(summary.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
+    drawing = only(drawings.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
     assert [panel.title for panel in drawing.panels] == ["imbalance 1", "imbalance 10"]
     results = [one(str(rho), rho=rho, budget=f"rho={rho}") for rho in (2.0, 0.1, 10.0)]
-    drawing = only(summary.accuracy, results)
+    drawing = only(drawings.accuracy, results)
     assert [point.x for point in drawing.panels[0].points] == [0.1, 2.0, 10.0]
     assert drawing.x.limits[0] < 0.1 < 10.0 < drawing.x.limits[1]
 
 
 def test_units_never_meet_and_every_axis_and_caption_names_its_own():
     results = some(unit=["add-remove", "replace", "change-label"], encoder=["a", "b"], rho=[0.5])
-    for find in (summary.accuracy, summary.minority, summary.encoders):
-        drawings = found(find, results)
-        assert len(drawings) == (3 if find is summary.encoders else 6)
-        for drawing in drawings:
+    for find in (drawings.accuracy, drawings.minority, drawings.encoders):
+        all_found = found(find, results)
+        assert len(all_found) == (3 if find is drawings.encoders else 6)
+        for drawing in all_found:
             points = [point for panel in drawing.panels for point in panel.points]
             (unit,) = {cell.unit for point in points for cell in point.cells}
             assert summary.unit_words(unit) in drawing.x.title
             assert summary.unit_words(unit) in drawing.caption
             assert summary.unit_words(unit) in drawing.title
-    assert len({drawing.name for drawing in found(summary.accuracy, results)}) == 6
+    assert len({drawing.name for drawing in found(drawings.accuracy, results)}) == 6
 
 
 @pytest.mark.parametrize("rho", [None, math.inf])
@@ -154,13 +154,13 @@ def test_a_guarantee_without_rho_is_drawn_against_epsilon_at_its_delta(rho):
         one("c" * 20, learner="at another delta", rho=rho, epsilon=1.5, delta=1e-5),
         one("d" * 20, learner="free", rho=0.0, epsilon=0.0),
     ]
-    drawings = {drawing.x.title: drawing for drawing in found(summary.accuracy, results)}
-    assert {title: drawing.shown for title, drawing in drawings.items()} == {
+    by_axis = {drawing.x.title: drawing for drawing in found(drawings.accuracy, results)}
+    assert {title: drawing.shown for title, drawing in by_axis.items()} == {
         "rho (zCDP, add/remove one record)": ("pure", "zcdp"),
         "epsilon at delta=1e-05 (add/remove one record)": ("at another delta",),
         "epsilon at delta=1e-06 (add/remove one record)": ("approximate",),
     }
-    assert [drawing.x.rough for drawing in drawings.values()] == [False, False, True]
+    assert [drawing.x.rough for drawing in by_axis.values()] == [False, False, True]
     assert summary.unplaced(Sweep.of(results)) == 1
 
 
@@ -172,19 +172,19 @@ def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
         one("4", learner="approximate", rho=math.inf, epsilon=math.inf, budget="inf"),
         one("5", learner="never private", rho=math.inf, epsilon=math.inf, budget="inf"),
     ]
-    by_epsilon, by_rho = found(summary.accuracy, results)
+    by_epsilon, by_rho = found(drawings.accuracy, results)
     assert [point.series for point in by_rho.panels[0].flat] == ["zcdp"]
     assert [point.series for point in by_epsilon.panels[0].flat] == ["approximate", "never private"]
     assert by_rho.panels[0].flat[0].y.median == 0.9
     assert "Thin dashes: the same learners without privacy." in by_rho.caption
-    assert found(summary.accuracy, results[-1:]) == []
+    assert found(drawings.accuracy, results[-1:]) == []
 
 
 def test_a_learner_is_called_by_whatever_tells_its_cells_apart():
     results = some(learner=["a"], parameters=['{"k": 10}', '{"k": 9}'], public=["x", None], tuning=["none"])
     sweep = Sweep.of([*results, one("z" * 20, learner="b")])
     assert sweep.series == ("a, k=9, no public set", "a, k=9, x", "a, k=10, no public set", "a, k=10, x", "b")
-    drawing = only(summary.accuracy, results)
+    drawing = only(drawings.accuracy, results)
     assert [len(point.cells) for point in drawing.panels[0].points] == [1, 1, 1, 1]
 
 
@@ -195,27 +195,27 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
             budget=budget, rho=rho, balanced_accuracy=value)
         for (budget, rho), values in table.items() for k, value in zip((1, 3, 10), values, strict=True)
     ]  # fmt: skip
-    drawing = only(summary.best_parameter, results)
+    drawing = only(drawings.best_parameter, results)
     assert drawing.series == ("1", "3", "10")
     assert [(point.x, point.series) for point in drawing.panels[0].best] == [(0.1, "1"), (1.0, "3"), (8.0, "10")]
     assert medians(drawing.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
     assert "tuning that nobody paid for" in drawing.caption
     other = one("other", method="public", parameters='{"k": 1, "centre": false}')
-    assert found(summary.best_parameter, [*results, other]) == []
+    assert found(drawings.best_parameter, [*results, other]) == []
 
 
 def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several():
     results = some(public=["x", "y"], public_rows=[100, 10], encoder=["e", "f"], seed=[0, 1])
     results += [one("n" * 20, learner="without"), one("o" * 20, learner="one only", public="x", public_rows=10)]
-    by_rows = found(summary.public_rows, results)
+    by_rows = found(drawings.public_rows, results)
     assert [drawing.shown for drawing in by_rows] == [("m, x", "m, y")] * 2
     assert [point.x for point in by_rows[0].panels[0].points] == [10, 100, 10, 100]
     assert by_rows[0].x.log
-    by_set = found(summary.public_sets, results)
+    by_set = found(drawings.public_sets, results)
     assert by_set[0].shown == ("m, 10 public rows", "m, 100 public rows")
     assert by_set[0].panels[0].names == ["x", "y"]
-    assert only(summary.encoders, results).panels[0].names == ["e", "f"]
-    for find in (summary.public_rows, summary.public_sets, summary.encoders):
+    assert only(drawings.encoders, results).panels[0].names == ["e", "f"]
+    for find in (drawings.public_rows, drawings.public_sets, drawings.encoders):
         assert found(find, some(seed=[0, 1])) == []
 
 
@@ -225,7 +225,7 @@ def test_a_panel_for_each_budget_the_strictest_first_none_last():
         one(f"{budget}{encoder}", encoder=encoder, budget=budget, rho=rho, epsilon=epsilon)
         for budget, (rho, epsilon) in budgets.items() for encoder in "ab"
     ]  # fmt: skip
-    assert [panel.title for panel in only(summary.encoders, results).panels] == [
+    assert [panel.title for panel in only(drawings.encoders, results).panels] == [
         "epsilon=1",
         "rho=2",
         "rho=10",
@@ -237,16 +237,16 @@ def test_class_sizes_and_run_times():
     results = some(data=["a", "b"], imbalance=[1.0], class_sizes=[[7, 0, 300]]) + some(
         imbalance=[9.0], class_sizes=[None, []]
     )
-    drawing = only(summary.class_sizes, results)
+    drawing = only(drawings.class_sizes, results)
     assert [panel.title for panel in drawing.panels] == ["a", "b"]
     assert medians(drawing.panels[0], "1") == {1: 300, 2: 7}
     assert drawing.y.log
     results = [one(str(seconds), seed=seed, fit_seconds=seconds) for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))]
-    (point,) = only(summary.run_times, results).panels[0].points
+    (point,) = only(drawings.run_times, results).panels[0].points
     assert (point.y.median, len(point.cells)) == (2.0, 3)
     assert (
-        found(summary.run_times, some(fit_seconds=[0.0]))
-        == found(summary.class_sizes, some(class_sizes=[[0, 0]]))
+        found(drawings.run_times, some(fit_seconds=[0.0]))
+        == found(drawings.class_sizes, some(class_sizes=[[0, 0]]))
         == []
     )
 
@@ -259,7 +259,7 @@ def test_class_sizes_and_run_times():
     ],
 )
 def test_steps_are_objects_or_lists_of_numbers_or_of_one_for_each_class(steps):
-    radius, norm = only(summary.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
+    radius, norm = only(drawings.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
     assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
     assert medians(norm, "rho=0.5") == {1: 2.0}
@@ -271,7 +271,9 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         "private": [[0, 1], [5, 5], [2, 2]],
         "points": [[0, 0, 1], [1, 1, 0], [None, 1, 1]] * 1000,
     }
-    drawing = only(summary.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]))
+    drawing = only(
+        drawings.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})])
+    )
     assert [panel.title for panel in drawing.panels] == ["inf, seed 2", "rho=1, seed 2"]
     assert [(mean.number, mean.true, mean.private) for mean in drawing.panels[0].means] == [
         (0, (0, 0), (0, 1)),
@@ -286,13 +288,13 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
 @pytest.mark.parametrize("extra", ["", "no JSON", "[]", '{"steps_": 3}', '{"means_2d": null}', '{"means_2d": {}}'])
 def test_what_was_kept_otherwise_breaks_nothing(extra):
     results = some(extra=[extra])
-    assert found(summary.steps, results) == []
-    assert [panel.means for drawing in found(summary.means, results) for panel in drawing.panels] in ([], [()])
+    assert found(drawings.steps, results) == []
+    assert [panel.means for drawing in found(drawings.means, results) for panel in drawing.panels] in ([], [()])
 
 
 def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
     results = [*some(learner=["a", "b"], seed=[0, 1]), one("u" * 20, learner="c", tuning="unpaid")]
-    said = only(summary.accuracy, results).caption
+    said = only(drawings.accuracy, results).caption
     assert "whether any one record is in the data or not (unit: add/remove one record)" in said
     assert (
         "none (parameters fixed before any data) for 'a', 'b'; unpaid (parameters tuned outside the guarantee) for 'c'"
@@ -302,7 +304,7 @@ def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
     assert "an axis, not a guarantee" in said
     assert summary.NOISE in said
     assert said.endswith("Shows 5 cells.")
-    assert "One seed each, so no band." in only(summary.accuracy, some(rho=[1.0])).caption
+    assert "One seed each, so no band." in only(drawings.accuracy, some(rho=[1.0])).caption
 
 
 def test_every_figure_of_a_sweep_says_what_it_must():
@@ -328,13 +330,13 @@ def test_no_two_series_look_alike_with_or_without_colour():
 
 
 SEVERAL = {
-    "lines": lambda: found(summary.accuracy, _cells())[0],
-    "best": lambda: found(summary.best_parameter, _cells())[0],
-    "steps": lambda: found(summary.steps, _cells())[0],
-    "dots": lambda: found(summary.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
-    "bars": lambda: found(summary.run_times, _cells())[0],
-    "pictures": lambda: found(summary.means, _cells())[0],
-    "alone": lambda: found(summary.accuracy, some(seed=[0, 1]))[0],
+    "lines": lambda: found(drawings.accuracy, _cells())[0],
+    "best": lambda: found(drawings.best_parameter, _cells())[0],
+    "steps": lambda: found(drawings.steps, _cells())[0],
+    "dots": lambda: found(drawings.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
+    "bars": lambda: found(drawings.run_times, _cells())[0],
+    "pictures": lambda: found(drawings.means, _cells())[0],
+    "alone": lambda: found(drawings.accuracy, some(seed=[0, 1]))[0],
 }
 
 
@@ -416,13 +418,13 @@ def test_every_number_leads_to_its_cells(page):
 
 def test_tables_give_medians_quantiles_costs_unit_and_tuning():
     results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate((0.5, 0.6, 0.9))]
-    ((name, (row,)),) = summary.tables(Sweep.of(results))
+    ((name, (row,)),) = drawings.tables(Sweep.of(results))
     assert name == "digits, raw, imbalance 1"
     assert sweep._shown(row) == [
         "m", "rho=0.5", "0.5", "4 (1e-06)", "add/remove one record", "none", "3", "0.600 [0.550, 0.750]",
         "0.600 [0.600, 0.600]",
     ]  # fmt: skip
-    ((_, (alone,)),) = summary.tables(Sweep.of(results[:1]))
+    ((_, (alone,)),) = drawings.tables(Sweep.of(results[:1]))
     assert sweep._shown(alone)[-2:] == ["0.500", "0.600"]
 
 

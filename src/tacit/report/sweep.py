@@ -1,7 +1,7 @@
 """The report on a sweep: one page that needs nothing else, one PDF, or a folder of figures.
 
-A new kind of figure is a function in `summary.py` that finds it, one in `charts.py` and one in `paper.py` that draw it,
-and its line in `FIGURES`.
+A new kind of figure is a function in `drawings.py` that finds it, one in `charts.py` and one in `paper.py` that draw
+it, and its line in `FIGURES`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InputError
 from tacit.experiments.results import Result
-from tacit.report import charts, paper, summary
+from tacit.report import charts, drawings, paper, summary
 from tacit.report.page import page, table
 from tacit.report.summary import Row, Sweep, number
 
@@ -43,16 +43,16 @@ class Kind:
 
 
 FIGURES = (
-    Kind("Accuracy against cost", summary.accuracy, charts.lines, paper.lines),
-    Kind("Minority accuracy against cost", summary.minority, charts.lines, paper.lines),
-    Kind("Best parameter", summary.best_parameter, charts.lines, paper.lines),
-    Kind("Number of public rows", summary.public_rows, charts.lines, paper.lines),
-    Kind("Public sets", summary.public_sets, charts.dots, paper.dots),
-    Kind("Encoders", summary.encoders, charts.dots, paper.dots),
-    Kind("Means", summary.means, charts.pictures, paper.pictures),
-    Kind("Steps", summary.steps, charts.lines, paper.lines),
-    Kind("Class sizes", summary.class_sizes, charts.lines, paper.lines),
-    Kind("Run times", summary.run_times, charts.bars, paper.bars),
+    Kind("Accuracy against cost", drawings.accuracy, charts.lines, paper.lines),
+    Kind("Minority accuracy against cost", drawings.minority, charts.lines, paper.lines),
+    Kind("Best parameter", drawings.best_parameter, charts.lines, paper.lines),
+    Kind("Number of public rows", drawings.public_rows, charts.lines, paper.lines),
+    Kind("Public sets", drawings.public_sets, charts.dots, paper.dots),
+    Kind("Encoders", drawings.encoders, charts.dots, paper.dots),
+    Kind("Means", drawings.means, charts.pictures, paper.pictures),
+    Kind("Steps", drawings.steps, charts.lines, paper.lines),
+    Kind("Class sizes", drawings.class_sizes, charts.lines, paper.lines),
+    Kind("Run times", drawings.run_times, charts.bars, paper.bars),
 )
 
 HEADER = ("learner", "budget", "rho", "epsilon (delta)", "unit", "tuning", "seeds", "balanced", "minority")
@@ -99,7 +99,7 @@ def html(results: Sequence[Result], title: str) -> str:
     """
     sweep = _sorted_out(results)
     found = _figures(sweep)
-    tables = summary.tables(sweep)
+    tables = drawings.tables(sweep)
     specs = {drawing.name: kind.chart(drawing).to_dict(validate=False) for kind, drawing in found}
     sections = [("Contents", STYLE + _contents(sweep, found))]
     for heading in dict.fromkeys(kind.heading for kind, _ in found):
@@ -130,7 +130,7 @@ def _sheets(sweep: Sweep, title: str) -> Iterator[Figure]:
     yield from paper.text_pages(title, textwrap.wrap(_overview(sweep), LETTERS))
     for kind, drawing in _figures(sweep):
         yield paper.captioned(kind.paper(drawing), drawing.caption)
-    for name, rows in summary.tables(sweep):
+    for name, rows in drawings.tables(sweep):
         yield from paper.text_pages(name, _aligned([HEADER, *map(_shown, rows)]))
     if sweep.failed:
         yield from paper.text_pages("Cells that failed", _aligned([FAILED_HEADER, *_failed(sweep)]))
@@ -152,7 +152,7 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
     with (folder / TABLES).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["data, encoder, imbalance", *HEADER])
-        writer.writerows([name, *_shown(row)] for name, rows in summary.tables(sweep) for row in rows)
+        writer.writerows([name, *_shown(row)] for name, rows in drawings.tables(sweep) for row in rows)
 
 
 def is_images(folder: Path) -> bool:
