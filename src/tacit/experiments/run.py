@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -155,10 +156,11 @@ def sweep(
             _remove_parts(folder / SHARED)
             todo = asked.missing(retry_failed)
             new = {}
-            for _, result in progress(runner.map(partial(work, folder), todo), "cells", len(todo)):
-                new[result.key] = result
-                if hook is not None:
-                    hook(result)
+            with closing(runner.map(partial(work, folder), todo)) as found:  # no worker outlives an interrupt
+                for _, result in progress(found, "cells", len(todo)):
+                    new[result.key] = result
+                    if hook is not None:
+                        hook(result)
     except BlockingIOError as error:
         raise InputError(f"another sweep is running into {folder}; wait for it, or choose another folder") from error
     return [{**asked.kept, **new}[cell.key] for cell in asked.cells]

@@ -1,9 +1,12 @@
 """Items run as the tasks of a Slurm job array, through submitit."""
 
+import os
 import shutil
-import time
+import signal
+import subprocess
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,9 +96,24 @@ class Slurm(Engine):
 
     def _cancel(self, jobs: set[Any]) -> None:
         for job in jobs:
-            job.cancel(check=False)
-        while self.cluster == "local" and not all(job.done() for job in jobs):
-            time.sleep(POLL[self.cluster])
+            if self.cluster == "local":
+                _end(job._process)
+            else:
+                job.cancel(check=False)
+
+
+def _end(controller: subprocess.Popen[bytes]) -> None:
+    """End a job on this machine, its task first: submitit interrupts, which what runs in the background may ignore."""
+    if controller.poll() is not None:
+        return
+    own = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+    with suppress(ProcessLookupError):
+        os.kill(controller.pid, signal.SIGSTOP)  # it starts no task meanwhile
+    tasks = [int(word) for word in own.read_text().split()] if own.exists() else []
+    for process in (*tasks, controller.pid):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    controller.wait()
 
 
 def _made(folder: Path) -> Path:
