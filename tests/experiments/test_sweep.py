@@ -282,3 +282,15 @@ def test_a_condition_writes_no_files(plan, tmp_path):
     with pytest.raises(InputError, match="cannot be answered"):
         results.read_results(tmp_path / "runs", f"1=1); COPY (SELECT 1) TO '{target}' --")
     assert not target.exists()
+
+
+def test_relative_paths_hold_in_workers_that_were_started_elsewhere(plan, tmp_path, monkeypatch):
+    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).normal(size=(30, 3)), y=np.arange(30) % 2)
+    data, learner = "{name: d, train: d.npz, test: d.npz}", "{name: s, method: noisy-sum}"
+    path = plan(f"name: own\ndata: [{data}]\nlearners: [{learner}]\nbudgets: [rho=1]\nseeds: 4\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    first = sweep(path, "runs", jobs=2)
+    monkeypatch.chdir(tmp_path)
+    assert results.content_hash(sweep(path.name, "runs", jobs=2)) == results.content_hash(first)
+    assert len(results.files_of(tmp_path / "runs")) == 4

@@ -91,7 +91,7 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
         If anything in the plan is wrong; the message names the line.
     """
     read, lines = load(plan)
-    root = Path(plan).parent if data is None else Path(data)
+    root = (Path(plan).parent if data is None else Path(data)).resolve()
     sources = []
     for number, one in enumerate(read.data):
         with lines.placing_errors(("data", number)):
@@ -145,7 +145,7 @@ def sweep(
     InputError
         If another sweep is running into this folder, or it cannot be written.
     """
-    asked, folder = prepare(plan, folder, data), Path(folder)
+    asked, folder = prepare(plan, folder, data), Path(folder).resolve()  # workers may be in another folder
     logs = {"folder": folder / "slurm"} if engine == "slurm" else {}
     runner = engine_of(engine, jobs, **options, **logs)
     _make(folder)
