@@ -68,8 +68,9 @@ class Sweep:
         for one in self.kept.values():
             if one.status == "done":
                 known.setdefault((one.data, one.encoder, one.method), []).append(one.fit_seconds + one.predict_seconds)
-        each = [known.get((cell.data, cell.encoder, cell.method)) for cell in self.missing()]
-        guessed = [guess(cell) for cell, own in zip(self.missing(), each, strict=True) if own is None]
+        missing = self.missing()
+        each = [known.get((cell.data, cell.encoder, cell.method)) for cell in missing]
+        guessed = [guess(cell) for cell, own in zip(missing, each, strict=True) if own is None]
         return (sum(median(own) for own in each if own) + sum(guessed)) / jobs, not guessed
 
 

@@ -227,7 +227,9 @@ class DPSGD(PrivateClassifier):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, of shape (n, C)."""
-        return np.asarray(_softmax(self._similarities(X)))
+        from scipy.special import softmax
+
+        return np.asarray(softmax(self._similarities(X), axis=1))
 
     def _similarities(self, X: Any) -> NDArray[np.float64]:
         rows = self._rows(as_flat(X))
@@ -236,12 +238,6 @@ class DPSGD(PrivateClassifier):
 
     def _release(self) -> None:
         return None
-
-
-def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import softmax
-
-    return np.asarray(softmax(values, axis=1))
 
 
 def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
