@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,9 +128,10 @@ def write(folder: Path, result: Result) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pylist([asdict(result)], schema=_schema())
+    table, buffer = pa.Table.from_pylist([asdict(result)], schema=_schema()), pa.BufferOutputStream()
+    pq.write_table(table, buffer, use_dictionary=False)  # one row: many small writes to a file would take longer
     with atomic_file(path_of(folder, result.key), force=True) as part:
-        pq.write_table(table, part)
+        part.write_bytes(buffer.getvalue())
 
 
 def read_results(folder: Path | str, where: str = "") -> list[Result]:
@@ -203,6 +205,7 @@ def content_hash(results: Sequence[Result]) -> str:
 FIELDS = tuple(one.name for one in fields(Result))
 
 
+@lru_cache(maxsize=1)
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
