@@ -25,6 +25,8 @@ from tacit.experiments.cells import Cell
 from tacit.experiments.results import Result
 from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.learners.common import metrics
+from tacit.learners.common.decision import pooled
+from tacit.learners.common.rows import unit_rows
 
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
@@ -139,25 +141,28 @@ def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str,
     prototypes = getattr(learner, "prototypes_", None)
     if prototypes is None or np.ndim(prototypes) != 2:
         raise InputError(f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means; leave it out")
-    rows = _unit(given.test_x)
+    rows = _seen(learner, given.test_x)
+    if rows.shape[1] != prototypes.shape[1]:
+        said = f"{type(learner).__name__}'s prototypes are in a space of their own"
+        raise InputError(f"keep names {MEANS_2D!r}, and {said}; leave it out")
     centre = rows.mean(axis=0)
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
-    train = _unit(given.x)
+    train = _seen(learner, given.x)
     true = np.array(
         [train[given.y == c].mean(axis=0) if np.any(given.y == c) else centre for c in range(len(given.classes))]
     )
     points = (rows[:POINTS] - centre) @ axes
     right = predicted[:POINTS] == given.test_y[:POINTS]
     return {
-        "true": ((_unit(true) - centre) @ axes).tolist(),
-        "private": ((_unit(prototypes) - centre) @ axes).tolist(),
+        "true": ((unit_rows(true) - centre) @ axes).tolist(),
+        "private": ((unit_rows(prototypes) - centre) @ axes).tolist(),
         "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), right, strict=True)],
     }
 
 
-def _unit(rows: Any) -> NDArray[np.float64]:
-    values = np.asarray(rows, dtype=np.float64)
-    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-300))
+def _seen(learner: Any, rows: Any) -> NDArray[np.float64]:
+    """Unit rows in the space of the learner's prototypes, whose pooling is public."""
+    return unit_rows(pooled(np.asarray(rows, dtype=np.float64), getattr(learner, "pooling", 1)))
 
 
 def _silent(label: str, done: int, total: int) -> None:
