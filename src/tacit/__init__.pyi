@@ -1,5 +1,7 @@
 # Written by tools/stub.py.
 from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
+from tacit.data.encoders.estimator import Encoder as Encoder
+from tacit.data.encoders.estimator import encode as encode
 from tacit.data.splits import split as split
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError

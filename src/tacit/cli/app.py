@@ -8,6 +8,8 @@ from tacit import __version__
 
 VERBS = {
     "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
+    "encode": "Make a store from pictures or texts.",
+    "overlap": "Look for private records in a public store.",
     "import": "Make a store from arrays or tables.",
     "split": "Deal a data set to a private, a public and a test store.",
     "promise": "State what a fit will cost, before any data.",

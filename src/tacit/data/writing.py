@@ -91,12 +91,13 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
     shards = []
     for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
         name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
-        _write_npy(folder / name, blocks, (count, dim), dtype)
-        shards.append(_stored(folder, name, count))
+        write_npy(folder / name, blocks, (count, dim), dtype)
+        shards.append(stored_file(folder, name, count))
     return tuple(shards)
 
 
-def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+def write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    """Write blocks of rows as one array of this shape, to the disk itself."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -105,7 +106,7 @@ def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int
             block = next(blocks)
             file.write(np.ascontiguousarray(block).data)
             written += len(block)
-        _sync(file)
+        sync(file)
 
 
 def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile:
@@ -114,16 +115,18 @@ def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile
 
     with (folder / name).open("wb") as file:
         pq.write_table(table, file)
-        _sync(file)
-    return _stored(folder, name, rows)
+        sync(file)
+    return stored_file(folder, name, rows)
 
 
-def _sync(file: Any) -> None:
+def sync(file: Any) -> None:
+    """See to it that what was written is on the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def _stored(folder: Path, name: str, rows: int) -> StoredFile:
+def stored_file(folder: Path, name: str, rows: int) -> StoredFile:
+    """The manifest's facts about a file that was written."""
     path = folder / name
     return StoredFile(name, rows, path.stat().st_size, file_hash(path))
 

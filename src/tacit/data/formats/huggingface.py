@@ -32,20 +32,21 @@ def splits(folder: Path) -> list[str]:
 
 def read(folder: Path, x: str | None, y: str | None, *, identity: str | None = None) -> Arrays:
     """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
-    files = _data_files(folder)
-    table = _read_table(folder, files)
+    files = data_files(folder)
+    table = read_table(folder)
     features, label = tables.columns(table.schema, x, y, folder)
     return make_arrays(
         tables.matrix(table, features, folder),
         None if label is None else tables.values(table[label]),
-        classes=None if label is None else _class_names(folder, label),
+        classes=None if label is None else class_names(folder, label),
         files=files,
         identity=identity or folder.absolute().name,
         card={},
     )
 
 
-def _data_files(folder: Path) -> tuple[Path, ...]:
+def data_files(folder: Path) -> tuple[Path, ...]:
+    """The Arrow files of a saved data set."""
     state = _json(folder / "state.json")
     if state.get("_indices_data_files"):
         raise InputError(f"{folder} is an indexed view of its rows; save it again after Dataset.flatten_indices()")
@@ -58,11 +59,12 @@ def _data_files(folder: Path) -> tuple[Path, ...]:
     return files
 
 
-def _read_table(folder: Path, files: tuple[Path, ...]) -> Any:
+def read_table(folder: Path) -> Any:
+    """All rows as an Arrow table, memory-mapped."""
     import pyarrow as pa
 
     try:
-        return pa.concat_tables([_stream(path) for path in files])
+        return pa.concat_tables([_stream(path) for path in data_files(folder)])
     except (OSError, pa.ArrowException) as error:
         raise _damaged(folder, error) from error
 
@@ -74,7 +76,8 @@ def _stream(path: Path) -> Any:
         return pa.ipc.open_stream(source).read_all()
 
 
-def _class_names(folder: Path, label: str) -> list[str] | None:
+def class_names(folder: Path, label: str) -> list[str] | None:
+    """The names of a `ClassLabel` column."""
     feature = (_json(folder / "dataset_info.json").get("features") or {}).get(label, {})
     names: list[str] | None = feature.get("names") if feature.get("_type") == "ClassLabel" else None
     return names

@@ -1,0 +1,142 @@
+"""`tacit encode`: pictures or texts to a store."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from tacit.cli.common import read_classes, shown_progress
+
+if TYPE_CHECKING:
+    from tacit.data.encoders.store import Made
+
+
+def encode(
+    source: Path,
+    /,
+    *,
+    encoder: str,
+    out: Path,
+    weights: Path | None = None,
+    sidecar: Path | None = None,
+    split: str | None = None,
+    labels: Path | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    classes: str | None = None,
+    identity: str | None = None,
+    public: bool = False,
+    skip_bad: bool = False,
+    mirror: bool = False,
+    projection: Path | None = None,
+    precision: str = "auto",
+    device: str = "auto",
+    dtype: str = "float16",
+    batch: int | None = None,
+    workers: Annotated[int | None, Parameter(show_default=False)] = None,
+    shard_rows: int = 4096,
+    force: bool = False,
+) -> None:
+    """Encode pictures or texts into a store. Run it again after an interrupt, and it goes on.
+
+    Parameters
+    ----------
+    source
+        A folder or archive of pictures with a subfolder for each class, or flat beside a table of labels; a table of
+        texts or pictures (.csv, .jsonl, .parquet, or saved by Hugging Face datasets); .npy or .npz of pixels; or what
+        the owners of MNIST, CIFAR, STL-10 or Food-101 ship. A source with several parts becomes a folder of stores.
+    encoder
+        timm:NAME, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME, onnx:FILE or torch:module.path.
+    out
+        Folder of the store.
+    weights
+        A local folder of weights; by default they are looked for in the local cache. Nothing is downloaded.
+    sidecar
+        For onnx: and torch:, a JSON file that states the input; by default the model's name with .json.
+    split
+        Which part of a source that has several.
+    labels
+        For a flat folder, the table that names its pictures; for .npy, an array of labels.
+    x
+        Name of the column, or array, of pictures, texts or files, where it is not a usual one.
+    y
+        Name of the column, or array, of labels, where it is not a usual one.
+    classes
+        The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+    identity
+        Declared name of the private data, under which a ledger knows it; by default the store's name.
+    public
+        Keep no labels.
+    skip_bad
+        Leave out records that cannot be decoded; they are listed in OUT.bad.csv.
+    mirror
+        Average the features of each picture and of its mirror image.
+    projection
+        An .npy file of a public matrix that features are multiplied by.
+    precision
+        float32, bfloat16, or auto for bfloat16 where the machine multiplies it natively.
+    device
+        cpu, cuda, or auto.
+    dtype
+        How rows are stored: float16 or float32.
+    batch
+        Records at a time.
+    workers
+        Processes that decode pictures; by default one for each core, at most 8.
+    shard_rows
+        Records in one file, and what an interrupt loses at most.
+    force
+        Overwrite the output.
+    """
+    from tacit.compute.atomic import check_writable
+    from tacit.data.datasets import open_source, splits
+    from tacit.data.encoders import load_encoder
+    from tacit.data.encoders.store import Options, encode_to_stores
+    from tacit.data.manifest import holds_stores, is_store
+
+    parts = splits(source) if split is None else [split]
+    several = len(parts) > 1
+    check_writable(out, force=force, ours=holds_stores if several else is_store)
+    options = Options(read_classes(classes), public, skip_bad, dtype, batch, _workers(workers), shard_rows)
+    names = {name: name for name in parts} if several else {"": parts[0] if parts else None}
+    sources = {own: open_source(source, name, labels=labels, x=x, y=y) for own, name in names.items()}
+    for name, part in sources.items():
+        if part.left_out:
+            said = f"left out {len(part.left_out)} files that are no pictures or are not in the table"
+            print(f"tacit: {source / name}: {said} (first: {part.left_out[0]})", file=sys.stderr)
+    features = load_encoder(
+        encoder, kind=next(iter(sources.values())).kind, weights=weights, sidecar=sidecar, device=device,
+        precision=precision, mirror=mirror, projection=projection,
+    )  # fmt: skip
+    try:
+        with shown_progress():
+            made = encode_to_stores(sources, features, out, options, identity=identity, force=force)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(
+            "interrupted; run the same command again, and it goes on from the shards that are done"
+        ) from stop
+    for name, one in made.items():
+        _say(out / name, one)
+
+
+def _say(path: Path, made: "Made") -> None:
+    """One line about a store."""
+    store = made.store
+    facts = [f"{store.rows} rows of width {store.dim}"]
+    if store.classes is not None:
+        how = "declared" if store.classes_declared else "read off the labels; declare public ones with --classes"
+        facts.append(f"{len(store.classes)} classes ({how})")
+    elif store.labels is None:
+        facts.append("no labels")
+    if made.skipped:
+        facts.append(f"{made.skipped} records left out (in {path.name}.bad.csv)")
+    if made.reused:
+        facts.append(f"{made.reused} records were encoded before")
+    print(f"{path}: {', '.join(facts)}")
+
+
+def _workers(given: int | None) -> int:
+    import os
+
+    return min(os.cpu_count() or 1, 8) if given is None else given

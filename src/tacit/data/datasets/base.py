@@ -1,0 +1,113 @@
+"""What a source of pictures or texts gives: its records in a fixed order, what they are called, and their labels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import ClassValue, class_list, clean_labels
+from tacit.errors import InputError
+
+Kind = Literal["picture", "text"]
+Record = Path | bytes | NDArray[Any] | str | None
+"""A picture as a file, as the bytes of one or as pixels; a text; None where there is nothing."""
+
+SPLITS = ("train", "test", "validation", "valid", "val", "dev", "training", "testing", "unlabeled")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Records to encode.
+
+    Parameters
+    ----------
+    kind : {"picture", "text"}
+    names : sequence of str
+        What each record is called: a file's path in the source, or "row 3".
+    records : callable
+        Called with a position, it yields the records from there on, in order.
+    stamp : str
+        Changes when the source does; made from names, sizes and times, so that nothing large is read.
+    labels : array of shape (rows,) or None
+        Class values.
+    classes : list or None
+        Class values in order, where the source names them.
+    classes_declared : bool
+        Whether the source states its classes apart from its records, so that they are public.
+    left_out : tuple of str
+        Files that are no pictures, or have no label where others have one.
+    """
+
+    kind: Kind
+    names: Sequence[str]
+    records: Callable[[int], Iterator[Record]]
+    stamp: str
+    labels: NDArray[Any] | None = None
+    classes: list[ClassValue] | None = None
+    classes_declared: bool = False
+    left_out: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Rows(Sequence[str]):
+    """Names of records that have none of their own: row 0, row 1, ..."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = count
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, place: Any) -> Any:
+        return f"row {range(self.rows)[place]}"
+
+
+def stamp(*facts: Any) -> str:
+    """A short hash of facts about a source."""
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def file_stamp(path: Path) -> str:
+    """A hash of a file's size and time."""
+    found = path.stat()
+    return stamp(found.st_size, found.st_mtime_ns)
+
+
+def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
+    """Class values of a table's column or an array, checked."""
+    try:
+        return clean_labels(values, rows)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
+    """A class list that a source states."""
+    try:
+        return class_list(names)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> NDArray[Any]:
+    """Class values for positions in a class list."""
+    found = np.asarray(indexes)
+    wrong = (found < 0) | (found >= len(classes))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"{where} row {row} has label {found[row]} of {len(classes)} classes; get the file again")
+    values: NDArray[Any] = np.asarray(classes)[found]
+    return values
+
+
+def empty(where: Path | str, what: str) -> InputError:
+    """The error for a source without records."""
+    return InputError(f"{where} holds no {what}; check the path, or choose another part with --split")

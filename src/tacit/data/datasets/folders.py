@@ -1,0 +1,138 @@
+"""Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.data.datasets.base import SPLITS, Record, Source, empty, file_stamp, labels_of, named_classes, stamp
+from tacit.data.datasets.columns import LABELS, Table, choose_column
+from tacit.data.datasets.tree import Tree
+from tacit.errors import InputError
+
+PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".jp2", ".avif")
+FILES = ("file", "file_name", "filename", "path", "image", "image_path", "picture", "name", "id")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz")
+
+
+def splits(files: Tree) -> list[str]:
+    """Top folders that are named as parts of a data set, where there are no others."""
+    found = [name for name in files.folders if name.lower() in SPLITS]
+    return found if found and len(found) == len(files.folders) else []
+
+
+def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: str | None) -> Source:
+    """Pictures of a folder or archive, of one part of it if `split` says so."""
+    prefix = "" if split is None else f"{split}/"
+    names = [name for name in files.names if name.startswith(prefix)]
+    pictures = [name for name in names if name.lower().endswith(PICTURES)]
+    others = tuple(name for name in names if not name.lower().endswith(PICTURES))
+    if not pictures:
+        raise empty(files.path, f"pictures ({', '.join(PICTURES[:4])}, ...)")
+    table = labels or _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
+    if table is not None:
+        return _labelled(files, prefix, pictures, others, table, x, y)
+    if x is not None or y is not None:
+        raise InputError("--x and --y name columns of a table; give the table with --labels, or leave them out")
+    inner = [name.removeprefix(prefix) for name in pictures]
+    flat = [name for name in inner if "/" not in name]
+    if len(flat) == len(inner):
+        return _source(files, pictures, others)
+    if flat:
+        raise InputError(
+            f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into the folder of its "
+            "class, or give a table of labels with --labels"
+        )
+    return _source(files, pictures, others, [name.partition("/")[0] for name in inner], _classes(files, prefix, names))
+
+
+def _classes(files: Tree, prefix: str, names: list[str]) -> list[str]:
+    """Subfolders; in a folder on disk those without pictures too."""
+    if files.path.is_dir():
+        return sorted(one.name for one in (files.path / prefix).iterdir() if one.is_dir() and one.name[0] != ".")
+    inner = [name.removeprefix(prefix) for name in names]
+    return sorted({name.partition("/")[0] for name in inner if "/" in name})
+
+
+def _source(
+    files: Tree, pictures: list[str], others: tuple[str, ...], labels: Any = None, classes: list[str] | None = None
+) -> Source:
+    def records(start: int) -> Iterator[Record]:
+        return (files.record(name) for name in pictures[start:])
+
+    return Source(
+        "picture",
+        pictures,
+        records,
+        stamp(files.stamp, pictures),
+        None if labels is None else labels_of(np.array(labels), len(pictures), files.path),
+        None if classes is None else named_classes(classes, files.path),
+        left_out=others,
+    )
+
+
+def _table_in(files: Tree, names: list[str]) -> Path | None:
+    """A table of labels that lies among the pictures of a folder."""
+    found = [name for name in names if name.lower().endswith(TABLES)]
+    if not found or not files.path.is_dir():
+        return None
+    if len(found) > 1:
+        raise InputError(
+            f"{files.path} holds several tables ({', '.join(found)}); name the one of labels with --labels"
+        )
+    return files.path / found[0]
+
+
+def _labelled(
+    files: Tree, prefix: str, pictures: list[str], others: tuple[str, ...], path: Path, x: str | None, y: str | None
+) -> Source:
+    """Pictures in the order of a table that names them."""
+    table = Table.open(path)
+    file = choose_column(table.names, x, FILES, "x", path)
+    label = choose_column(table.names, y, LABELS, "y", path)
+    if file is None or label is None or file == label:
+        raise InputError(
+            f"{path} has the columns {', '.join(table.names)}; name the one of files with --x, that of labels with --y"
+        )
+    listed = [str(value) for value in table.column(file)]
+    if not listed:
+        raise InputError(f"{path} has no rows; give one for each picture")
+    by_name = _by_name(prefix, pictures)
+    found = [by_name.get(name) for name in listed]
+    if not any(found):
+        raise InputError(f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column with --x")
+    twice, times = Counter(listed).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{path} names {twice!r} twice; keep one row a picture")
+    unlisted = tuple(sorted(set(pictures) - {name for name in found if name}))
+
+    def records(start: int) -> Iterator[Record]:
+        return (None if name is None else files.record(name) for name in found[start:])
+
+    return Source(
+        "picture",
+        listed,
+        records,
+        stamp(files.stamp, file_stamp(path), file, label),
+        labels_of(table.column(label), len(listed), path),
+        left_out=(*(name for name in others if files.path / name != path), *unlisted),
+    )
+
+
+def _by_name(prefix: str, pictures: list[str]) -> dict[str, str]:
+    """Pictures by all names that a table may use: path, file name, and either without its ending."""
+    found: dict[str, str] = {}
+    for name in pictures:
+        inner = name.removeprefix(prefix)
+        for own in (
+            inner.rpartition("/")[2].rpartition(".")[0],
+            inner.rpartition("/")[2],
+            inner.rpartition(".")[0],
+            inner,
+        ):
+            found[own] = name
+    return found

@@ -1,0 +1,196 @@
+"""Files by name in a folder, a zip or a tar archive. Nothing is ever extracted."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tarfile
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from tacit.data.datasets.base import Record, file_stamp, stamp
+from tacit.data.rows import one_line
+from tacit.errors import InputError
+
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+FAULTS = (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
+
+
+class Tree(ABC):
+    """Files of a folder or archive.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+        Files, with / between folders: sorted, or in the order of a tar archive, which can only be read forward.
+    folders : list of str
+        Folders at the top, with files or without.
+    """
+
+    path: Path
+    names: list[str]
+    folders: list[str]
+
+    @abstractmethod
+    def open(self, name: str) -> IO[bytes]:
+        """A file to read from."""
+
+    def read(self, name: str) -> bytes:
+        """All of a file."""
+        try:
+            with self.open(name) as file:
+                return file.read()
+        except FAULTS as error:
+            raise self.damaged(error) from error
+
+    def record(self, name: str) -> Record:
+        """A file as a record: workers open what they can reach by a path of its own."""
+        return self.read(name)
+
+    @property
+    @abstractmethod
+    def stamp(self) -> str:
+        """Changes when a file does."""
+
+    def damaged(self, error: BaseException) -> InputError:
+        """The error for an archive that cannot be read."""
+        return InputError(f"{self.path} is truncated or damaged ({one_line(error)}); get it again")  # type: ignore[arg-type]
+
+    def within(self, folder: str) -> list[str]:
+        """Files below a folder."""
+        return [name for name in self.names if name.startswith(f"{folder}/")]
+
+    def find(self, *names: str) -> str | None:
+        """The first of these files that is there, wherever it lies; .gz may follow its name."""
+        wanted = [one for name in names for one in (name, f"{name}.gz")]
+        return next((name for name in self.names if name.rpartition("/")[2] in wanted), None)
+
+    def plain(self, name: str) -> IO[bytes]:
+        """A file to read from, unpacked if it ends in .gz."""
+        file = self.open(name)
+        return gzip.open(file) if name.endswith(".gz") else file  # type: ignore[return-value]
+
+
+class Folder(Tree):
+    """A folder on disk. Links are followed, but not in a circle."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._facts: list[tuple[str, int, int]] = []
+        self.folders = []
+        for name, size, time in _walk(path, "", (), self.folders):
+            self._facts.append((name, size, time))
+        self._facts.sort()
+        self.folders.sort()
+        self.names = [name for name, _, _ in self._facts]
+
+    def open(self, name: str) -> IO[bytes]:
+        return (self.path / name).open("rb")
+
+    def record(self, name: str) -> Record:
+        return self.path / name
+
+    @property
+    def stamp(self) -> str:
+        return stamp(self._facts)
+
+
+def _walk(
+    folder: Path, prefix: str, above: tuple[tuple[int, int], ...], top: list[str]
+) -> Iterator[tuple[str, int, int]]:
+    """Name, size and time of each file; hidden ones are passed over."""
+    try:
+        own = folder.stat()
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error.strerror}); check its permissions") from error
+    if (own.st_dev, own.st_ino) in above:
+        raise InputError(f"{folder} is a link to a folder that holds it, which never ends; remove the link")
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            if not prefix:
+                top.append(entry.name)
+            inner = (*above, (own.st_dev, own.st_ino))
+            yield from _walk(folder / entry.name, f"{prefix}{entry.name}/", inner, top)
+            continue
+        try:
+            facts = entry.stat()
+            yield f"{prefix}{entry.name}", facts.st_size, facts.st_mtime_ns
+        except OSError:  # a link to nothing or to itself: a file that cannot be decoded
+            yield f"{prefix}{entry.name}", -1, -1
+
+
+class Zip(Tree):
+    """A zip archive."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = zipfile.ZipFile(path)
+        except FAULTS as error:
+            raise self.damaged(error) from error
+        listed = [one for one in self._file.infolist() if not _hidden(one.filename)]
+        self.names = sorted(one.filename for one in listed if not one.is_dir())
+        self.folders = sorted({one.filename.partition("/")[0] for one in listed if "/" in one.filename})
+
+    def open(self, name: str) -> IO[bytes]:
+        return self._file.open(name)
+
+    @property
+    def stamp(self) -> str:
+        return file_stamp(self.path)
+
+
+class Tar(Tree):
+    """A tar archive, packed or not. Reading backwards in a packed one starts again from its beginning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = tarfile.open(path)  # noqa: SIM115 - it stays open for reading
+            members = [one for one in self._file.getmembers() if not _hidden(one.name)]
+        except FAULTS as error:
+            raise self.damaged(error) from error
+        self._members = {one.name.removeprefix("./"): one for one in members if one.isfile()}
+        self.names = list(self._members)
+        self.folders = sorted({name.partition("/")[0] for name in self.names if "/" in name})
+
+    def open(self, name: str) -> IO[bytes]:
+        file = self._file.extractfile(self._members[name])
+        assert file is not None  # only what is a file is named
+        return file
+
+    @property
+    def stamp(self) -> str:
+        return file_stamp(self.path)
+
+
+def _hidden(name: str) -> bool:
+    return any((part.startswith(".") and part != ".") or part == "__MACOSX" for part in name.split("/"))
+
+
+def tree(path: Path) -> Tree | None:
+    """The files of a folder or archive; None if `path` is another file."""
+    if path.is_dir():
+        return Folder(path)
+    if path.name.endswith(".zip"):
+        return Zip(path)
+    return Tar(path) if path.name.endswith(TARS) else None
+
+
+def read_exactly(file: IO[bytes], size: int, where: Any) -> bytes:
+    """`size` bytes; a file that ends before is an error."""
+    try:
+        found = file.read(size)
+    except FAULTS as error:
+        raise InputError(f"{where} is truncated or damaged ({one_line(error)}); get it again") from error
+    if len(found) < size:
+        raise InputError(f"{where} ends {size - len(found)} bytes too early; get it again")
+    return found

@@ -1,0 +1,139 @@
+"""What an encoder is here: a public function from pictures or texts to rows of features.
+
+A family of encoders is one file with a function `load(name, weights, kind, device, precision, sidecar)` that returns a
+`Backbone`. What a user trained on private records is no encoder: it is outside the guarantee.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.datasets.base import Kind
+from tacit.data.encoders.pictures import PictureInput
+from tacit.errors import InputError
+
+BATCH = 32
+TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that little is padded
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a family is asked to load.
+
+    Parameters
+    ----------
+    name : str
+        What follows the family's name and a colon.
+    weights : path or None
+        A local folder, or file, of weights.
+    kind : {"picture", "text"}
+    device : str
+        "cpu", "cuda" or "auto".
+    precision : {"auto", "float32", "bfloat16"}
+    sidecar : path or None
+        A file that states the input, for the families that cannot know it.
+    """
+
+    name: str
+    weights: Path | None = None
+    kind: Kind = "picture"
+    device: str = "auto"
+    precision: str = "auto"
+    sidecar: Path | None = None
+
+
+class Backbone(ABC):
+    """A loaded encoder.
+
+    Attributes
+    ----------
+    input : PictureInput or None
+        How it wants pictures; None for texts.
+    batch : int
+        Records at a time.
+    fixed_batch : bool
+        Whether it takes batches of exactly this size.
+    card : dict
+        Public facts: name, hash of the weights, preprocessing.
+    """
+
+    input: PictureInput | None = None
+    batch: int = BATCH
+    fixed_batch: bool = False
+    card: dict[str, Any]
+
+    @abstractmethod
+    def forward(self, inputs: Any) -> NDArray[np.float32]:
+        """Features, (n, dim): of an array as `PictureInput.scaled` gives it, or of a list of texts."""
+
+
+@dataclass
+class Features:
+    """A backbone, and what is done with its output.
+
+    Parameters
+    ----------
+    backbone : Backbone
+    mirror : bool
+        Whether each picture's features are the mean of its own and its mirror image's.
+    projection : array of shape (dim, new_dim), optional
+        A public matrix that features are multiplied by, after they were rounded to the type in which rows are kept:
+        so a store that is projected later has the same rows.
+    """
+
+    backbone: Backbone
+    mirror: bool = False
+    projection: NDArray[np.float32] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32) -> NDArray[np.float32]:
+        """Features of prepared pictures, (n, height, width, 3), or of texts, for rows of `dtype`: (n, dim)."""
+        if self.backbone.input is None:
+            rows = self.backbone.forward(list(batch))
+        else:
+            rows = self._of_pictures(self.backbone.input, np.asarray(batch))
+        if self.projection is None:
+            return rows
+        if rows.shape[1] != len(self.projection):
+            raise InputError(
+                f"the projection has {len(self.projection)} rows and the encoder gives {rows.shape[1]} features; "
+                "give one of this encoder"
+            )
+        with np.errstate(over="ignore"):
+            return rows.astype(dtype).astype(np.float32) @ self.projection
+
+    def _of_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
+        n = len(batch)
+        if self.backbone.fixed_batch and n < self.backbone.batch:
+            batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
+        rows = self.backbone.forward(wanted.scaled(batch))
+        if self.mirror:
+            rows += self.backbone.forward(wanted.scaled(batch[:, :, ::-1]))
+            rows *= np.float32(0.5)
+        return rows[:n]
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Public facts about the encoder and what follows it."""
+        return self.backbone.card | self.facts
+
+
+def hash_of_tensors(state: Any) -> str:
+    """SHA-256 over the names, types and values of a model's tensors, whatever file they came in."""
+    import torch
+
+    total = hashlib.sha256()
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
+        if tensor.numel():
+            total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()

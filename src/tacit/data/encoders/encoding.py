@@ -1,0 +1,182 @@
+"""Records through an encoder: decoded in worker processes, encoded in batches, in a fixed order.
+
+A batch holds the same records however often the work is interrupted, so its features have the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.datasets.base import Record
+from tacit.data.encoders.base import TEXT_WINDOW, Features
+from tacit.data.encoders.pictures import PictureInput, Unreadable, content, decoded
+from tacit.errors import InputError
+
+AHEAD = 2  # batches that are decoded ahead for each worker
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A batch of records after decoding.
+
+    Parameters
+    ----------
+    values : array of shape (n, height, width, 3), or list of str
+        Of the good records.
+    good : list of int
+        Their positions in the batch.
+    contents : list of str
+        A hash of the content of each good one.
+    faults : list of (int, str)
+        Positions of the others, and why.
+    """
+
+    values: Any
+    good: list[int]
+    contents: list[str]
+    faults: list[tuple[int, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A batch after encoding; `rows` belong to the records at `good`."""
+
+    rows: NDArray[np.float32]
+    good: list[int]
+    contents: list[str]
+    faults: list[tuple[int, str]]
+
+
+def encoded(
+    batches: Iterator[Sequence[Record]], features: Features, dtype: np.dtype[Any], workers: int = 0
+) -> Generator[Encoded, None, None]:
+    """Encode batches in order.
+
+    Parameters
+    ----------
+    batches : iterator of lists of records
+    features : Features
+    dtype : dtype
+        In which rows will be stored, and must not overflow.
+    workers : int
+        Processes that decode; 0 decodes in this one.
+    """
+    wanted = features.backbone.input
+    prepare = prepared_texts if wanted is None else Pictures(wanted)
+    own = wanted is None or not workers
+    made = (prepare(batch) for batch in batches) if own else _ahead(prepare, batches, workers)
+    with closing(made):
+        for one in made:
+            yield _rows(one, features, dtype)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Decodes and resizes a batch of pictures."""
+
+    wanted: PictureInput
+
+    def __call__(self, records: Sequence[Record]) -> Prepared:
+        values, good, contents, faults = [], [], [], []
+        for place, record in enumerate(records):
+            try:
+                picture = decoded(record)
+            except Unreadable as error:
+                faults.append((place, str(error)))
+                continue
+            values.append(self.wanted.prepare(picture))
+            contents.append(content(picture))
+            good.append(place)
+        return Prepared(np.array(values), good, contents, faults)
+
+
+def prepared_texts(records: Sequence[Record]) -> Prepared:
+    """Check a batch of texts."""
+    values, good, contents, faults = [], [], [], []
+    for place, text in enumerate(records):
+        if not isinstance(text, str) or not text.strip():
+            faults.append((place, "the text is empty" if isinstance(text, str) else "there is no text"))
+            continue
+        values.append(text)
+        contents.append(hashlib.sha256(text.encode()).hexdigest()[:32])
+        good.append(place)
+    return Prepared(values, good, contents, faults)
+
+
+def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
+    """Records in lists of `size`; the last may be shorter."""
+    while batch := list(islice(records, size)):
+        yield batch
+
+
+def batch_size(features: Features, batch: int | None) -> int:
+    """Records that are handled together: a batch of pictures, or the texts that are sorted by length together.
+
+    Raises
+    ------
+    InputError
+        If `batch` is below 1, or the encoder takes another number of records and no other.
+    """
+    own = features.backbone
+    if batch is not None and batch < 1:
+        raise InputError(f"batch={batch} must be at least 1; leave it out for {own.batch}")
+    if batch is not None and own.fixed_batch and batch != own.batch:
+        raise InputError(f"batch={batch} where the encoder takes {own.batch} at a time; leave it out")
+    own.batch = batch or own.batch
+    return own.batch * (TEXT_WINDOW if own.input is None else 1)
+
+
+def _rows(batch: Prepared, features: Features, dtype: np.dtype[Any]) -> Encoded:
+    if not batch.good:
+        return Encoded(np.empty((0, 0), np.float32), [], [], batch.faults)
+    rows = (
+        features(batch.values, dtype) if features.backbone.input is not None else _texts(batch.values, features, dtype)
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        stored = rows.astype(dtype)
+    usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
+    if usable.all():
+        return Encoded(rows, batch.good, batch.contents, batch.faults)
+    why = f"its features are all zeros, or beyond {dtype}"
+    faults = [*batch.faults, *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use)]
+    chosen = np.flatnonzero(usable)
+    return Encoded(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))
+
+
+def _texts(texts: list[str], features: Features, dtype: np.dtype[Any]) -> NDArray[np.float32]:
+    """Texts of like length go through the encoder together."""
+    order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
+    size = features.backbone.batch
+    batches = [[texts[place] for place in order[first : first + size]] for first in range(0, len(texts), size)]
+    parts = [features(batch, dtype) for batch in batches]
+    rows = np.concatenate(parts)
+    found = np.empty_like(rows)
+    found[order] = rows
+    return found
+
+
+def _ahead(prepare: Callable[[Any], Prepared], batches: Iterator[Any], workers: int) -> Generator[Prepared, None, None]:
+    """Results in order, a few batches ahead of what is asked for."""
+    from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
+
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    pool = ProcessPoolExecutor(workers, timeout=60, env=alone)
+    waiting: deque[Any] = deque()
+    try:
+        for batch in batches:
+            waiting.append(pool.submit(prepare, batch))
+            if len(waiting) > AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)

@@ -1,0 +1,235 @@
+"""Encoders in Python: `tacit.encode`, and `tacit.Encoder` for pipelines of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from tacit.compute.progress import progress
+from tacit.data.datasets.arrays import check_pixels, picture
+from tacit.data.datasets.base import Kind, Record
+from tacit.data.encoders import load_encoder
+from tacit.data.encoders.base import BATCH, Features
+from tacit.data.encoders.encoding import batch_size, batches_of, encoded
+from tacit.errors import InputError
+
+
+def encode(
+    images: Any,
+    encoder: str | Features | Callable[[Any], Any],
+    *,
+    batch: int | None = None,
+    workers: int = 0,
+    **options: Any,
+) -> NDArray[np.float32]:
+    """Turn pictures or texts into rows of features.
+
+    Parameters
+    ----------
+    images : array or sequence of length n
+        Pixels as bytes, (n, height, width), or with channels last or first; or a list of paths, of bytes of picture
+        files, or of Pillow images; or a list of texts. For a callable, whatever it takes.
+    encoder : str, Features or callable
+        "FAMILY:NAME" (see `tacit.data.encoders`), what `load_encoder` returned, or a function from a batch of `images`
+        to an array (n, dim). It must not have been fitted to private records: that is outside every guarantee.
+    batch : int, optional
+        Records at a time.
+    workers : int
+        Processes that decode pictures.
+    **options
+        Of `load_encoder`: weights, sidecar, device, precision, mirror, projection.
+
+    Returns
+    -------
+    ndarray of shape (n, dim), float32
+
+    Raises
+    ------
+    InputError
+        If the encoder is unknown or its weights are not on this machine, or a record cannot be decoded or encoded.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> pictures = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
+    >>> tacit.encode(pictures, lambda batch: batch.reshape(len(batch), -1) / 255).shape
+    (6, 192)
+    """
+    if not isinstance(encoder, str | Features):
+        if options:
+            raise InputError(f"{', '.join(options)} is for encoders by name; leave it out for one that is a function")
+        return _by_function(images, encoder, batch or BATCH)
+    kind, records = _records(images)
+    features = load_encoder(encoder, kind=kind, **options) if isinstance(encoder, str) else encoder
+    if (features.backbone.input is None) != (kind == "text"):
+        raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
+    found = []
+    size = batch_size(features, batch)
+    made = encoded(batches_of(iter(records), size), features, np.dtype(np.float32), workers)
+    done = 0
+    for one in progress(made, "encoding", len(records), lambda one: len(one.good)):
+        for place, why in one.faults:
+            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
+        found.append(one.rows)
+        done += len(one.good)
+    return np.concatenate(found)
+
+
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An encoder as the first step of a scikit-learn pipeline.
+
+    It learns nothing: `fit` only looks at the options, so the guarantee of what follows is that of the whole pipeline.
+
+    Parameters
+    ----------
+    encoder : str or callable
+        As in `tacit.encode`.
+    weights, sidecar, projection : path, optional
+        See `load_encoder`.
+    device, precision : str
+        See `load_encoder`.
+    mirror : bool
+        See `load_encoder`.
+    batch : int, optional
+        Records at a time.
+    workers : int
+        Processes that decode pictures.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> pictures, y = rng.integers(0, 256, (40, 8, 8), dtype=np.uint8), np.arange(40) % 2
+    >>> flat = tacit.Encoder(lambda batch: batch.reshape(len(batch), -1) / 255)
+    >>> learner = tacit.NoisySumPrototypes(budget="rho=0.5", classes=2, noise="research", random_state=0)
+    >>> pipeline = make_pipeline(flat, learner).fit(pictures, y)
+    >>> pipeline[-1].guarantee_ == learner.promise()
+    True
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        *,
+        weights: Any = None,
+        sidecar: Any = None,
+        device: str = "auto",
+        precision: str = "auto",
+        mirror: bool = False,
+        projection: Any = None,
+        batch: int | None = None,
+        workers: int = 0,
+    ) -> None:
+        self.encoder = encoder
+        self.weights = weights
+        self.sidecar = sidecar
+        self.device = device
+        self.precision = precision
+        self.mirror = mirror
+        self.projection = projection
+        self.batch = batch
+        self.workers = workers
+
+    def fit(self, X: Any, y: Any = None) -> Encoder:
+        """Do nothing; an encoder is public and fixed."""
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Encode pictures or texts, as `tacit.encode` does; (n, dim)."""
+        if not isinstance(self.encoder, str):
+            return encode(X, self.encoder, batch=self.batch, workers=self.workers)
+        kind, _ = _records(X)
+        return encode(X, self._loaded(kind), batch=self.batch, workers=self.workers)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+
+    def _loaded(self, kind: Kind) -> Features:
+        """The encoder, loaded once for these options."""
+        options = {name: value for name, value in self.get_params().items() if name not in ("batch", "workers")}
+        asked = (kind, sorted(map(str, options.items())))
+        kept = getattr(self, "_kept", None)
+        if kept is None or kept[0] != asked:
+            self._kept = kept = (asked, load_encoder(options.pop("encoder"), kind=kind, **options))
+        return kept[1]
+
+
+def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDArray[np.float32]:
+    """Rows by a function, a batch at a time."""
+    n = len(images)
+    if not n:
+        raise InputError("there are no records to encode; give one at least")
+    found = []
+    for first in progress(range(0, n, batch), "encoding", -(-n // batch)):
+        part = images[first : first + batch]
+        rows = np.asarray(function(part))
+        if rows.ndim != 2 or len(rows) != len(part) or rows.dtype.kind not in "fiu":
+            raise InputError(
+                f"the encoder returned {rows.dtype} {rows.shape} for {len(part)} records; return numbers, (n, dim)"
+            )
+        found.append(rows.astype(np.float32))
+    return np.concatenate(found)
+
+
+def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
+    """What kind of records these are, as a sequence."""
+    if isinstance(images, str | bytes | Path):
+        raise InputError(f"images={str(images)!r:.60} is one record; give a list of them")
+    if isinstance(images, np.ndarray) and images.dtype.kind not in "OUS":
+        check_pixels(images.shape, images.dtype, "images")
+        return "picture", _Pixels(images)
+    records = list(images)
+    if not records:
+        raise InputError("there are no records to encode; give one at least")
+    if all(isinstance(one, str) for one in records):
+        paths = [Path(one) for one in records if len(one) < 4096 and "\n" not in one]
+        if len(paths) == len(records) and all(_is_file(path) for path in paths):
+            return "picture", paths
+        return "text", records
+    return "picture", [_record(one, place) for place, one in enumerate(records)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _record(one: Any, place: int) -> Record:
+    if isinstance(one, Path | bytes):
+        return one
+    if hasattr(one, "convert"):  # of Pillow
+        return np.asarray(one.convert("RGB"))
+    array = np.asarray(one)
+    if array.dtype != np.uint8 or array.ndim not in (2, 3):
+        raise InputError(f"record {place} is {type(one).__name__}; give pixels as bytes, paths, Pillow images or texts")
+    return picture(array)
+
+
+class _Pixels(Sequence[Record]):
+    """An array of pictures, one at a time."""
+
+    def __init__(self, pixels: NDArray[np.uint8]) -> None:
+        self.pixels = pixels
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def __getitem__(self, place: Any) -> Any:
+        return picture(self.pixels[place])
+
+    def __iter__(self) -> Iterator[Record]:
+        return (picture(one) for one in self.pixels)

@@ -1,0 +1,106 @@
+"""Whether a public set holds records of a private one: the same content, or nearly the same direction.
+
+What this finds is about private records: it is for their owner, and enters no release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.data.embeddings import EmbeddingStore
+from tacit.errors import InputError
+
+NEAR = 0.98
+BLOCK_VALUES = 1 << 24
+CONTENT = "content"
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Private rows that a public set has too.
+
+    Parameters
+    ----------
+    same : array of shape (pairs, 2)
+        Rows (private, public) of the same content: the first public one for each private.
+    near : array of shape (pairs, 2)
+        Rows (private, public) whose cosine reaches the threshold: the nearest public one for each private.
+    cosines : array of shape (pairs,)
+        Of the pairs in `near`.
+    hashed : bool
+        Whether both stores hold hashes of their records' content, so that `same` could be looked for.
+    """
+
+    same: NDArray[np.int64]
+    near: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    hashed: bool
+
+
+def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEAR) -> Overlap:
+    """Look for private records in a public store.
+
+    Parameters
+    ----------
+    private, public : EmbeddingStore
+        Of one encoder.
+    cosine : float
+        From which on two rows count as near duplicates.
+
+    Returns
+    -------
+    Overlap
+
+    Raises
+    ------
+    InputError
+        If the stores have other widths, or `cosine` is not in (0, 1].
+    """
+    if not 0 < cosine <= 1:
+        raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
+    if private.dim != public.dim:
+        raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
+    same = _same(private, public)
+    near, cosines = _near(private, public, cosine)
+    return Overlap(np.empty((0, 2), np.int64) if same is None else same, near, cosines, same is not None)
+
+
+def _same(private: EmbeddingStore, public: EmbeddingStore) -> NDArray[np.int64] | None:
+    hashes = []
+    for store in (private, public):
+        table = store.metadata()
+        if CONTENT not in table.column_names:
+            return None
+        hashes.append(table[CONTENT].to_numpy())
+    first = {value: row for row, value in reversed(list(enumerate(hashes[1])))}
+    pairs = [(row, first[value]) for row, value in enumerate(hashes[0]) if value in first]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _near(
+    private: EmbeddingStore, public: EmbeddingStore, cosine: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The nearest public row of each private one, where it is near enough; both are read in blocks."""
+    best, where = np.full(private.rows, -np.inf), np.zeros(private.rows, np.int64)
+    step = max(1, BLOCK_VALUES // max(private.dim, 4096))
+    for start in progress(range(0, public.rows, step), "comparing", -(-public.rows // step)):
+        others = _unit(public.x[start : start + step])
+        for first in range(0, private.rows, step):
+            own = slice(first, min(first + step, private.rows))
+            products = _unit(private.x[own]) @ others.T
+            nearest = products.argmax(axis=1)
+            found = products[np.arange(len(nearest)), nearest]
+            better = found > best[own]
+            best[own] = np.where(better, found, best[own])
+            where[own] = np.where(better, nearest + start, where[own])
+    rows = np.flatnonzero(best >= cosine - 1e-6)  # products of float32
+    return np.stack([rows, where[rows]], axis=1), best[rows]
+
+
+def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    values = np.asarray(rows, np.float32)
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
