@@ -34,6 +34,7 @@ bench: .venv/.dev
 	$(BIN)/python benchmarks/teachers.py
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/encoders.py
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
 utility: .venv/.dev

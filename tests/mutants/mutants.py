@@ -7,6 +7,7 @@ LINEAR, SEARCH = "learners/linear", "learners/search"
 PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
 LABEL_DP, NETWORKS = "learners/label_dp", "learners/networks"
 SAMPLED = "privacy/test_sampled_gaussian.py"
+ENCODE = "data/encoders/test_store.py"
 RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
 
@@ -379,4 +380,15 @@ MUTANTS = [
     _of(LABEL_DP, "label_private", "label-private: the prior's share is spent again", "Budget.pure(math.nextafter(epsilon - share * epsilon, 0))", "Budget.pure(epsilon)", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: all labels are asked in every stage", "parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]", "parts = [np.arange(n) for _ in range(stages)]", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "randomize", "randomize: drawn before the ledger is charged", "    if ledger is not None:\n        ledger.charge(", "    if ledger is None:\n        ledger.charge(", "learners/label_dp/test_randomize.py"),
+    _of("data/encoders", "store", "encode: shards of another encoder are taken over", "own = [self.features.card, self.source.stamp,", "own = [self.source.stamp,", ENCODE),
+    _of("data/encoders", "store", "encode: shards of another source are taken over", "own = [self.features.card, self.source.stamp,", "own = [self.features.card,", ENCODE),
+    _of("data/encoders", "store", "encode: public stores keep labels", "return None if self.options.public else self.source.labels", "return self.source.labels", ENCODE),
+    _of("data/encoders", "store", "encode: public stores keep folders", 'shown = [one.rpartition("/")[2] for one in names]', "shown = list(names)", ENCODE),
+    _of("data/encoders", "store", "encode: labels are those of the first records", "indexes[places]", "indexes[: len(places)]", ENCODE),
+    _of("data/encoders", "store", "encode: shards end within a batch", "return -(-self.options.shard_rows // self.size) * self.size", "return self.options.shard_rows", ENCODE),
+    _of("data/encoders", "encoding", "encode: texts come back sorted", "found[order] = rows", "found[:] = rows", ENCODE),
+    _of("data/encoders", "encoding", "encode: rows of zeros are kept", "& stored.any(axis=1)", "", ENCODE),
+    _of("data/datasets", "folders", "encode: labels of other files", "found = [by_name.get(name) for name in listed]", "found = pictures[: len(listed)]", "data/datasets/test_folders.py"),
+    _of("data/datasets", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "data/datasets/test_archives.py"),
+    _of("data", "overlap", "overlap: the last block only", "better = found > best[own]", "better = found > -2", "data/test_overlap.py"),
 ]  # fmt: skip

@@ -83,7 +83,7 @@ def encode(
     batch
         Records at a time.
     workers
-        Processes that decode pictures; by default one for each core, at most 8.
+        Processes that decode pictures; by default one for each core but one, from 1 to 8.
     shard_rows
         Records in one file, and what an interrupt loses at most.
     force
@@ -139,4 +139,4 @@ def _say(path: Path, made: "Made") -> None:
 def _workers(given: int | None) -> int:
     import os
 
-    return min(os.cpu_count() or 1, 8) if given is None else given
+    return max(1, min((os.cpu_count() or 1) - 1, 8)) if given is None else given

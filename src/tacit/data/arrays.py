@@ -126,5 +126,8 @@ def file_hash(path: Path) -> str:
 
 
 def combined_hash(hashes: Iterable[str]) -> str:
-    """SHA-256 over hashes in order."""
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    """SHA-256 over hashes in order, one on each line."""
+    total = hashlib.sha256()
+    for place, value in enumerate(hashes):
+        total.update(f"\n{value}".encode() if place else value.encode())
+    return total.hexdigest()

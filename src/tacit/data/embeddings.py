@@ -268,15 +268,15 @@ class EmbeddingStore:
         """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
         return combined_hash(stored.sha256 for stored in self._manifest.files)
 
-    def metadata(self) -> Any:
-        """The labels and further columns as a `pyarrow.Table`."""
+    def metadata(self, columns: Sequence[str] | None = None) -> Any:
+        """The labels and further columns, or some of them, as a `pyarrow.Table`."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         path = self.folder / self._manifest.metadata.file
         try:
             with pq.ParquetFile(path) as file:
-                return file.read()
+                return file.read(columns)
         except (OSError, pa.ArrowException) as error:
             raise self._altered(path) from error
 
@@ -325,7 +325,7 @@ class EmbeddingStore:
         return shard
 
     def _stored_labels(self) -> NDArray[np.int64]:
-        table = self.metadata()
+        table = self.metadata([LABEL])
         column = table[LABEL].to_numpy() if LABEL in table.column_names else np.empty(0)
         whole = column.dtype.kind == "i" and len(column) == self.rows
         if not whole or (self.classes is not None and not ((column >= 0) & (column < len(self.classes))).all()):

@@ -89,6 +89,13 @@ def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
         raise InputError(f"{where}: {error}") from error
 
 
+def numbers(names: Iterable[str]) -> list[int] | None:
+    """Names as whole numbers, if all of them are written as numbers are."""
+    own = list(names)
+    plain = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in own if len(name) < 19)
+    return [int(name) for name in own] if plain and all(len(name) < 19 for name in own) else None
+
+
 def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
     """A class list that a source states."""
     try:

@@ -23,6 +23,7 @@ from tacit.data.datasets.base import (
     file_stamp,
     labels_of,
     named_classes,
+    numbers,
     stamp,
 )
 from tacit.data.formats import huggingface
@@ -133,8 +134,9 @@ def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str],
 def _class_values(labels: list[Any] | None, classes: list[ClassValue] | None, rows: int, path: Path) -> Any:
     if labels is None:
         return None
-    found = labels_of(np.array(labels, dtype=object), rows, path)
-    if found.dtype.kind == "U" and all(value.removeprefix("-").isdecimal() for value in set(found.tolist())):
+    given = np.array([None if value == "" else value for value in labels], dtype=object)
+    found = labels_of(given, rows, path)
+    if found.dtype.kind == "U" and numbers(set(found.tolist())) is not None:
         found = found.astype(np.int64)  # tables of text know no numbers
     if classes is None:
         return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.data.datasets.base import SPLITS, Record, Source, empty, file_stamp, labels_of, named_classes, stamp
+from tacit.data.datasets.base import SPLITS, Record, Source, empty, file_stamp, labels_of, named_classes, numbers, stamp
 from tacit.data.datasets.columns import LABELS, Table, choose_column
 from tacit.data.datasets.tree import Tree
 from tacit.errors import InputError
@@ -64,15 +64,13 @@ def _source(
     def records(start: int) -> Iterator[Record]:
         return (files.record(name) for name in pictures[start:])
 
-    return Source(
-        "picture",
-        pictures,
-        records,
-        stamp(files.stamp, pictures),
-        None if labels is None else labels_of(np.array(labels), len(pictures), files.path),
-        None if classes is None else named_classes(classes, files.path),
-        left_out=others,
-    )
+    listed = None if classes is None else named_classes(classes, files.path)
+    values = None if labels is None else np.array(labels)
+    as_numbers = None if classes is None else numbers(classes)
+    if as_numbers is not None and values is not None:  # digits/0, digits/1, ...
+        listed, values = named_classes(sorted(as_numbers), files.path), values.astype(np.int64)
+    own = None if values is None else labels_of(values, len(pictures), files.path)
+    return Source("picture", pictures, records, stamp(files.stamp, pictures), own, listed, left_out=others)
 
 
 def _table_in(files: Tree, names: list[str]) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -114,17 +115,17 @@ def _walk(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
-            if not prefix:
-                top.append(entry.name)
-            inner = (*above, (own.st_dev, own.st_ino))
-            yield from _walk(folder / entry.name, f"{prefix}{entry.name}/", inner, top)
-            continue
         try:
             facts = entry.stat()
-            yield f"{prefix}{entry.name}", facts.st_size, facts.st_mtime_ns
         except OSError:  # a link to nothing or to itself: a file that cannot be decoded
             yield f"{prefix}{entry.name}", -1, -1
+            continue
+        if not stat.S_ISDIR(facts.st_mode):
+            yield f"{prefix}{entry.name}", facts.st_size, facts.st_mtime_ns
+            continue
+        if not prefix:
+            top.append(entry.name)
+        yield from _walk(folder / entry.name, f"{prefix}{entry.name}/", (*above, (own.st_dev, own.st_ino)), top)
 
 
 class Zip(Tree):

