@@ -217,7 +217,7 @@ def test_torch_computes_with_one_thread_and_gets_its_threads_back():
     ],
 )
 def test_bad_arguments_are_told_in_one_line(name, jobs, options, message, monkeypatch):
-    monkeypatch.setattr("tacit.compute.engines.find_spec", lambda library: True)
+    monkeypatch.setattr("tacit.compute.extras.find_spec", lambda library: True)
     monkeypatch.setattr("shutil.which", lambda command: None)
     with pytest.raises(InputError, match=message) as error:
         engine(name, jobs, **options)
@@ -230,7 +230,7 @@ def test_options_of_none_are_not_given():
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_missing_library_is_told_with_the_command(name, monkeypatch):
-    monkeypatch.setattr("tacit.compute.engines.find_spec", lambda library: None)
+    monkeypatch.setattr("tacit.compute.extras.find_spec", lambda library: None)
     with pytest.raises(InputError, match=r"is not installed.*pip install 'tacit\[cluster\]'"):
         engine(name, 2)
 

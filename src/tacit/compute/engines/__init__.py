@@ -17,7 +17,6 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from importlib.util import find_spec
 from numbers import Integral
 from pkgutil import resolve_name
 from typing import Any, TypeVar
@@ -111,15 +110,3 @@ def whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InputError(f"{name}={value!r} must be a whole number of at least 1; correct it")
     return int(value)
-
-
-def check_installed(library: str) -> None:
-    """Check that a library of the extra `cluster` is there.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
-    if find_spec(library) is None:
-        raise InputError(f"{library} is not installed, and this engine runs on it; run pip install 'tacit[cluster]'")

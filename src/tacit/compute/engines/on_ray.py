@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from tacit.compute.engines import Engine, check_installed
+from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import Packed, environment, pack, unpack
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class Ray(Engine):
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
-        check_installed("ray")
+        check_installed("ray", "cluster")
         self.address = address
 
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:

@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacit.compute.engines import Engine, check_installed, whole
+from tacit.compute.engines import Engine, whole
 from tacit.compute.engines.workers import Packed, pack, unpack
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Slurm(Engine):
         cluster: str = "slurm",
     ) -> None:
         super().__init__(jobs)
-        check_installed("submitit")
+        check_installed("submitit", "cluster")
         if cluster not in POLL:
             raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(POLL)}")
         if cluster == "slurm" and shutil.which("sbatch") is None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.extras import check_installed
 from tacit.data.encoders.base import Backbone, Request, hash_of_tensors
 from tacit.data.encoders.pictures import PictureInput
-from tacit.data.encoders.weights import check_installed
+from tacit.data.encoders.weights import EXTRA
 from tacit.errors import InputError
 
 _operators: list[Any] = []  # a library of operators lives as long as it is referred to
@@ -23,8 +24,8 @@ def ready(library: str) -> None:
     A torchvision from PyPI beside a torch for processors alone lacks its compiled operators, and then fails at import.
     No encoder runs them; declared without code, they let the import pass.
     """
-    check_installed("torch")
-    check_installed(library)
+    check_installed("torch", EXTRA)
+    check_installed(library, EXTRA)
     import torch
 
     try:

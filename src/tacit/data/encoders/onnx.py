@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.encoders.base import Backbone, Request
 from tacit.data.encoders.pictures import PictureInput, picture_input
-from tacit.data.encoders.weights import check_installed, unloadable
+from tacit.data.encoders.weights import EXTRA, unloadable
 from tacit.errors import InputError
 
 EXAMPLE = (
@@ -27,7 +28,7 @@ EXAMPLE = (
 
 def load(request: Request) -> Backbone:
     """A model of onnxruntime on the processor."""
-    check_installed("onnxruntime")
+    check_installed("onnxruntime", EXTRA)
     if request.kind != "picture":
         raise InputError(
             f"onnx:{request.name} takes pictures, and the source holds texts; choose sentence-transformers:"

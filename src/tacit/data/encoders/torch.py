@@ -12,11 +12,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from tacit.compute.extras import check_installed
 from tacit.data.encoders.base import Backbone, Request
 from tacit.data.encoders.on_torch import OnTorch
 from tacit.data.encoders.onnx import read_sidecar
 from tacit.data.encoders.pictures import picture_input
-from tacit.data.encoders.weights import check_installed, state_of, unloadable, weight_files
+from tacit.data.encoders.weights import EXTRA, state_of, unloadable, weight_files
 from tacit.errors import InputError
 
 ATTRIBUTE = "picture_input"
@@ -24,7 +25,7 @@ ATTRIBUTE = "picture_input"
 
 def load(request: Request) -> Backbone:
     """The module that the path leads to; modules in the working directory are found too."""
-    check_installed("torch")
+    check_installed("torch", EXTRA)
     name = f"torch:{request.name}"
     module = _made(request.name)
     if request.weights is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import InputError
+
+EXTRA = "encoders"
 
 
 def folder_of(repository: str, weights: Path | None) -> Path:
@@ -45,18 +46,6 @@ def missing(repository: str) -> InputError:
         f"no weights of {repository} on this machine; get them with `hf download {repository}` where there is a "
         "network, or give a folder that holds them with --weights"
     )
-
-
-def check_installed(library: str) -> None:
-    """Check that a family's library is there.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
-    if find_spec(library) is None:
-        raise InputError(f"{library} is not installed, and this encoder needs it; run pip install 'tacit[encoders]'")
 
 
 def weight_files(folder: Path) -> list[Path]:
