@@ -288,3 +288,59 @@ def test_peak_memory_does_not_grow_with_records(onnx_model, tmp_path):
         run = subprocess.run([sys.executable, "-c", PEAK, *line.split()], capture_output=True, text=True, check=True)
         peaks.append(int(run.stdout.split()[-1]) * 1024)
     assert peaks[1] - peaks[0] < 36_000 * 300
+
+
+OWN = """
+import torch
+
+class Base(torch.nn.Module):
+    picture_input = {"size": [4, 4]}
+    calls = 0
+
+class Short(Base):
+    def forward(self, x):
+        return x.flatten(1)[:-1]
+
+class Flat(Base):
+    def forward(self, x):
+        return x.sum((1, 2, 3))
+
+class Changing(Base):
+    def forward(self, x):
+        self.calls += 1
+        return x.flatten(1)[:, : 4 + self.calls]
+
+class Failing(Base):
+    def forward(self, x):
+        raise ValueError("out of\\nmemory")
+
+class NaN(Base):
+    def forward(self, x):
+        return x.flatten(1) * float("nan")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Short", r"gives \(3, 48\) for 4 records; it must give \(4, 48\)"),
+        ("Flat", r"gives \(4,\) for 4 records"),
+        ("Changing", r"gives \(4, 6\) for 4 records; it must give \(4, 5\)"),
+        ("Failing", r"fails on 4 records \(ValueError: out of memory\)"),
+        ("NaN", "no record of the source can be encoded .*not finite"),
+    ],
+)
+def test_encoders_that_give_what_is_no_row_for_each(pets, tmp_path, monkeypatch, name, said):
+    (tmp_path / "faulty.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    features = load_encoder(f"torch:faulty.{name}")
+    with pytest.raises(InputError, match=said):
+        encode_to_stores({"": open_source(pets)}, features, tmp_path / "out", Options(batch=4))
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_within_the_source(spoilt, onnx_model):
+    for out in (spoilt / "out", spoilt / "cat" / "out"):
+        with pytest.raises(InputError, match="lies in the source"):
+            made(spoilt, onnx_model, out)
+    assert not list(spoilt.rglob(".*"))

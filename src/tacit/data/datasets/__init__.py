@@ -12,6 +12,7 @@ A new one is a file with `splits(files)` and `read(files, split)`, and its name 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,11 @@ def open_source(
         If there is no such source, it is damaged or empty, or an option does not apply to it.
     """
     path, table = _checked(path), None if labels is None else _checked(labels)
+    found = _opened(path, split, table, x, y)
+    return replace(found, folder=path) if path.is_dir() else found
+
+
+def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None) -> Source:
     parts = splits(path)
     if split is None and len(parts) == 1:
         split = parts[0]

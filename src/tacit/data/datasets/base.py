@@ -42,6 +42,8 @@ class Source:
         Whether the source states its classes apart from its records, so that they are public.
     left_out : tuple of str
         Files that are no pictures, or have no label where others have one.
+    folder : path or None
+        The folder that is read, in which no output may lie.
     """
 
     kind: Kind
@@ -52,6 +54,7 @@ class Source:
     classes: list[ClassValue] | None = None
     classes_declared: bool = False
     left_out: tuple[str, ...] = field(default=())
+    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -216,8 +216,8 @@ class _Lines(Table):
 
     def _open(self) -> Any:
         if self.path.suffix == ".gz":
-            return gzip.open(self.path, "rt", encoding="utf-8")
-        return self.path.open(encoding="utf-8")
+            return gzip.open(self.path, "rt", encoding="utf-8-sig")
+        return self.path.open(encoding="utf-8-sig")
 
 
 class _Parquet(Table):

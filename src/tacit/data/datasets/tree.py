@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import stat
 import tarfile
@@ -18,7 +19,8 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-FAULTS = (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
+FAULTS = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError)
+"""What reading an archive may raise; RuntimeError where it is encrypted."""
 
 
 class Tree(ABC):

@@ -93,11 +93,12 @@ class Features:
     mirror: bool = False
     projection: NDArray[np.float32] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    _width: int = field(default=0, init=False, repr=False)
 
     def __call__(self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32) -> NDArray[np.float32]:
         """Features of prepared pictures, (n, height, width, 3), or of texts, for rows of `dtype`: (n, dim)."""
         if self.backbone.input is None:
-            rows = self.backbone.forward(list(batch))
+            rows = self._forward(list(batch))
         else:
             rows = self._of_pictures(self.backbone.input, np.asarray(batch))
         if self.projection is None:
@@ -114,11 +115,27 @@ class Features:
         n = len(batch)
         if self.backbone.fixed_batch and n < self.backbone.batch:
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
-        rows = self.backbone.forward(wanted.scaled(batch))
+        rows = self._forward(wanted.scaled(batch))
         if self.mirror:
-            rows += self.backbone.forward(wanted.scaled(batch[:, :, ::-1]))
+            rows = rows + self._forward(wanted.scaled(batch[:, :, ::-1]))
             rows *= np.float32(0.5)
         return rows[:n]
+
+    def _forward(self, inputs: Any) -> NDArray[np.float32]:
+        """The backbone's features, one row for each record and all of one width."""
+        n, name = len(inputs), self.backbone.card["name"]
+        try:
+            rows = self.backbone.forward(inputs)
+        except Exception as error:  # a user's own module may raise anything
+            said = " ".join(str(error).split())[:300]
+            said = f"{name} fails on {n} records ({type(error).__name__}: {said})"
+            raise InputError(f"{said}; check what it takes, or try a smaller batch") from error
+        self._width = self._width or rows.shape[-1]
+        if rows.shape != (n, self._width):
+            raise InputError(
+                f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width}), a row for each"
+            )
+        return rows
 
     @property
     def card(self) -> dict[str, Any]:

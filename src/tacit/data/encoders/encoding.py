@@ -148,7 +148,7 @@ def _rows(batch: Prepared, features: Features, dtype: np.dtype[Any]) -> Encoded:
     usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
     if usable.all():
         return Encoded(rows, batch.good, batch.contents, batch.faults)
-    why = f"its features are all zeros, or beyond {dtype}"
+    why = f"its features are all zeros, not finite, or beyond {dtype}"
     faults = [*batch.faults, *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use)]
     chosen = np.flatnonzero(usable)
     return Encoded(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))

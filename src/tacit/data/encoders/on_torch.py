@@ -81,7 +81,7 @@ class OnTorch(Backbone):
         with torch.inference_mode(), mixed:
             rows = self.run(given)
         found: NDArray[np.float32] = rows.float().cpu().numpy()
-        return found.reshape(len(found), -1)
+        return found.reshape(len(found), -1) if found.ndim > 2 else found
 
 
 def _device(asked: str) -> str:

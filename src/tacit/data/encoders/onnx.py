@@ -84,7 +84,8 @@ class OnnxModel(Backbone):
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
         (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
-        return np.asarray(rows, np.float32).reshape(len(rows), -1)
+        found = np.asarray(rows, np.float32)
+        return found.reshape(len(found), -1) if found.ndim > 2 else found
 
 
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:

@@ -138,6 +138,9 @@ def encode_to_stores(
         that a run with `skip_bad` takes no time.
     """
     folder = Path(folder).absolute()
+    for source in sources.values():
+        if source.folder is not None and source.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
+            raise InputError(f"{folder} lies in the source {source.folder}; choose an output beside it")
     ours = is_store if "" in sources else holds_stores
     check_writable(folder, force=force, ours=ours)
     size = batch_size(features, options.batch)
