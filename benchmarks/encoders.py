@@ -4,7 +4,8 @@ python benchmarks/encoders.py [--data ../shared/data] [--text-weights FOLDER] [-
 
 Prints Markdown. The first table takes pictures drawn for it, as JPEG files in folders of classes. The ceiling is the
 forward pass alone on input that lies prepared in memory, at the best of several batch sizes, in the same run. With
---data the pictures and texts there are encoded, compared with the rows stored there, and learned from.
+--data the pictures and texts there are encoded, compared with the rows stored there, and learned from; the second table
+is empty without.
 """
 
 import argparse
@@ -48,8 +49,8 @@ def main() -> None:
         pictures = drawn(place / "pictures", 40 if given.quick else 1000)
         for name, features in encoders(place, given.data, given.quick):
             share(name, features, pictures, place)
+        print(f"\n### Real records against the rows stored for them\n\n{REAL}")
         if given.data is not None:
-            print(f"\n### Real records against the rows stored for them\n\n{REAL}")
             of_pictures(given.data.resolve(), place)
             weights = text_weights(given.text_weights)
             if weights is not None:

@@ -130,7 +130,7 @@ def test_killed_at_random_moments(pets, onnx_model, tmp_path):
         run = subprocess.Popen([*line, str(tmp_path / "part")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         work = tmp_path / ".part.encoding" / "whole"
         before = len(list(work.glob("*.json"))) if work.is_dir() else 0
-        while run.poll() is None and (not work.is_dir() or len(list(work.glob("*.json"))) < before + 4):
+        while run.poll() is None and (not work.is_dir() or len(list(work.glob("*.json"))) < before + 7):
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
         if run.poll() is None:
@@ -138,7 +138,7 @@ def test_killed_at_random_moments(pets, onnx_model, tmp_path):
             kills += 1
         run.wait()
         assert kills < 60
-    assert kills >= 3
+    assert kills >= 2
     assert bytes_of(tmp_path / "part") == bytes_of(tmp_path / "whole")
 
 
@@ -279,15 +279,15 @@ sys.exit(status)
 
 
 def test_peak_memory_does_not_grow_with_records(onnx_model, tmp_path):
-    """Of 4,000 and of 40,000 pictures it differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
+    """Of 2,000 and of 20,000 pictures it differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
     peaks = []
-    for n in (4_000, 40_000):
+    for n in (2_000, 20_000):
         pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32), dtype=np.uint8)
         np.savez(tmp_path / f"{n}.npz", x=pixels, y=np.arange(n) % 10)
         line = f"encode {tmp_path}/{n}.npz --encoder onnx:{onnx_model} --out {tmp_path}/out{n} --workers 0"
         run = subprocess.run([sys.executable, "-c", PEAK, *line.split()], capture_output=True, text=True, check=True)
         peaks.append(int(run.stdout.split()[-1]) * 1024)
-    assert peaks[1] - peaks[0] < 36_000 * 300
+    assert peaks[1] - peaks[0] < 18_000 * 400
 
 
 OWN = """
