@@ -1,6 +1,6 @@
 """`tacit encode`: pictures or texts to a store."""
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,11 +100,7 @@ def encode(
     check_writable(out, force=force, ours=holds_stores if several else is_store)
     options = Options(read_classes(classes), public, skip_bad, dtype, batch, _workers(workers), shard_rows)
     names = {name: name for name in parts} if several else {"": parts[0] if parts else None}
-    sources = {own: open_source(source, name, labels=labels, x=x, y=y) for own, name in names.items()}
-    for name, part in sources.items():
-        if part.left_out:
-            said = f"left out {len(part.left_out)} files that are no pictures or are not in the table"
-            print(f"tacit: {source / name}: {said} (first: {part.left_out[0]})", file=sys.stderr)
+    sources = {own: open_source(source, name, labels=labels, x=x, y=y, public=public) for own, name in names.items()}
     features = load_encoder(
         encoder, kind=next(iter(sources.values())).kind, weights=weights, sidecar=sidecar, device=device,
         precision=precision, mirror=mirror, projection=projection,
@@ -117,10 +113,10 @@ def encode(
             "interrupted; run the same command again, and it goes on from the shards that are done"
         ) from stop
     for name, one in made.items():
-        _say(out / name, one)
+        _say(out / name, one, sources[name].left_out)
 
 
-def _say(path: Path, made: "Made") -> None:
+def _say(path: Path, made: "Made", left_out: Sequence[str]) -> None:
     """One line about a store."""
     store = made.store
     facts = [f"{store.rows} rows of width {store.dim}"]
@@ -130,9 +126,13 @@ def _say(path: Path, made: "Made") -> None:
     elif store.labels is None:
         facts.append("no labels")
     if made.skipped:
-        facts.append(f"{made.skipped} records left out (in {path.name}.bad.csv)")
+        facts.append(f"{made.skipped} records left out (listed beside it in .bad.csv)")
     if made.reused:
         facts.append(f"{made.reused} records were encoded before")
+    if left_out:
+        facts.append(
+            f"{len(left_out)} files left out that are no pictures or are not in the table (first: {left_out[0]})"
+        )
     print(f"{path}: {', '.join(facts)}")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tacit.cli.common import shown_progress
+from tacit.errors import InputError
 
 
 def overlap(
@@ -31,6 +32,8 @@ def overlap(
 
     if out is not None:
         check_writable(out, force=force)
+        if out.is_dir():
+            raise InputError(f"{out} is a folder; name a file")
     stores = EmbeddingStore.open(private), EmbeddingStore.open(public)
     with shown_progress():
         found = compare(*stores, cosine)

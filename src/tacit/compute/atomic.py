@@ -5,6 +5,7 @@ A failure or an interrupt removes it, so nothing half-written ever carries the f
 ever replaced by its own kind, and files that match KEPT inside it (ledgers) live on in the new one.
 """
 
+import glob
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -47,6 +48,14 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}); choose another output") from error
     return path
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what killed processes left of `path`; whoever calls holds a lock on it."""
+    for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
+        number = part.name.removeprefix(f".{path.name}.").removesuffix(".part")
+        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
+            _remove(part)
 
 
 def _temporary(path: Path) -> Path:

@@ -64,9 +64,18 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
     if private.dim != public.dim:
         raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
+    weights = [_weights(store) for store in (private, public)]
+    if None not in weights and weights[0] != weights[1]:
+        raise InputError("the private rows are of another encoder than the public ones; encode both alike")
     same = _same(private, public)
     near, cosines = _near(private, public, cosine)
     return Overlap(np.empty((0, 2), np.int64) if same is None else same, near, cosines, same is not None)
+
+
+def _weights(store: EmbeddingStore) -> str | None:
+    """The hash of the encoder's weights, where the store's card has it."""
+    encoder = store.card.get("encoder")
+    return encoder.get("weights_sha256") if isinstance(encoder, dict) else None
 
 
 def _same(private: EmbeddingStore, public: EmbeddingStore) -> NDArray[np.int64] | None:

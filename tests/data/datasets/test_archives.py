@@ -199,3 +199,10 @@ def test_a_damaged_archive_of_arrays(tmp_path):
     (tmp_path / "a.npz").write_bytes(buffer.getvalue()[:3000])
     with pytest.raises(InputError, match="truncated"):
         list(open_source(tmp_path / "a.npz").records(0))
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_labels_outside_the_class_list(tmp_path, label):
+    np.savez(tmp_path / "a.npz", x=np.ones((2, 4, 4), np.uint8), y=[0, label], classes=["a", "b", "c"])
+    with pytest.raises(InputError, match=f"row 1 has label {label} of 3 classes"):
+        open_source(tmp_path / "a.npz")

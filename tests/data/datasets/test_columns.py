@@ -73,7 +73,7 @@ def test_saved_data_sets(tmp_path):
         ("t.csv", b"a,b\n1,2\n", "name the one of texts or pictures with --x"),
         ("t.csv", b"text,label\nhello,\n", "row 0 has no label"),
         ("t.jsonl", b'{"text": "a"}\nno\n', "line 2 is no JSON"),
-        ("t.jsonl", b'{"text": "a"}\n{}\n', "line 2 has no 'text'"),
+        ("t.jsonl", b'{"text": "a"}\n{}\n', "row 1 has no 'text'"),
         ("t.jsonl", b'{"text": "\xff"}\n', "no JSON in UTF-8"),
         ("t.jsonl", b"", "name the one of texts"),
         ("t.parquet", b"PAR1", "truncated or not a Parquet file"),
@@ -98,3 +98,38 @@ def test_columns_by_name(tmp_path):
         open_source(tmp_path / "t.csv", x="a", y="z")
     with pytest.raises(InputError, match="--labels .* does not apply"):
         open_source(tmp_path / "t.csv", x="a", labels=tmp_path / "t.csv")
+
+
+def test_errors_show_no_texts(tmp_path):
+    (tmp_path / "t.csv").write_text("text,label\nhello,0\nthe secret of Jane,she said,x\n", encoding="utf-8")
+
+    def read():
+        return list(open_source(tmp_path / "t.csv").records(0))
+
+    with pytest.raises(InputError, match="Expected 2 columns, got 3") as error:
+        read()
+    assert "secret" not in str(error.value)
+
+
+def test_odd_tables_are_told_in_one_line(tmp_path):
+    pq.write_table(
+        pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "two.parquet"
+    )
+    (tmp_path / "deep.jsonl").write_text('{"text": ' + "[" * 100_000 + "\n", encoding="utf-8")
+    (tmp_path / "label.jsonl").write_text('{"text": "a", "label": "x\\ny"}\n', encoding="utf-8")
+    (tmp_path / "half.jsonl").write_text('{"text": "a", "label": "\\ud800"}\n', encoding="utf-8")
+    for name, said in (
+        ("two.parquet", "several columns 'text'"),
+        ("deep.jsonl", "no JSON"),
+        ("label.jsonl", "printable"),
+        ("half.jsonl", "printable"),
+    ):
+        with pytest.raises(InputError, match=said):
+            open_source(tmp_path / name)
+    (tmp_path / "bom.jsonl").write_text('\ufeff{"text": "a"}\n', encoding="utf-8")
+    assert list(open_source(tmp_path / "bom.jsonl").records(0)) == ["a"]
+
+
+def test_labels_of_public_tables_are_not_read(tmp_path):
+    (tmp_path / "t.csv").write_text("text,label\nhello,\n", encoding="utf-8")
+    assert open_source(tmp_path / "t.csv", public=True).labels is None

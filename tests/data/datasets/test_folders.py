@@ -168,3 +168,59 @@ def test_the_stamp_changes_with_a_file(pets):
     assert open_source(pets).stamp == before
     (pets / "cat" / "b.png").write_bytes(png(9, (6, 6)))
     assert open_source(pets).stamp != before
+
+
+def test_a_table_means_the_exact_name_first_and_never_one_of_several(tmp_path):
+    for name in ("1.png", "1.png.png", "a/2.png", "b/2.png"):
+        (tmp_path / "g" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "g" / name).write_bytes(png(len(name)))
+    table = tmp_path / "t.csv"
+    table.write_text("file,label\n1.png,7\n1.png.png,8\na\\2.png,9\n", encoding="utf-8")
+    source = open_source(tmp_path / "g", labels=table)
+    assert [path.name for path in source.records(0)] == ["1.png", "1.png.png", "2.png"]
+    assert source.labels.tolist() == [7, 8, 9]
+    for text, said in (
+        ("2.png,A", "may be a/2.png or b/2.png"),
+        ("1,A\n1.png,B", "twice"),
+        ("1.png,", "row 0 has no label"),
+    ):
+        table.write_text(f"file,label\n{text}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=said):
+            open_source(tmp_path / "g", labels=table)
+
+
+def test_links_in_tar_archives(tmp_path):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        for name, kind in (("b/1.png", tarfile.REGTYPE), ("a/h.png", tarfile.LNKTYPE), ("a/s.png", tarfile.SYMTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size = kind, "b/1.png", len(png()) if kind == tarfile.REGTYPE else 0
+            archive.addfile(info, io.BytesIO(png()))
+    source = open_source(tmp_path / "a.tar.gz")
+    assert list(source.records(0)) == [png(), png()]
+    assert source.left_out == ("a/s.png",)
+
+
+def test_names_in_zip_archives(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x", b"")
+        archive.writestr("cat/0.png", png())
+        archive.infolist()[1].filename = archive.filelist[1].filename = "cat\\0.png"
+    source = open_source(tmp_path / "a.zip")
+    assert (list(source.names), source.labels.tolist()) == (["cat/0.png"], ["cat"])
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("c/0.png", png(1))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("c/0.png", png(2))
+    with pytest.raises(InputError, match=r"holds 'c/0.png' twice"):
+        open_source(tmp_path / "b.zip")
+
+
+def test_another_file_of_the_same_size_and_time_changes_the_stamp(pets):
+    import os
+
+    before, path = open_source(pets).stamp, pets / "cat" / "b.png"
+    times, size = path.stat(), path.stat().st_size
+    path.unlink()
+    path.write_bytes(b"\0" * size)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert open_source(pets).stamp != before

@@ -93,3 +93,41 @@ def test_an_encoder_is_loaded_once_and_travels_without_its_model(onnx_model, mon
     assert (pickle.loads(pickle.dumps(encoder)).transform(PIXELS) == first).all()
     encoder.set_params(mirror=True)
     assert not np.array_equal(encoder.transform(PIXELS), first)
+
+
+def test_a_function_that_mixes_records_is_refused():
+    with pytest.raises(InputError, match="make it treat each record alone"):
+        tacit.encode(PIXELS, lambda batch: flat(batch) - flat(batch).mean(axis=0))
+
+
+def test_pillow_images_are_those_of_their_files(onnx_model, tmp_path):
+    image = Image.fromarray((PIXELS[0, :, :20, 0].astype(np.uint16) << 8) + 3)
+    exif = image.getexif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "a.png", exif=exif)
+    encoder = f"onnx:{onnx_model}"
+    assert (
+        tacit.encode([Image.open(tmp_path / "a.png")], encoder) == tacit.encode([tmp_path / "a.png"], encoder)
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("images", "encoder", "options", "said"),
+    [
+        (PIXELS, None, {}, "neither a name nor a function"),
+        (PIXELS, flat, {"batch": 0}, "batch=0"),
+        (PIXELS, flat, {"workers": -1}, "workers=-1"),
+        (None, flat, {}, "no list of records"),
+        (PIXELS, lambda batch: flat(batch) * np.nan, {}, "record 0 has features that are not finite"),
+        (
+            PIXELS,
+            lambda batch: flat(batch)[:, : len(batch)],
+            {"batch": 5},
+            "then 2; return as many|other features alone",
+        ),
+        ([PIXELS[0][:, :, :2]], "onnx", {}, "record 0 is ndarray"),
+    ],
+)
+def test_arguments_that_are_wrong(images, encoder, options, said, onnx_model):
+    with pytest.raises(InputError, match=said):
+        tacit.encode(images, f"onnx:{onnx_model}" if encoder == "onnx" else encoder, **options)

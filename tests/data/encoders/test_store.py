@@ -120,6 +120,14 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def finished(work):
+    """Number of finished shards."""
+    try:
+        return sum(name.endswith(".json") for name in os.listdir(work))
+    except FileNotFoundError:
+        return 0
+
+
 def test_killed_at_random_moments(pets, onnx_model, tmp_path):
     """Kill -9, again and again, until it ends by itself."""
     line = [sys.executable, "-c", RUN, "encode", str(pets), "--encoder", f"onnx:{onnx_model}", "--batch", "2"]
@@ -129,8 +137,8 @@ def test_killed_at_random_moments(pets, onnx_model, tmp_path):
     while not (tmp_path / "part").exists():
         run = subprocess.Popen([*line, str(tmp_path / "part")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         work = tmp_path / ".part.encoding" / "whole"
-        before = len(list(work.glob("*.json"))) if work.is_dir() else 0
-        while run.poll() is None and (not work.is_dir() or len(list(work.glob("*.json"))) < before + 7):
+        before = finished(work)
+        while run.poll() is None and finished(work) < before + 7:
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))
         if run.poll() is None:
@@ -279,7 +287,7 @@ sys.exit(status)
 
 
 def test_peak_memory_does_not_grow_with_records(onnx_model, tmp_path):
-    """Of 5,000 and of 20,000 pictures (both fill a shard) it differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
+    """Both fill a shard. The peak differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
     peaks = []
     for n in (5_000, 20_000):
         pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32), dtype=np.uint8)
@@ -344,3 +352,88 @@ def test_an_output_within_the_source(spoilt, onnx_model):
         with pytest.raises(InputError, match="lies in the source"):
             made(spoilt, onnx_model, out)
     assert not list(spoilt.rglob(".*"))
+
+
+def test_code_that_changed_starts_again(spoilt, onnx_model, tmp_path, monkeypatch):
+    import importlib
+
+    text = OWN.replace("x.flatten(1)[:-1]", "x.flatten(1) + %d")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for number in (1, 2):
+        (tmp_path / "code_of_ours.py").write_text(text % number)
+        sys.modules.pop("code_of_ours", None)
+        importlib.invalidate_caches()
+        features, source = load_encoder("torch:code_of_ours.Short"), {"": open_source(spoilt)}
+        if number == 1:
+            with pytest.raises(InputError, match="cannot be encoded"):
+                encode_to_stores(source, features, tmp_path / "out", Options(batch=4))
+    assert encode_to_stores(source, features, tmp_path / "out", Options(batch=4, skip_bad=True))[""].reused == 0
+    sys.modules.pop("code_of_ours", None)
+
+
+def test_a_list_that_is_not_ours_stays(pets, onnx_model, tmp_path):
+    (tmp_path / "out.bad.csv").write_text("mine\n")
+    with pytest.raises(InputError, match="out.bad.csv holds something else"):
+        made(pets, onnx_model, tmp_path / "out", force=True)
+    assert (tmp_path / "out.bad.csv").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("left", ["json", "key", "npy"])
+def test_what_a_kill_leaves_of_the_working_folder_does_no_harm(pets, spoilt, onnx_model, tmp_path, left):
+    with pytest.raises(InputError, match="cannot be encoded"):
+        made(spoilt, onnx_model, tmp_path / "out")
+    for path in (tmp_path / ".out.encoding" / "whole").glob(
+        {"json": "00001.json", "key": "key.txt", "npy": "00001.npy"}[left]
+    ):
+        path.unlink()
+    part = tmp_path / ".out.999999999.part"
+    part.mkdir()
+    found = made(spoilt, onnx_model, tmp_path / "out", skip_bad=True)
+    assert found.reused < 53
+    assert not part.exists()
+    other = made(pets, onnx_model, tmp_path / "whole")
+    assert sorted(found.store.metadata()["content"].to_pylist()) == sorted(
+        other.store.metadata()["content"].to_pylist()
+    )
+
+
+def test_parts_with_and_without_labels(pets, onnx_model, tmp_path):
+    sources = {"train": open_source(pets), "unlabeled": open_source(pets / "cat")}
+    found = encode_to_stores(sources, load_encoder(f"onnx:{onnx_model}"), tmp_path / "out", Options(classes=CLASSES))
+    assert found["train"].store.classes_declared
+    assert found["unlabeled"].store.labels is None
+
+
+def test_a_rows_bits_do_not_depend_on_how_many_others_there_are(pets, vit_model, onnx_model):
+    import tacit
+
+    pictures = sorted(pets.glob("*/*"))
+    for encoder, weights in ((f"onnx:{onnx_model}", None), ("transformers:x", vit_model)):
+        whole = tacit.encode(pictures, encoder, weights=weights, batch=16)
+        fewer = tacit.encode(pictures[:-3], encoder, weights=weights, batch=16)
+        assert (whole[:-3] == fewer).all()
+
+
+def test_a_picture_as_thin_as_a_line_is_a_bad_record(tmp_path, onnx_model):
+    (tmp_path / "s").mkdir()
+    Image.new("L", (60_000, 1)).save(tmp_path / "s" / "thin.png")
+    Image.new("L", (40, 40), 9).save(tmp_path / "s" / "good.png")
+    os.mkfifo(tmp_path / "s" / "pipe.png")
+    side = tmp_path / "side.json"
+    side.write_text(json.dumps({"size": [32, 32], "resize_to": 256}))
+    features = load_encoder(f"onnx:{onnx_model}", sidecar=side)
+    found = encode_to_stores({"": open_source(tmp_path / "s")}, features, tmp_path / "out", Options(skip_bad=True))[""]
+    assert (found.skipped, found.store.rows) == (2, 1)
+    assert "too far apart" in (tmp_path / "out.bad.csv").read_text()
+
+
+def test_a_worker_that_is_killed():
+    from tacit.data.encoders.encoding import _ahead
+
+    with pytest.raises(InputError, match="--workers 0"):
+        list(_ahead(_exits, iter([[1], [2], [3], [4]]), 1))
+
+
+def _exits(records):
+    return records if records == [1] else os._exit(9)

@@ -50,6 +50,7 @@ def open_source(
     labels: Path | str | None = None,
     x: str | None = None,
     y: str | None = None,
+    public: bool = False,
 ) -> Source:
     """Open a source of pictures or texts without decoding any.
 
@@ -63,6 +64,8 @@ def open_source(
         For pictures in a flat folder, a table that names them; for `.npy`, an array.
     x, y : str, optional
         The columns or arrays of the content and the labels, where they do not have a usual name.
+    public : bool
+        Whether the labels of a table are left unread.
 
     Raises
     ------
@@ -70,11 +73,11 @@ def open_source(
         If there is no such source, it is damaged or empty, or an option does not apply to it.
     """
     path, table = _checked(path), None if labels is None else _checked(labels)
-    found = _opened(path, split, table, x, y)
+    found = _opened(path, split, table, x, y, public)
     return replace(found, folder=path) if path.is_dir() else found
 
 
-def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None) -> Source:
+def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
     parts = splits(path)
     if split is None and len(parts) == 1:
         split = parts[0]
@@ -85,7 +88,7 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
         return arrays.read(path, split, table, x, y)
     if _is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
         _refuse(path, labels=table)
-        return columns.read(path if split is None else path / split, x, y)
+        return columns.read(path if split is None else path / split, x, y, public)
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(columns.ENDINGS)

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import FEATURES
 from tacit.data.arrays import LABELS as USUAL_LABELS
-from tacit.data.datasets.base import Record, Rows, Source, empty, file_stamp, labels_of, named_classes, stamp
+from tacit.data.datasets.base import (
+    Record,
+    Rows,
+    Source,
+    by_index,
+    empty,
+    file_stamp,
+    labels_of,
+    named_classes,
+    stamp,
+)
 from tacit.data.datasets.tree import FAULTS, read_exactly
 from tacit.data.formats.npy import map_npy
 from tacit.data.rows import one_line
@@ -59,7 +69,7 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
     own = None if label is None else labels_of(_load(path, label), shape[0], path)
     listed = None if classes is None else named_classes(classes, path)
     if own is not None and listed is not None and own.dtype.kind != "U" and isinstance(listed[0], str):
-        own = np.asarray(listed)[own]
+        own = by_index(own, listed, path)
 
     def streamed(start: int) -> Iterator[Record]:
         size = int(np.prod(shape[1:]))
@@ -100,7 +110,7 @@ def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _names(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist()]
+            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     except FAULTS as error:
         raise _broken(path, error) from error
 
@@ -135,4 +145,6 @@ def _load(path: Path, name: str) -> NDArray[Any]:
 
 
 def _broken(path: Path, error: Exception) -> InputError:
+    if "Object arrays" in str(error):
+        return InputError(f"{path} holds pickled objects, which are never read; save plain numbers or texts instead")
     return InputError(f"{path} is truncated or not a .npz file ({one_line(error)}); save it again with numpy.savez")

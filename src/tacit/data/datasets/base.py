@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,16 +81,32 @@ def stamp(*facts: Any) -> str:
 
 def file_stamp(path: Path) -> str:
     """A hash of a file's size and time."""
-    found = path.stat()
-    return stamp(found.st_size, found.st_mtime_ns)
+    return stamp(facts_of(path.stat()))
+
+
+def facts_of(found: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file does, or another takes its place."""
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
     """Class values of a table's column or an array, checked."""
     try:
-        return clean_labels(values, rows)
-    except InputError as error:
+        found = clean_labels(values, rows)
+        if found.dtype.kind == "U":
+            class_list(np.unique(found).tolist())  # what no class can be called is found before anything is encoded
+    except (InputError, UnicodeError) as error:
         raise InputError(f"{where}: {error}") from error
+    return found
+
+
+def class_values(labels: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
+    """Class values of a table's column: an empty cell is a missing label, and numbers may be written as text."""
+    given = np.array([None if value == "" else value for value in labels], dtype=object)
+    found = labels_of(given, rows, where)
+    if found.dtype.kind == "U" and numbers(set(found.tolist())) is not None:
+        return found.astype(np.int64)
+    return found
 
 
 def numbers(names: Iterable[str]) -> list[int] | None:

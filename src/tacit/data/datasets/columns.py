@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tacit.data.datasets.base import (
     Record,
     Rows,
     Source,
     by_index,
+    class_values,
     empty,
     file_stamp,
-    labels_of,
     named_classes,
-    numbers,
     stamp,
 )
 from tacit.data.formats import huggingface
@@ -35,6 +33,7 @@ LABELS = ("label", "labels", "y", "target", "class", "category")
 TEXTS = ("text", "sentence", "document", "content", "review", "question", "x")
 IMAGES = ("image", "img", "picture", "pixels", "bytes", "x")
 BATCH = 1024
+BLOCK = 1 << 24  # bytes of a CSV file that are parsed together
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
@@ -92,13 +91,14 @@ class Table(ABC):
         return file_stamp(self.path)
 
 
-def read(path: Path, x: str | None, y: str | None) -> Source:
-    """Texts or pictures of a table, with its labels if there is a column of them."""
+def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
+    """Texts or pictures of a table, with its labels if there is a column of them and they are not to be public."""
     table = Table.open(path)
     content = choose_column(table.names, x, (*TEXTS[:-1], *IMAGES), "x", path)
     if content is None:
         raise InputError(f"{path} has the columns {', '.join(table.names)}; name the one of texts or pictures with --x")
     label = choose_column([name for name in table.names if name != content], y, LABELS, "y", path)
+    label = None if public else label
     labels = None if label is None else table.column(label)
     rows = table.count(content) if labels is None else len(labels)
     if rows == 0:
@@ -128,19 +128,17 @@ def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str],
     if given is not None and given not in names:
         raise InputError(f"{path} has no column {given!r}; choose --{option} from: {', '.join(names)}")
     lower = {name.lower(): name for name in names}
-    return given or next((lower[one] for one in usual if one in lower), None)
+    found = given or next((lower[one] for one in usual if one in lower), None)
+    if found is not None and list(names).count(found) > 1:
+        raise InputError(f"{path} has several columns {found!r}; rename all but one")
+    return found
 
 
 def _class_values(labels: list[Any] | None, classes: list[ClassValue] | None, rows: int, path: Path) -> Any:
     if labels is None:
         return None
-    given = np.array([None if value == "" else value for value in labels], dtype=object)
-    found = labels_of(given, rows, path)
-    if found.dtype.kind == "U" and numbers(set(found.tolist())) is not None:
-        found = found.astype(np.int64)  # tables of text know no numbers
-    if classes is None:
-        return found
-    return by_index(found, classes, path)
+    found = class_values(labels, rows, path)
+    return found if classes is None else by_index(found, classes, path)
 
 
 class _Csv(Table):
@@ -172,6 +170,7 @@ class _Csv(Table):
                 convert = csv.ConvertOptions(include_columns=columns, column_types=kinds, strings_can_be_null=False)
             return csv.open_csv(
                 self.path,
+                read_options=csv.ReadOptions(block_size=BLOCK),
                 parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=convert,
             )
@@ -179,7 +178,10 @@ class _Csv(Table):
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> InputError:
-        return InputError(f"{self.path} is no table in UTF-8 ({one_line(error)}); save it as CSV in UTF-8")
+        said = re.sub(r"(got \d+).*", r"\1", one_line(error))  # the rest is a row, which may be private
+        if "straddling" in said:
+            return InputError(f"{self.path} has a row of more than {BLOCK >> 20} MiB; shorten it, or use Parquet")
+        return InputError(f"{self.path} is no table in UTF-8 ({said}); save it as CSV in UTF-8")
 
 
 class _Lines(Table):
@@ -193,7 +195,7 @@ class _Lines(Table):
         batch = []
         for number, row in enumerate(self._rows()):
             if name not in row:
-                raise InputError(f"{self.path} line {number + 1} has no {name!r}; give one on each line")
+                raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
             batch.append(row[name])
             if len(batch) == BATCH:
                 yield batch
@@ -210,7 +212,7 @@ class _Lines(Table):
                         if not isinstance(row, dict):
                             raise ValueError("it is no object")
                         yield row
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, RecursionError) as error:
             said = f"{self.path} line {max(place, 1)} is no JSON in UTF-8 ({one_line(error)})"
             raise InputError(f"{said}; write one object a line") from error
 
@@ -293,7 +295,7 @@ def _values(column: Any) -> list[Any]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_struct(column.type):
-        return [None if value is None else value["bytes"] for value in column.to_pylist()]
+        return [None if value is None else value.get("bytes") for value in column.to_pylist()]
     return list(column.to_pylist())
 
 

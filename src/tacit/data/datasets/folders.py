@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tacit.data.datasets.base import SPLITS, Record, Source, empty, file_stamp, labels_of, named_classes, numbers, stamp
+from tacit.data.datasets.base import (
+    SPLITS,
+    Record,
+    Source,
+    class_values,
+    empty,
+    file_stamp,
+    labels_of,
+    named_classes,
+    numbers,
+    stamp,
+)
 from tacit.data.datasets.columns import LABELS, Table, choose_column
 from tacit.data.datasets.tree import Tree
 from tacit.errors import InputError
@@ -30,7 +41,7 @@ def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: 
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
     pictures = [name for name in names if name.lower().endswith(PICTURES)]
-    others = tuple(name for name in names if not name.lower().endswith(PICTURES))
+    others = (*files.others, *(name for name in names if not name.lower().endswith(PICTURES)))
     if not pictures:
         raise empty(files.path, f"pictures ({', '.join(PICTURES[:4])}, ...)")
     table = labels or _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
@@ -96,14 +107,13 @@ def _labelled(
         raise InputError(
             f"{path} has the columns {', '.join(table.names)}; name the one of files with --x, that of labels with --y"
         )
-    listed = [str(value) for value in table.column(file)]
+    listed = [str(value).replace("\\", "/") for value in table.column(file)]
     if not listed:
         raise InputError(f"{path} has no rows; give one for each picture")
-    by_name = _by_name(prefix, pictures)
-    found = [by_name.get(name) for name in listed]
+    found = _found(listed, prefix, pictures, path)
     if not any(found):
         raise InputError(f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column with --x")
-    twice, times = Counter(listed).most_common(1)[0]
+    twice, times = Counter(name for name in found if name is not None).most_common(1)[0]
     if times > 1:
         raise InputError(f"{path} names {twice!r} twice; keep one row a picture")
     unlisted = tuple(sorted(set(pictures) - {name for name in found if name}))
@@ -116,21 +126,25 @@ def _labelled(
         listed,
         records,
         stamp(files.stamp, file_stamp(path), file, label),
-        labels_of(table.column(label), len(listed), path),
+        class_values(table.column(label), len(listed), path),
         left_out=(*(name for name in others if files.path / name != path), *unlisted),
     )
 
 
-def _by_name(prefix: str, pictures: list[str]) -> dict[str, str]:
-    """Pictures by all names that a table may use: path, file name, and either without its ending."""
-    found: dict[str, str] = {}
+def _found(listed: list[str], prefix: str, pictures: list[str], path: Path) -> list[str | None]:
+    """The picture of each row: by its path, else by its file name if no other has it, or either without its ending."""
+    forms: list[dict[str, list[str]]] = [{}, {}, {}, {}]
     for name in pictures:
         inner = name.removeprefix(prefix)
-        for own in (
-            inner.rpartition("/")[2].rpartition(".")[0],
-            inner.rpartition("/")[2],
-            inner.rpartition(".")[0],
-            inner,
-        ):
-            found[own] = name
+        own = inner.rpartition("/")[2]
+        for form, key in zip(forms, (inner, own, inner.rpartition(".")[0], own.rpartition(".")[0]), strict=True):
+            form.setdefault(key, []).append(name)
+    found: list[str | None] = []
+    for row, name in enumerate(listed):
+        candidates = next((form[name] for form in forms if name in form), [])
+        if len(candidates) > 1:
+            raise InputError(
+                f"{path} row {row} names {name!r}, which may be {' or '.join(candidates[:2])}; give the path"
+            )
+        found.append(candidates[0] if candidates else None)
     return found

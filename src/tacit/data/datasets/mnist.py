@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from tacit.data.datasets.base import Record, Rows, Source, labels_of, stamp
+from tacit.data.datasets.base import Record, Rows, Source, by_index, labels_of, stamp
 from tacit.data.datasets.tree import Tree, read_exactly
 from tacit.data.labels import class_list
 from tacit.errors import InputError
@@ -41,9 +41,9 @@ def read(files: Tree, split: str) -> Source:
                 if row >= start:
                     yield np.frombuffer(data, np.uint8).reshape(height, width)
 
-    own = labels_of(found, rows, labels)
-    known = class_list(10) if own.max() < 10 else None
-    return Source("picture", Rows(rows), records, stamp(files.stamp, split), own, known, known is not None)
+    known = class_list(10)
+    own = by_index(labels_of(found, rows, labels), known, labels)
+    return Source("picture", Rows(rows), records, stamp(files.stamp, split), own, known, True)
 
 
 def _find(files: Tree, part: str, what: str, dimensions: int) -> str | None:

@@ -10,11 +10,13 @@ import tarfile
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-from tacit.data.datasets.base import Record, file_stamp, stamp
+from tacit.data.datasets.base import Record, facts_of, file_stamp, stamp
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
@@ -33,11 +35,14 @@ class Tree(ABC):
         Files, with / between folders: sorted, or in the order of a tar archive, which can only be read forward.
     folders : list of str
         Folders at the top, with files or without.
+    others : tuple of str
+        What is no file, such as a link in an archive.
     """
 
     path: Path
     names: list[str]
     folders: list[str]
+    others: tuple[str, ...] = ()
 
     @abstractmethod
     def open(self, name: str) -> IO[bytes]:
@@ -84,13 +89,11 @@ class Folder(Tree):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._facts: list[tuple[str, int, int]] = []
         self.folders = []
-        for name, size, time in _walk(path, "", (), self.folders):
-            self._facts.append((name, size, time))
-        self._facts.sort()
+        facts = sorted(_walk(path, "", (), self.folders))
         self.folders.sort()
-        self.names = [name for name, _, _ in self._facts]
+        self.names = [name for name, _ in facts]
+        self._stamp = stamp(facts)
 
     def open(self, name: str) -> IO[bytes]:
         return (self.path / name).open("rb")
@@ -100,13 +103,13 @@ class Folder(Tree):
 
     @property
     def stamp(self) -> str:
-        return stamp(self._facts)
+        return self._stamp
 
 
 def _walk(
     folder: Path, prefix: str, above: tuple[tuple[int, int], ...], top: list[str]
-) -> Iterator[tuple[str, int, int]]:
-    """Name, size and time of each file; hidden ones are passed over."""
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and facts of each file; hidden ones are passed over."""
     try:
         own = folder.stat()
         entries = list(os.scandir(folder))
@@ -120,10 +123,10 @@ def _walk(
         try:
             facts = entry.stat()
         except OSError:  # a link to nothing or to itself: a file that cannot be decoded
-            yield f"{prefix}{entry.name}", -1, -1
+            yield f"{prefix}{entry.name}", ()
             continue
         if not stat.S_ISDIR(facts.st_mode):
-            yield f"{prefix}{entry.name}", facts.st_size, facts.st_mtime_ns
+            yield f"{prefix}{entry.name}", facts_of(facts)
             continue
         if not prefix:
             top.append(entry.name)
@@ -139,12 +142,15 @@ class Zip(Tree):
             self._file = zipfile.ZipFile(path)
         except FAULTS as error:
             raise self.damaged(error) from error
-        listed = [one for one in self._file.infolist() if not _hidden(one.filename)]
-        self.names = sorted(one.filename for one in listed if not one.is_dir())
-        self.folders = sorted({one.filename.partition("/")[0] for one in listed if "/" in one.filename})
+        listed = [(one.filename.replace("\\", "/"), one) for one in self._file.infolist()]
+        listed = [(name, one) for name, one in listed if not _hidden(name)]
+        self._members = {name: one for name, one in listed if not name.endswith("/")}
+        self.names = sorted(name for name, _ in listed if not name.endswith("/"))
+        _check_once(self.names, path)
+        self.folders = sorted({name.partition("/")[0] for name, _ in listed if "/" in name})
 
     def open(self, name: str) -> IO[bytes]:
-        return self._file.open(name)
+        return self._file.open(self._members[name])
 
     @property
     def stamp(self) -> str:
@@ -161,18 +167,30 @@ class Tar(Tree):
             members = [one for one in self._file.getmembers() if not _hidden(one.name)]
         except FAULTS as error:
             raise self.damaged(error) from error
-        self._members = {one.name.removeprefix("./"): one for one in members if one.isfile()}
+        files = [(one.name.removeprefix("./"), one) for one in members if one.isfile() or one.islnk()]
+        _check_once([name for name, _ in files], path)
+        self._members = dict(files)
         self.names = list(self._members)
+        self.others = tuple(one.name for one in members if not (one.isfile() or one.islnk() or one.isdir()))
         self.folders = sorted({name.partition("/")[0] for name in self.names if "/" in name})
 
     def open(self, name: str) -> IO[bytes]:
-        file = self._file.extractfile(self._members[name])
+        try:
+            file = self._file.extractfile(self._members[name])
+        except KeyError as error:
+            raise self.damaged(error) from error
         assert file is not None  # only what is a file is named
         return file
 
     @property
     def stamp(self) -> str:
         return file_stamp(self.path)
+
+
+def _check_once(names: list[str], path: Path) -> None:
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        raise InputError(f"{path} holds {twice!r} twice; make the archive again, with each file once")
 
 
 def _hidden(name: str) -> bool:
@@ -183,9 +201,13 @@ def tree(path: Path) -> Tree | None:
     """The files of a folder or archive; None if `path` is another file."""
     if path.is_dir():
         return Folder(path)
-    if path.name.endswith(".zip"):
-        return Zip(path)
-    return Tar(path) if path.name.endswith(TARS) else None
+    return _archive(path, file_stamp(path)) if path.name.endswith((".zip", *TARS)) else None
+
+
+@lru_cache(maxsize=1)
+def _archive(path: Path, _: str) -> Tree:
+    """Its members are listed once, which in a packed one means to read it."""
+    return Zip(path) if path.name.endswith(".zip") else Tar(path)
 
 
 def read_exactly(file: IO[bytes], size: int, where: Any) -> bytes:

@@ -82,6 +82,8 @@ def load_encoder(
     family, colon, name = encoder.partition(":")
     if not colon or not name or family not in FAMILIES:
         raise InputError(f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}")
+    if not encoder.isprintable():
+        raise InputError(f"encoder={encoder!r} is no plain text; write FAMILY:NAME")
     if sidecar is not None and family not in ("onnx", "torch"):
         raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
     if mirror and kind == "text":
@@ -116,4 +118,8 @@ def _matrix(path: Path) -> NDArray[np.float32]:
     matrix = map_npy(_there(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")
-    return np.asarray(matrix, np.float32)
+    with np.errstate(over="ignore"):
+        narrow = np.asarray(matrix, np.float32)
+    if not np.isfinite(narrow).all():
+        raise InputError(f"{path} holds numbers beyond float32; scale the matrix")
+    return narrow

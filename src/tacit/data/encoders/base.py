@@ -113,7 +113,7 @@ class Features:
 
     def _of_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
         n = len(batch)
-        if self.backbone.fixed_batch and n < self.backbone.batch:
+        if n < self.backbone.batch:  # always as many: the last bits of a row depend on the size of its batch
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
         rows = self._forward(wanted.scaled(batch))
         if self.mirror:

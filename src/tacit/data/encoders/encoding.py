@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -92,10 +95,10 @@ class Pictures:
         for place, record in enumerate(records):
             try:
                 picture = decoded(record)
+                values.append(self.wanted.prepare(picture))
             except Unreadable as error:
                 faults.append((place, str(error)))
                 continue
-            values.append(self.wanted.prepare(picture))
             contents.append(content(picture))
             good.append(place)
         return Prepared(np.array(values), good, contents, faults)
@@ -108,8 +111,12 @@ def prepared_texts(records: Sequence[Record]) -> Prepared:
         if not isinstance(text, str) or not text.strip():
             faults.append((place, "the text is empty" if isinstance(text, str) else "there is no text"))
             continue
+        try:
+            contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+        except UnicodeEncodeError:
+            faults.append((place, "it holds half of a character (a lone surrogate)"))
+            continue
         values.append(text)
-        contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
         good.append(place)
     return Prepared(values, good, contents, faults)
 
@@ -129,7 +136,7 @@ def batch_size(features: Features, batch: int | None) -> int:
         If `batch` is below 1, or the encoder takes another number of records and no other.
     """
     own = features.backbone
-    if batch is not None and batch < 1:
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
         raise InputError(f"batch={batch} must be at least 1; leave it out for {own.batch}")
     if batch is not None and own.fixed_batch and batch != own.batch:
         raise InputError(f"batch={batch} where the encoder takes {own.batch} at a time; leave it out")
@@ -173,7 +180,9 @@ def _ahead(prepare: Callable[[Any], Prepared], batches: Iterator[Any], workers: 
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     pool = ProcessPoolExecutor(workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,))
     first = next(batches, None)
-    waiting: deque[Any] = deque(pool.submit(prepare, batch) for batch in islice(batches, AHEAD * workers))
+    some = list(islice(batches, AHEAD * workers))
+    with _deaf():  # the processes stay so: an interrupt is for this one
+        waiting: deque[Any] = deque(pool.submit(prepare, batch) for batch in some)
     try:
         if first is not None:
             yield prepare(first)
@@ -181,5 +190,23 @@ def _ahead(prepare: Callable[[Any], Prepared], batches: Iterator[Any], workers: 
             found = waiting.popleft().result()
             waiting.extend(pool.submit(prepare, batch) for batch in islice(batches, 1))
             yield found
+    except BrokenExecutor as error:
+        raise InputError(
+            "a process that decodes was ended from outside, perhaps for want of memory; run again with --workers 0 "
+            "(workers=0), which goes on from what is encoded"
+        ) from error
     finally:
         pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Hear no interrupt within the block, nor do processes that are started there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)

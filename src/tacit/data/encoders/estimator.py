@@ -16,6 +16,7 @@ from tacit.data.datasets.base import Kind, Record
 from tacit.data.encoders import load_encoder
 from tacit.data.encoders.base import BATCH, Features
 from tacit.data.encoders.encoding import batch_size, batches_of, encoded
+from tacit.data.encoders.pictures import Unreadable, of_pillow
 from tacit.errors import InputError
 
 
@@ -36,7 +37,8 @@ def encode(
         files, or of Pillow images; or a list of texts. For a callable, whatever it takes.
     encoder : str, Features or callable
         "FAMILY:NAME" (see `tacit.data.encoders`), what `load_encoder` returned, or a function from a batch of `images`
-        to an array (n, dim). It must not have been fitted to private records: that is outside every guarantee.
+        to an array (n, dim). It must treat each record alone, and must not have been fitted to private records: both
+        are outside every guarantee.
     batch : int, optional
         Records at a time.
     workers : int
@@ -60,9 +62,17 @@ def encode(
     >>> tacit.encode(pictures, lambda batch: batch.reshape(len(batch), -1) / 255).shape
     (6, 192)
     """
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise InputError(f"workers={workers!r} must be a whole number, 0 or more; leave it out")
     if not isinstance(encoder, str | Features):
         if options:
             raise InputError(f"{', '.join(options)} is for encoders by name; leave it out for one that is a function")
+        if not callable(encoder):
+            raise InputError(
+                f"encoder={encoder!r:.60} is neither a name nor a function; write FAMILY:NAME, or pass one"
+            )
+        if batch is not None and batch < 1:
+            raise InputError(f"batch={batch} must be at least 1; leave it out for {BATCH}")
         return _by_function(images, encoder, batch or BATCH)
     kind, records = _records(images)
     features = load_encoder(encoder, kind=kind, **options) if isinstance(encoder, str) else encoder
@@ -168,10 +178,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDArray[np.float32]:
     """Rows by a function, a batch at a time."""
+    images = images if hasattr(images, "__len__") else _listed(images)
     n = len(images)
     if not n:
         raise InputError("there are no records to encode; give one at least")
-    found = []
+    found: list[NDArray[np.float32]] = []
     for first in progress(range(0, n, batch), "encoding", -(-n // batch)):
         part = images[first : first + batch]
         rows = np.asarray(function(part))
@@ -179,8 +190,33 @@ def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDA
             raise InputError(
                 f"the encoder returned {rows.dtype} {rows.shape} for {len(part)} records; return numbers, (n, dim)"
             )
+        if found and rows.shape[1] != found[0].shape[1]:
+            raise InputError(
+                f"the encoder returned {found[0].shape[1]} features and then {rows.shape[1]}; return as many"
+            )
+        if not np.isfinite(rows).all():
+            wrong = first + int(np.argmin(np.isfinite(rows).all(axis=1)))
+            raise InputError(f"record {wrong} has features that are not finite; mend the encoder, or leave it out")
+        if not found and len(part) > 1:
+            _check_alone(np.asarray(function(part[:1])), rows[:1])
         found.append(rows.astype(np.float32))
     return np.concatenate(found)
+
+
+def _check_alone(alone: NDArray[Any], among: NDArray[Any]) -> None:
+    """Whether a record has the same features without the others: if not, no guarantee about one record holds."""
+    if alone.shape != among.shape or not np.allclose(alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()):
+        raise InputError(
+            "the encoder gives record 0 other features alone than among others, so that one record would change many "
+            "rows; make it treat each record alone"
+        )
+
+
+def _listed(images: Any) -> list[Any]:
+    try:
+        return list(images)
+    except TypeError as error:
+        raise InputError(f"images={images!r:.60} is no list of records; give a list or an array") from error
 
 
 def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
@@ -190,7 +226,7 @@ def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
     if isinstance(images, np.ndarray) and images.dtype.kind not in "OUS":
         check_pixels(images.shape, images.dtype, "images")
         return "picture", _Pixels(images)
-    records = list(images)
+    records = _listed(images)
     if not records:
         raise InputError("there are no records to encode; give one at least")
     if all(isinstance(one, str) for one in records):
@@ -212,9 +248,16 @@ def _record(one: Any, place: int) -> Record:
     if isinstance(one, Path | bytes):
         return one
     if hasattr(one, "convert"):  # of Pillow
-        return np.asarray(one.convert("RGB"))
+        try:
+            return of_pillow(one)
+        except (Unreadable, OSError) as error:
+            raise InputError(f"record {place} cannot be encoded ({error}); leave it out") from error
     array = np.asarray(one)
-    if array.dtype != np.uint8 or array.ndim not in (2, 3):
+    if (
+        array.dtype != np.uint8
+        or 0 in array.shape
+        or not (array.ndim == 2 or (array.ndim == 3 and (array.shape[2] in (1, 3, 4) or array.shape[0] in (1, 3))))
+    ):
         raise InputError(f"record {place} is {type(one).__name__}; give pixels as bytes, paths, Pillow images or texts")
     return picture(array)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
+from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.encoders.base import Backbone, Request, hash_of_tensors
 from tacit.data.encoders.pictures import PictureInput
 from tacit.data.encoders.weights import EXTRA
@@ -53,10 +55,18 @@ class OnTorch(Backbone):
     name : str
         For the card.
     input : PictureInput or None
+    files : sequence of path
+        What else decides the features: code, or the files of a tokenizer.
     """
 
     def __init__(
-        self, module: Any, run: Callable[[Any], Any], request: Request, name: str, input: PictureInput | None
+        self,
+        module: Any,
+        run: Callable[[Any], Any],
+        request: Request,
+        name: str,
+        input: PictureInput | None,
+        files: Sequence[Path] = (),
     ) -> None:
         import torch
 
@@ -70,6 +80,8 @@ class OnTorch(Backbone):
             "precision": "bfloat16" if self.bfloat16 else "float32",
             "library": f"torch {torch.__version__}",
         }
+        if files:
+            self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
         import torch

@@ -78,6 +78,7 @@ class OnnxModel(Backbone):
         self.card = {
             "name": f"onnx:{path.name}",
             "weights_sha256": hashes[0] if len(hashes) == 1 else combined_hash(hashes),
+            "tensors": [self.input_name, self.output_name],
             "precision": "float32",
             "library": f"onnxruntime {onnxruntime.__version__}",
         }

@@ -21,6 +21,7 @@ from tacit.data.datasets.base import Record
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
+MOST_PIXELS = 1 << 26  # of a picture before the middle is cut out
 KEYS = 0.75
 """Of the bicubic kernel in torch and OpenCV; Pillow has .5."""
 
@@ -80,6 +81,8 @@ class PictureInput(BaseModel):
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
         """A decoded picture, (height, width, 3), resized and cut: bytes, or floats in 0..255 for "bicubic-float"."""
         height, width = _resized_to(self, picture.shape[0], picture.shape[1])
+        if height * width > MOST_PIXELS:
+            raise Unreadable(f"its sides are as {picture.shape[1]} to {picture.shape[0]}, too far apart to resize")
         if self.resize == "bicubic-float":
             resized: NDArray[Any] = bicubic_float(picture, height, width)
         else:
@@ -129,7 +132,7 @@ def decoded(record: Record) -> NDArray[np.uint8]:
     Unreadable
         If there is no file, it is no picture, or it is damaged.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     if isinstance(record, np.ndarray):
         pixels = record if record.ndim == 3 else np.repeat(record[:, :, None], 3, axis=2)
@@ -137,17 +140,25 @@ def decoded(record: Record) -> NDArray[np.uint8]:
     if record is None:
         raise Unreadable("there is no such file")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd tags and transparency, which are dealt with here
-            with Image.open(record if isinstance(record, Path) else io.BytesIO(record)) as image:  # type: ignore[arg-type]
-                upright = ImageOps.exif_transpose(_eight_bit(image))
-                return np.asarray(upright.convert("RGB"))
+        if isinstance(record, Path) and record.exists() and not record.is_file():
+            raise Unreadable("it is no regular file")
+        with Image.open(record if isinstance(record, Path) else io.BytesIO(record)) as image:  # type: ignore[arg-type]
+            return of_pillow(image)
     except Unreadable:
         raise
     except FileNotFoundError as error:
         raise Unreadable("there is no such file") from error
     except Exception as error:  # decoders of broken files raise nearly anything
         raise Unreadable(_why(error, record)) from error
+
+
+def of_pillow(image: Any) -> NDArray[np.uint8]:
+    """The first frame of a Pillow image, upright and RGB, as (height, width, 3) bytes."""
+    from PIL import ImageOps
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of odd tags and transparency, which are dealt with here
+        return np.asarray(ImageOps.exif_transpose(_eight_bit(image)).convert("RGB"))
 
 
 def _why(error: Exception, record: Path | bytes | str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.data.encoders.base import Backbone, Request
 from tacit.data.encoders.on_torch import OnTorch, ready
-from tacit.data.encoders.weights import folder_of, missing, unloadable
+from tacit.data.encoders.weights import folder_of, missing, other_files, quiet, unloadable
 from tacit.errors import InputError
 
 HUB = "sentence-transformers"
@@ -30,7 +30,8 @@ def load(request: Request) -> Backbone:
         raise InputError(f"--weights {folder} has no {MODULES}; give a folder that SentenceTransformer.save made")
     name = f"sentence-transformers:{request.name}"
     try:
-        module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        with quiet():
+            module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     except Exception as error:  # a damaged file may raise anything
         raise unloadable(name, folder, error) from error
 
@@ -39,5 +40,5 @@ def load(request: Request) -> Backbone:
             texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False, device=backbone.device
         )
 
-    backbone = OnTorch(module, run, request, name, None)
+    backbone = OnTorch(module, run, request, name, None, other_files(folder))
     return backbone

@@ -11,7 +11,7 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
+import tacit
+from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
 from tacit.data.arrays import combined_hash
@@ -36,6 +37,9 @@ from tacit.errors import InputError
 
 SHARD_ROWS = 4096
 DTYPES = ("float16", "float32")
+BAD = ".bad.csv"
+HEADER = "record,reason\n"
+KEY, LOCK = "key.txt", ".lock"
 SHOWN = 3  # names of bad records in an error
 
 
@@ -138,11 +142,10 @@ def encode_to_stores(
         that a run with `skip_bad` takes no time.
     """
     folder = Path(folder).absolute()
-    for source in sources.values():
-        if source.folder is not None and source.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
-            raise InputError(f"{folder} lies in the source {source.folder}; choose an output beside it")
-    ours = is_store if "" in sources else holds_stores
-    check_writable(folder, force=force, ours=ours)
+    bad = folder.with_name(folder.name + BAD)
+    _check_output(folder, bad, sources, force)
+    if options.classes is not None and (options.public or all(source.labels is None for source in sources.values())):
+        raise InputError("classes are given, and no labels are kept; leave them out")
     size = batch_size(features, options.batch)
     work = folder.parent / f".{folder.name}.encoding"
     known_as = identity or folder.name
@@ -154,18 +157,42 @@ def encode_to_stores(
     }
     work.mkdir(exist_ok=True)
     try:
-        with locked(work / ".lock", wait=False):
+        with locked(work / LOCK, wait=False):
+            remove_parts(folder)
             reused = {name: job.run() for name, job in jobs.items()}
             faults = {name: job.faults() for name, job in jobs.items()}
-            _check_bad(folder.with_name(folder.name + ".bad.csv"), faults, jobs, options.skip_bad)
-            with atomic_folder(folder, force=force, ours=ours) as temporary:
+            _check_bad(bad, faults, jobs, options.skip_bad)
+            with atomic_folder(folder, force=force, ours=_kind(sources)) as temporary:
                 for name, job in jobs.items():
                     (temporary / name).mkdir(exist_ok=True)
                     job.assemble(temporary / name)
+                    EmbeddingStore.open(temporary / name)  # raises here rather than under the final name
+            for job in jobs.values():
+                (job.work / KEY).unlink()  # without it, what a kill leaves of the folder counts for nothing
             shutil.rmtree(work)
     except BlockingIOError as error:
         raise InputError(f"another run is encoding into {folder}; wait for it, or choose another output") from error
     return {name: Made(EmbeddingStore.open(folder / name), len(faults[name]), reused[name]) for name in jobs}
+
+
+def _kind(sources: Mapping[str, Source]) -> Callable[[Path], bool]:
+    """Tells whether a folder is what this run makes."""
+    return is_store if "" in sources else holds_stores
+
+
+def _check_output(folder: Path, bad: Path, sources: Mapping[str, Source], force: bool) -> None:
+    """Whether the store and the list of bad records can be written, before any work."""
+    for source in sources.values():
+        if source.folder is not None and source.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
+            raise InputError(f"{folder} lies in the source {source.folder}; choose an output beside it")
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{str(folder)!r} is no name in UTF-8; choose another output") from error
+    check_writable(folder, force=force, ours=_kind(sources))
+    check_writable(bad, force=True)
+    if bad.exists() and not (bad.is_file() and bad.read_bytes()[: len(HEADER)] == HEADER.encode()):
+        raise InputError(f"{bad} holds something else, and bad records would be listed there; choose another output")
 
 
 @dataclass(frozen=True)
@@ -208,20 +235,18 @@ class _Job:
         """The class list, and whether it was declared."""
         given, source = self.options.classes, self.source
         if self.options.public or source.labels is None:
-            if given is not None:
-                raise InputError("classes are given, and the store keeps no labels; leave them out")
             return None, False
         declared = class_list(given) if given is not None else source.classes if source.classes_declared else None
         listed = declared or source.classes
         if listed is None and source.labels.dtype.kind == "U":
             listed = np.unique(source.labels).tolist()
         label_indexes(source.labels, listed)
-        return listed, declared is not None
+        return None if listed is None else class_list(listed), declared is not None
 
     def run(self) -> int:
         """Encode what is missing; returns the number of records that an earlier run had encoded."""
         self._clear()
-        done = [number for number in range(self.count) if self._path(number, "json").is_file()]
+        done = [number for number in range(self.count) if self._done(number)]
         total = len(self.source)
         for first, end in _runs([number for number in range(self.count) if number not in set(done)]):
             count = min(end * self.rows, total) - first * self.rows
@@ -288,11 +313,16 @@ class _Job:
     def _path(self, number: int, ending: str) -> Path:
         return self.work / f"{number:05d}.{ending}"
 
+    def _done(self, number: int) -> bool:
+        """Whether a shard is there in full."""
+        facts, rows = self._path(number, "json"), self._path(number, "npy")
+        return facts.is_file() and (rows.is_file() or not _Shard(number, **json.loads(facts.read_text("utf-8"))).good)
+
     def _clear(self) -> None:
         """Remove what is of another encoder, source or layout."""
-        own = [self.features.card, self.source.stamp, len(self.source), self.options.dtype]
+        own = [tacit.__version__, self.features.card, self.source.stamp, len(self.source), self.options.dtype]
         key = digest([*own, self.size, self.rows, self.features.backbone.batch])
-        stated = self.work / "key.txt"
+        stated = self.work / KEY
         if not stated.is_file() or stated.read_text(encoding="utf-8") != key:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir()
@@ -358,9 +388,8 @@ def _check_bad(
         path.unlink(missing_ok=True)
         return
     with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["record", "reason"])
-        writer.writerows(found)
+        file.write(HEADER)
+        csv.writer(file, lineterminator="\n").writerows(found)
     shown = "; ".join(f"{name}: {why}" for name, why in found[:SHOWN]) + ("; ..." if len(found) > SHOWN else "")
     if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
         raise InputError(f"no record of the source can be encoded ({shown}); check it, {path} lists them")

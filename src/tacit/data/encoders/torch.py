@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
@@ -37,17 +38,19 @@ def load(request: Request) -> Backbone:
         except RuntimeError as error:
             raise unloadable(name, files[0], error) from error
     stated = getattr(module, ATTRIBUTE, {}) if request.sidecar is None else read_sidecar(request.sidecar, name)
+    found = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
+    code = [] if found is None else [Path(found)]
     if request.kind == "text":
         if stated is not None:
             raise InputError(
                 f"{name} takes pictures, and the source holds texts; set {ATTRIBUTE} = None if it takes texts"
             )
-        return OnTorch(module, module, request, name, None)
+        return OnTorch(module, module, request, name, None, code)
     if not stated:
         raise InputError(
             f"{name} does not say what pictures it takes; set its attribute {ATTRIBUTE}, or give --sidecar"
         )
-    return OnTorch(module, module, request, name, picture_input(stated, name))
+    return OnTorch(module, module, request, name, picture_input(stated, name), code)
 
 
 def _made(path: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from tacit.data.encoders.base import Backbone, Request
 from tacit.data.encoders.on_torch import OnTorch, ready
 from tacit.data.encoders.pictures import picture_input
-from tacit.data.encoders.weights import folder_of, missing, unloadable, weight_files
+from tacit.data.encoders.weights import folder_of, missing, other_files, quiet, unloadable, weight_files
 from tacit.errors import InputError
 
 RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -33,7 +33,8 @@ def load(request: Request) -> Backbone:
         raise InputError(f"--weights {folder} needs config.json and weights; give a folder of save_pretrained")
     name = f"transformers:{request.name}"
     try:
-        module = AutoModel.from_pretrained(folder, local_files_only=True)
+        with quiet():
+            module = AutoModel.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # a damaged file may raise anything
         raise unloadable(name, folder, error) from error
     if request.kind == "text":
@@ -56,7 +57,7 @@ def _of_texts(module: Any, folder: Path, request: Request, name: str) -> Backbon
         tokens = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
         return _text_features(module, tokens.to(backbone.device))
 
-    backbone = OnTorch(module, run, request, name, None)
+    backbone = OnTorch(module, run, request, name, None, other_files(folder))
     return backbone
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,26 @@ def weight_files(folder: Path) -> list[Path]:
     """Files of tensors in a folder, safetensors first."""
     found = [path for ending in (".safetensors", ".bin", ".pt", ".pth") for path in sorted(folder.glob(f"*{ending}"))]
     return found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars of transformers within the block."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def other_files(folder: Path) -> list[Path]:
+    """The files of a model that are no weights: settings, vocabularies, how it pools."""
+    endings = (".json", ".txt", ".model", ".jinja")
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
 
 
 def unloadable(what: str, folder: Path | None, error: BaseException) -> InputError:
