@@ -96,7 +96,7 @@ class Features:
     _width: int = field(default=0, init=False, repr=False)
 
     def __call__(self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32) -> NDArray[np.float32]:
-        """Features of prepared pictures, (n, height, width, 3), or of texts, for rows of `dtype`: (n, dim)."""
+        """Features of prepared pictures, (n, 3, height, width), or of texts, for rows of `dtype`: (n, dim)."""
         if self.backbone.input is None:
             rows = self._forward(list(batch))
         else:
@@ -117,7 +117,7 @@ class Features:
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
         rows = self._forward(wanted.scaled(batch))
         if self.mirror:
-            rows = rows + self._forward(wanted.scaled(batch[:, :, ::-1]))
+            rows = rows + self._forward(wanted.scaled(batch[..., ::-1]))
             rows *= np.float32(0.5)
         return rows[:n]
 

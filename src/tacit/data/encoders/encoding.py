@@ -35,7 +35,7 @@ class Prepared:
 
     Parameters
     ----------
-    values : array of shape (n, height, width, 3), or list of str
+    values : array of shape (n, 3, height, width), or list of str
         Of the good records.
     good : list of int
         Their positions in the batch.

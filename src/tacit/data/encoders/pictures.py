@@ -21,6 +21,7 @@ from tacit.data.datasets.base import Record
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
+LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
 MOST_PIXELS = 1 << 26  # of a picture before the middle is cut out
 KEYS = 0.75
 """Of the bicubic kernel in torch and OpenCV; Pillow has .5."""
@@ -79,29 +80,29 @@ class PictureInput(BaseModel):
         return self
 
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
-        """A decoded picture, (height, width, 3), resized and cut: bytes, or floats in 0..255 for "bicubic-float"."""
+        """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or floats in 0..255."""
         height, width = _resized_to(self, picture.shape[0], picture.shape[1])
         if height * width > MOST_PIXELS:
             raise Unreadable(f"its sides are as {picture.shape[1]} to {picture.shape[0]}, too far apart to resize")
         if self.resize == "bicubic-float":
             resized: NDArray[Any] = bicubic_float(picture, height, width)
         else:
-            resized = _by_pillow(picture, height, width, self.resize)
+            resized = _by_pillow(picture, height, width, self.resize).transpose(2, 0, 1)
         top, left = round((height - self.size[0]) / 2), round((width - self.size[1]) / 2)
-        return resized[top : top + self.size[0], left : left + self.size[1]]
+        return np.ascontiguousarray(resized[:, top : top + self.size[0], left : left + self.size[1]])
 
     def scaled(self, batch: NDArray[Any]) -> NDArray[np.float32]:
-        """Prepared pictures, (n, height, width, 3), as the encoder's input."""
+        """Prepared pictures, (n, 3, height, width), as the encoder's input."""
         if self.channels == "grey":
-            batch = batch @ np.array([[0.299], [0.587], [0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
+            batch = np.tensordot(LUMA, batch, axes=(1, 1)).transpose(1, 0, 2, 3)
         elif self.channels == "bgr":
-            batch = batch[..., ::-1]
-        n, height, width, channels = batch.shape
-        values = np.empty((n, channels, height, width), np.float32)
+            batch = batch[:, ::-1]
+        channels = batch.shape[1]
+        values = np.empty(batch.shape, np.float32)
         std, mean = (np.broadcast_to(np.array(own), channels) for own in (self.std, self.mean))
         for channel in range(channels):
             own = values[:, channel]
-            np.multiply(batch[..., channel], np.float32(1 / (self.scale * std[channel])), out=own)
+            np.multiply(batch[:, channel], np.float32(1 / (self.scale * std[channel])), out=own)
             if mean[channel]:
                 own -= np.float32(mean[channel] / std[channel])
         return values if self.layout == "nchw" else np.ascontiguousarray(values.transpose(0, 2, 3, 1))
@@ -208,11 +209,10 @@ def _by_pillow(picture: NDArray[np.uint8], height: int, width: int, how: str) ->
 
 
 def bicubic_float(picture: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
-    """Bicubic interpolation between pixel centres as torch and OpenCV compute it, clamped to 0..255."""
+    """Bicubic interpolation as torch and OpenCV compute it, (3, height, width), clamped to 0..255."""
     rows, columns = _weights(picture.shape[0], height), _weights(picture.shape[1], width)
-    across = np.tensordot(rows, picture.astype(np.float32), axes=(1, 0))
-    both = np.matmul(columns, across)  # (width, old) @ (height, old, 3)
-    return np.asarray(both.clip(0, 255), np.float32)
+    both: NDArray[np.float32] = rows @ picture.transpose(2, 0, 1).astype(np.float32) @ columns.T
+    return np.clip(both, 0, 255, out=both)
 
 
 @lru_cache(maxsize=64)
