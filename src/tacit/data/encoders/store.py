@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import tacit
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
@@ -320,7 +320,7 @@ class _Job:
 
     def _clear(self) -> None:
         """Remove what is of another encoder, source or layout."""
-        own = [tacit.__version__, self.features.card, self.source.stamp, len(self.source), self.options.dtype]
+        own = [version("tacit"), self.features.card, self.source.stamp, len(self.source), self.options.dtype]
         key = digest([*own, self.size, self.rows, self.features.backbone.batch])
         stated = self.work / KEY
         if not stated.is_file() or stated.read_text(encoding="utf-8") != key:
