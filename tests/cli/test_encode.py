@@ -103,7 +103,7 @@ def test_bad_files_and_the_table_of_them(raw, run):
         ("encode empty --encoder torch:means.Means --out o", "empty holds no pictures"),
         ("encode means.py --encoder torch:means.Means --out o", "unknown ending"),
         ("encode pets.zip --out o", "see --help"),
-        ("overlap gone pool", "gone is not a folder"),
+        ("overlap gone pool", "gone does not exist"),
     ],
 )
 def test_input_that_is_wrong(raw, run, line, said, monkeypatch):

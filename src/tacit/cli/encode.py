@@ -1,5 +1,6 @@
 """`tacit encode`: pictures or texts to a store."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -101,6 +102,10 @@ def encode(
     options = Options(read_classes(classes), public, skip_bad, dtype, batch, _workers(workers), shard_rows)
     names = {name: name for name in parts} if several else {"": parts[0] if parts else None}
     sources = {own: open_source(source, name, labels=labels, x=x, y=y, public=public) for own, name in names.items()}
+    for name, part in sources.items():
+        if part.labels is None and not public:
+            said = "no labels are found; where there are some, stop this and name their column with --y or --labels"
+            print(f"tacit: {source / name}: {said}", file=sys.stderr)
     features = load_encoder(
         encoder, kind=next(iter(sources.values())).kind, weights=weights, sidecar=sidecar, device=device,
         precision=precision, mirror=mirror, projection=projection,
@@ -125,6 +130,8 @@ def _say(path: Path, made: "Made", left_out: Sequence[str]) -> None:
         facts.append(f"{len(store.classes)} classes ({how})")
     elif store.labels is None:
         facts.append("no labels")
+    else:
+        facts.append("labels are whole numbers; declare their classes with --classes")
     if made.skipped:
         facts.append(f"{made.skipped} records left out (listed beside it in .bad.csv)")
     if made.reused:

@@ -28,13 +28,14 @@ def overlap(
     """
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import located
     from tacit.data.overlap import overlap as compare
 
     if out is not None:
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
-    stores = EmbeddingStore.open(private), EmbeddingStore.open(public)
+    stores = EmbeddingStore.open(located(private)), EmbeddingStore.open(located(public))
     with shown_progress():
         found = compare(*stores, cosine)
     same = (

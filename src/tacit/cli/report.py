@@ -46,5 +46,8 @@ def _format(out: Path) -> str:
     from tacit.errors import InputError
 
     if out.suffix not in (".html", ".pdf"):
-        raise InputError(f"--out {out} does not say what to make; add --format html, pdf, svg or png")
+        raise InputError(
+            f"--out {out} does not say what to make; name a page.html or a figures.pdf, or add --format svg or png, "
+            "which make a folder of figures"
+        )
     return out.suffix[1:]

@@ -79,6 +79,9 @@ def sweep(
     print(f"{out}: {len(results)} cells, {len(failed)} failed")
     for one in failed[:10]:
         print(f"  {one.key} {one.learner} on {one.data} at {one.budget}: {one.error}")
+    if failed:
+        print(f"  {len(failed) - 10} more; " if len(failed) > 10 else "  ", end="")
+        print("--retry-failed computes them again")
     print(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
 
 
@@ -89,4 +92,5 @@ def _print_cells(asked: "run.Sweep", retry_failed: bool, jobs: int) -> None:
         print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
     seconds, measured = asked.seconds(jobs)
     by = "by finished cells" if measured else "a guess by their sizes, good to a factor of several"
-    print(f"{len(missing)} of {len(asked.cells)} cells to compute, about {seconds:.3g} s on {jobs} workers ({by})")
+    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
+    print(f"{len(missing)} of {len(asked.cells)} cells to compute, about {seconds:.3g} s on {workers} ({by})")

@@ -116,7 +116,10 @@ def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> A
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            raise InputError(f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; correct it")
+            own = ", ".join(sorted(one for one in vars(learner) if one.endswith("_") and one[0] != "_"))
+            raise InputError(
+                f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; it has {own}"
+            )
         value = getattr(value, part)
     return _plain(value)
 

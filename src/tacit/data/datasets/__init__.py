@@ -95,7 +95,7 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
         raise InputError(f"{path} has an unknown ending; give a folder, or a file that ends in {endings}")
     archive = _archive(files)
     if archive is None or split is None:
-        return folders.read(files, split, table, x, y)
+        return folders.read(files, split, table, x, y, public)
     _refuse(path, labels=table, x=x, y=y)
     source: Source = archive.read(files, split)
     return source

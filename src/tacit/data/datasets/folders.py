@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def splits(files: Tree) -> list[str]:
     return found if found and len(found) == len(files.folders) else []
 
 
-def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: str | None) -> Source:
+def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: str | None, public: bool) -> Source:
     """Pictures of a folder or archive, of one part of it if `split` says so."""
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
@@ -44,7 +44,8 @@ def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: 
     others = (*files.others, *(name for name in names if not name.lower().endswith(PICTURES)))
     if not pictures:
         raise empty(files.path, f"pictures ({', '.join(PICTURES[:4])}, ...)")
-    table = labels or _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
+    found = () if public else [name for name in others if "/" not in name.removeprefix(prefix)]
+    table = labels or _table_in(files, found)
     if table is not None:
         return _labelled(files, prefix, pictures, others, table, x, y)
     if x is not None or y is not None:
@@ -84,7 +85,7 @@ def _source(
     return Source("picture", pictures, records, stamp(files.stamp, pictures), own, listed, left_out=others)
 
 
-def _table_in(files: Tree, names: list[str]) -> Path | None:
+def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
     """A table of labels that lies among the pictures of a folder."""
     found = [name for name in names if name.lower().endswith(TABLES)]
     if not found or not files.path.is_dir():

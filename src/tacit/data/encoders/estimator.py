@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tacit.compute.progress import progress
 from tacit.data.datasets.arrays import check_pixels, picture
 from tacit.data.datasets.base import Kind, Record
+from tacit.data.datasets.folders import PICTURES
 from tacit.data.encoders import load_encoder
 from tacit.data.encoders.base import BATCH, Features
 from tacit.data.encoders.encoding import batch_size, batches_of, encoded
@@ -233,7 +234,14 @@ def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
         paths = [Path(one) for one in records if len(one) < 4096 and "\n" not in one]
         if len(paths) == len(records) and all(_is_file(path) for path in paths):
             return "picture", paths
+        gone = next((path for path in paths if path.suffix.lower() in PICTURES and not _is_file(path)), None)
+        if gone is not None:
+            raise InputError(f"record {gone} does not exist; check its path")
         return "text", records
+    texts = sum(isinstance(one, str) for one in records)
+    if texts > len(records) / 2:
+        place = next(place for place, one in enumerate(records) if not isinstance(one, str))
+        raise InputError(f"record {place} is {type(records[place]).__name__} among texts; leave it out")
     return "picture", [_record(one, place) for place, one in enumerate(records)]
 
 

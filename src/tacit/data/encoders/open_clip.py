@@ -48,7 +48,7 @@ def _repository(request: Request) -> str:
     if request.weights is not None:
         return request.name
     facts = open_clip.get_pretrained_cfg(model, tag) if model else {}
-    if "hf_hub" not in facts and model not in open_clip.list_models():
+    if "hf_hub" not in facts and not {model, tag} & set(open_clip.list_models()):
         return request.name  # a repository of its own
     if not facts.get("hf_hub"):
         tags = ", ".join(open_clip.list_pretrained_tags_by_model(model or tag)[:8]) or "none"

@@ -122,7 +122,9 @@ def picture_input(facts: Any, where: Path | str) -> PictureInput:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "it"
         known = ", ".join(PictureInput.model_fields)
-        raise InputError(f"{where}: {place}: {first['msg']}; the keys are {known}") from error
+        raise InputError(
+            f"{where}: {place}: {first['msg']}; the keys are {known}, and for onnx: input, output"
+        ) from error
 
 
 def decoded(record: Record) -> NDArray[np.uint8]:
