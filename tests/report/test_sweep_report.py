@@ -495,7 +495,7 @@ def test_only_what_is_asked_for(report, tmp_path):
     ("line", "words"),
     [
         ("runs --out page.html --format docx", "--format docx is not known; choose from: html, pdf, svg, png"),
-        ("runs --out figures", "--out figures does not say what to make; name a page.html or a figures.pdf, or add --format svg"),
+        ("runs --out figures", "--out figures does not say what to make; name a page.html or a figures.pdf"),
         ("runs --out page.html --where seed>5", "--where 'seed>5' is true of none of the cells in runs; loosen it"),
         ("runs --out page.html --where sed>5", "cannot be answered"),
         ("absent --out page.html", "absent holds no results"),

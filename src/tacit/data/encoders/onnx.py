@@ -61,7 +61,9 @@ class OnnxModel(Backbone):
 
         onnxruntime.set_default_logger_severity(3)
         try:
-            self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+            options = onnxruntime.SessionOptions()
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a dozen of its own
             raise unloadable(f"onnx:{path.name}", path.parent, error) from error
         takes = {one.name: one for one in self.session.get_inputs()}
