@@ -126,7 +126,7 @@ def test_a_ray_that_is_there_keeps_the_laws_and_is_left_running(tmp_path):
         start = time.monotonic()
         for law in LAWS[:-1]:
             law(engine, tmp_path)
-        assert time.monotonic() - start < 300  # the item that slept on the only CPU was cancelled
+        assert time.monotonic() - start < 60  # the item that slept on the only CPU was cancelled
         assert ray.is_initialized()
     finally:
         ray.shutdown()

@@ -15,6 +15,7 @@ from tacit.errors import InputError
 T = TypeVar("T")
 R = TypeVar("R")
 
+CANCELS = 4
 RETRIES = 3  # of a batch whose worker died
 SHORT = 0.2  # seconds; batches grow until they take that long
 
@@ -102,8 +103,11 @@ def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
             size = _next_size(size, len(results), seconds)
             yield from results
     finally:
-        for reference in running:
-            ray.cancel(reference, force=True)
+        for _ in range(CANCELS):  # one that meets a batch on its way to a worker may be lost
+            for reference in running:
+                ray.cancel(reference, force=True)
+            if running:
+                _, running = ray.wait(running, num_returns=len(running), timeout=5)
 
 
 def _get(reference: Any) -> tuple[list[Any], float]:
