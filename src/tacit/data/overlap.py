@@ -81,7 +81,7 @@ def _weights(store: EmbeddingStore) -> str | None:
 def _same(private: EmbeddingStore, public: EmbeddingStore) -> NDArray[np.int64] | None:
     hashes = []
     for store in (private, public):
-        table = store.metadata()
+        table = store.metadata([CONTENT])
         if CONTENT not in table.column_names:
             return None
         hashes.append(table[CONTENT].to_numpy())

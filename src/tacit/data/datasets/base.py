@@ -112,8 +112,8 @@ def class_values(labels: Sequence[Any], rows: int, where: Path | str) -> NDArray
 def numbers(names: Iterable[str]) -> list[int] | None:
     """Names as whole numbers, if all of them are written as numbers are."""
     own = list(names)
-    plain = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in own if len(name) < 19)
-    return [int(name) for name in own] if plain and all(len(name) < 19 for name in own) else None
+    plain = all(len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name for name in own)
+    return [int(name) for name in own] if plain else None
 
 
 def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:

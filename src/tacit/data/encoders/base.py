@@ -1,7 +1,7 @@
 """What an encoder is here: a public function from pictures or texts to rows of features.
 
-A family of encoders is one file with a function `load(name, weights, kind, device, precision, sidecar)` that returns a
-`Backbone`. What a user trained on private records is no encoder: it is outside the guarantee.
+A family of encoders is one file with a function `load(request)` that returns a `Backbone`. What a user
+trained on private records is no encoder: it is outside the guarantee.
 """
 
 from __future__ import annotations
