@@ -391,6 +391,8 @@ MUTANTS = [
     _of("data/datasets", "folders", "encode: labels of other files", "found.append(candidates[0] if candidates else None)", "found.append(pictures[row] if candidates else None)", "data/datasets/test_folders.py"),
     _of("data/datasets", "folders", "encode: one of several pictures", "if len(candidates) > 1:", "if len(candidates) > 9:", "data/datasets/test_folders.py"),
     _of("data/encoders", "base", "encode: batches of any size", "if n < self.backbone.batch:", "if n < 0:", ENCODE),
+    _of("data/encoders", "base", "encode: slices of any size", "np.repeat(pictures[-1:], -n % SLICE, axis=0)", "pictures[:0]", "data/encoders/test_slices.py"),
+    _of("data/encoders", "encoding", "encode: a process writes over pixels not yet used", "yield prepare.opened(found, path)", "free.append(path); yield prepare.opened(found, path)", ENCODE),
     _of("data/datasets", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "data/datasets/test_archives.py"),
     _of("data", "overlap", "overlap: the last block only", "better = found > best[own]", "better = found > -2", "data/test_overlap.py"),
 ]  # fmt: skip

@@ -435,5 +435,5 @@ def test_a_worker_that_is_killed():
         list(_ahead(_exits, iter([[1], [2], [3], [4]]), 1))
 
 
-def _exits(records):
+def _exits(records, path=None):
     return records if records == [1] else os._exit(9)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tacit.data.encoders.pictures import PictureInput
 from tacit.errors import InputError
 
 BATCH = 32
+SLICE = 4  # pictures that one thread takes at a time
 TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that little is padded
 
 
@@ -141,6 +143,37 @@ class Features:
     def card(self) -> dict[str, Any]:
         """Public facts about the encoder and what follows it."""
         return self.backbone.card | self.facts
+
+
+def in_slices(
+    run: Callable[[NDArray[Any]], NDArray[np.float32]],
+    pictures: NDArray[Any],
+    threads: int,
+    prepare_thread: Callable[[], object] | None = None,
+) -> NDArray[np.float32]:
+    """Features by several threads, each of which runs the model on a few pictures by itself.
+
+    The threads of a library that share each layer wait for each other, longest where another process takes a core;
+    slices do not, and their rows have the same bits for any number of threads.
+
+    Parameters
+    ----------
+    run : callable
+        From pictures to rows, in one thread.
+    pictures : array
+        As the model takes them.
+    threads : int
+    prepare_thread : callable, optional
+        Called once in each thread.
+    """
+    n = len(pictures)
+    if n <= SLICE:
+        slices = [pictures]
+    else:  # all of one size: the last bits of a row depend on it
+        padded = np.concatenate([pictures, np.repeat(pictures[-1:], -n % SLICE, axis=0)]) if n % SLICE else pictures
+        slices = [padded[first : first + SLICE] for first in range(0, n, SLICE)]
+    with ThreadPoolExecutor(threads, initializer=prepare_thread) as pool:
+        return np.concatenate(list(pool.map(run, slices)))[:n]
 
 
 def hash_of_tensors(state: Any) -> str:

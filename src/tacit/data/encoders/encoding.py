@@ -10,11 +10,13 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ class Prepared:
     Parameters
     ----------
     values : array of shape (n, 3, height, width), or list of str
-        Of the good records.
+        Of the good records; None while the pixels lie in a file.
     good : list of int
         Their positions in the batch.
     contents : list of str
@@ -62,7 +64,11 @@ class Encoded:
 
 
 def encoded(
-    batches: Iterator[Sequence[Record]], features: Features, dtype: np.dtype[Any], workers: int = 0
+    batches: Iterator[Sequence[Record]],
+    features: Features,
+    dtype: np.dtype[Any],
+    workers: int = 0,
+    scratch: Path | None = None,
 ) -> Generator[Encoded, None, None]:
     """Encode batches in order.
 
@@ -74,11 +80,15 @@ def encoded(
         In which rows will be stored, and must not overflow.
     workers : int
         Processes that decode; 0 decodes in this one.
+    scratch : path, optional
+        Folder for what the processes hand over, a few batches of pixels; the system's own for such files by default.
     """
     wanted = features.backbone.input
     prepare = prepared_texts if wanted is None else Pictures(wanted)
-    own = wanted is None or not workers
-    made = (prepare(batch) for batch in batches) if own else _ahead(prepare, batches, workers)
+    if isinstance(prepare, Pictures) and workers:
+        made = _ahead(prepare, batches, workers, scratch)
+    else:
+        made = (prepare(batch) for batch in batches)
     with closing(made):
         for one in made:
             yield _rows(one, features, dtype)
@@ -90,18 +100,32 @@ class Pictures:
 
     wanted: PictureInput
 
-    def __call__(self, records: Sequence[Record]) -> Prepared:
-        values, good, contents, faults = [], [], [], []
+    def __call__(self, records: Sequence[Record], path: Path | None = None) -> Prepared:
+        """A batch; with `path`, its pixels are written there, and `opened` finds them."""
+        good: list[int] = []
+        contents, faults = [], []
+        values = self.room(len(records), path)
         for place, record in enumerate(records):
             try:
                 picture = decoded(record)
-                values.append(self.wanted.prepare(picture))
+                values[len(good)] = self.wanted.prepare(picture)
             except Unreadable as error:
                 faults.append((place, str(error)))
                 continue
             contents.append(content(picture))
             good.append(place)
-        return Prepared(np.array(values), good, contents, faults)
+        return Prepared(values[: len(good)] if path is None else None, good, contents, faults)
+
+    def opened(self, batch: Prepared, path: Path) -> Prepared:
+        """A batch with the pixels that a process has written."""
+        return replace(batch, values=self.room(len(batch.good), path)) if batch.good else batch
+
+    def room(self, n: int, path: Path | None) -> NDArray[Any]:
+        """For the pixels of n pictures, in memory or in a file."""
+        shape, dtype = (n, 3, *self.wanted.size), self.wanted.dtype
+        if path is None:
+            return np.empty(shape, dtype)
+        return np.memmap(path, dtype, "r+" if path.exists() else "w+", shape=shape)
 
 
 def prepared_texts(records: Sequence[Record]) -> Prepared:
@@ -173,30 +197,45 @@ def _texts(texts: list[str], features: Features, dtype: np.dtype[Any]) -> NDArra
     return found
 
 
-def _ahead(prepare: Callable[[Any], Prepared], batches: Iterator[Any], workers: int) -> Generator[Prepared, None, None]:
-    """Results in order, a few batches ahead of what is asked for; the first is made here while the processes start."""
+def _ahead(
+    prepare: Pictures, batches: Iterator[Any], workers: int, scratch: Path | None = None
+) -> Generator[Prepared, None, None]:
+    """Results in order, a few batches ahead of what is asked for; the first is made here while the processes start.
+
+    Pixels pass through files that are mapped and used again, which spares copies through pipes.
+    """
     from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
 
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     pool = ProcessPoolExecutor(workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,))
     first = next(batches, None)
-    some = list(islice(batches, AHEAD * workers))
-    with _deaf():  # the processes stay so: an interrupt is for this one
-        waiting: deque[Any] = deque(pool.submit(prepare, batch) for batch in some)
-    try:
-        if first is not None:
-            yield prepare(first)
-        while waiting:
-            found = waiting.popleft().result()
-            waiting.extend(pool.submit(prepare, batch) for batch in islice(batches, 1))
-            yield found
-    except BrokenExecutor as error:
-        raise InputError(
-            "a process that decodes was ended from outside, perhaps for want of memory; run again with --workers 0 "
-            "(workers=0), which goes on from what is encoded"
-        ) from error
-    finally:
-        pool.shutdown(wait=True, kill_workers=True)
+    with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+        free = deque(Path(folder) / str(number) for number in range(AHEAD * workers + 1))
+        waiting: deque[tuple[Any, Path]] = deque()
+
+        def submit(count: int) -> None:
+            for batch in islice(batches, count):
+                path = free.popleft()
+                waiting.append((pool.submit(prepare, batch, path), path))
+
+        try:
+            with _deaf():  # the processes stay so: an interrupt is for this one
+                submit(AHEAD * workers)
+            if first is not None:
+                yield prepare(first)
+            while waiting:
+                future, path = waiting.popleft()
+                found = future.result()
+                submit(1)
+                yield prepare.opened(found, path)
+                free.append(path)
+        except BrokenExecutor as error:
+            raise InputError(
+                "a process that decodes was ended from outside, perhaps for want of memory; run again with --workers 0 "
+                "(workers=0), which goes on from what is encoded"
+            ) from error
+        finally:
+            pool.shutdown(wait=True, kill_workers=True)
 
 
 @contextmanager

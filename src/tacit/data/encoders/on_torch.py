@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
-from tacit.data.encoders.base import Backbone, Request, hash_of_tensors
+from tacit.data.encoders.base import Backbone, Request, hash_of_tensors, in_slices
 from tacit.data.encoders.pictures import PictureInput
 from tacit.data.encoders.weights import EXTRA
 from tacit.errors import InputError
@@ -57,6 +58,8 @@ class OnTorch(Backbone):
     input : PictureInput or None
     files : sequence of path
         What else decides the features: code, or the files of a tokenizer.
+    slices : bool
+        Whether several threads may run the module at once, each on a few pictures.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class OnTorch(Backbone):
         name: str,
         input: PictureInput | None,
         files: Sequence[Path] = (),
+        slices: bool = True,
     ) -> None:
         import torch
 
@@ -74,6 +78,7 @@ class OnTorch(Backbone):
         self.bfloat16 = _bfloat16(request.precision, self.device)
         self.module = module.eval().to(self.device).requires_grad_(False)
         self.run, self.input = run, input
+        self.slices = slices and input is not None and self.device == "cpu"
         self.card = {
             "name": name,
             "weights_sha256": hash_of_tensors(module.state_dict()),
@@ -84,6 +89,13 @@ class OnTorch(Backbone):
             self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
+        import torch
+
+        if not self.slices:
+            return self._features(inputs)
+        return in_slices(self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1))
+
+    def _features(self, inputs: Any) -> NDArray[np.float32]:
         import torch
 
         given = inputs if isinstance(inputs, list) else torch.from_numpy(inputs).to(self.device)

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
-from tacit.data.encoders.base import Backbone, Request
+from tacit.data.encoders.base import Backbone, Request, in_slices
 from tacit.data.encoders.pictures import PictureInput, picture_input
 from tacit.data.encoders.weights import EXTRA, unloadable
 from tacit.errors import InputError
@@ -60,12 +61,8 @@ class OnnxModel(Backbone):
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(3)
-        try:
-            options = onnxruntime.SessionOptions()
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
-            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime has a dozen of its own
-            raise unloadable(f"onnx:{path.name}", path.parent, error) from error
+        self.path = path
+        self.session = _session(path, threads=1)
         takes = {one.name: one for one in self.session.get_inputs()}
         gives = [one.name for one in self.session.get_outputs()]
         self.input_name = _chosen(input_name, list(takes), "input", path)
@@ -74,6 +71,7 @@ class OnnxModel(Backbone):
         shape = takes[self.input_name].shape
         if isinstance(shape[0], int):
             self.batch, self.fixed_batch = shape[0], True
+            self.session = _session(path, threads=0)
         _check_shape(input, shape, takes[self.input_name].type, path)
         external = sorted(one for one in path.parent.glob(f"{path.name}*data"))
         hashes = [file_hash(one) for one in (path, *external)]
@@ -86,9 +84,27 @@ class OnnxModel(Backbone):
         }
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
+        if self.fixed_batch:
+            return self._features(inputs)
+        return in_slices(self._features, inputs, cpu_count())
+
+    def _features(self, inputs: Any) -> NDArray[np.float32]:
         (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
         found = np.asarray(rows, np.float32)
         return found.reshape(len(found), -1) if found.ndim > 2 else found
+
+
+def _session(path: Path, threads: int) -> Any:
+    """A model that runs in so many threads; 0: as many as there are cores."""
+    import onnxruntime
+
+    try:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a dozen of its own
+        raise unloadable(f"onnx:{path.name}", path.parent, error) from error
 
 
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:

@@ -79,6 +79,11 @@ class PictureInput(BaseModel):
             raise ValueError(f"mean and std need 1 or {count} numbers, those of std above zero")
         return self
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of prepared pictures."""
+        return np.dtype(np.float32 if self.resize == "bicubic-float" else np.uint8)
+
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
         """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or floats in 0..255."""
         height, width = _resized_to(self, picture.shape[0], picture.shape[1])
@@ -214,20 +219,29 @@ def _by_pillow(picture: NDArray[np.uint8], height: int, width: int, how: str) ->
 
 def bicubic_float(picture: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
     """Bicubic interpolation as torch and OpenCV compute it, (3, height, width), clamped to 0..255."""
-    rows, columns = _weights(picture.shape[0], height), _weights(picture.shape[1], width)
-    both: NDArray[np.float32] = rows @ picture.transpose(2, 0, 1).astype(np.float32) @ columns.T
-    return np.clip(both, 0, 255, out=both)
+    rows = _interpolated(picture.reshape(len(picture), -1), height).reshape(height, -1, 3)
+    columns = np.ascontiguousarray(rows.transpose(1, 2, 0)).reshape(-1, 3 * height)
+    both = _interpolated(columns, width)
+    np.clip(both, 0, 255, out=both)
+    return np.ascontiguousarray(both.reshape(width, 3, height).transpose(1, 2, 0))
+
+
+def _interpolated(lines: NDArray[Any], new: int) -> NDArray[np.float32]:
+    """`new` lines between those given, (old, n), each a sum of the four nearest."""
+    places, weights = _taps(len(lines), new)
+    total: NDArray[np.float32] = lines[places[0]] * weights[0]
+    for place, weight in zip(places[1:], weights[1:], strict=True):
+        total += lines[place] * weight
+    return total
 
 
 @lru_cache(maxsize=64)
-def _weights(old: int, new: int) -> NDArray[np.float32]:
-    """The weight of each old pixel in each new one, (new, old); beyond the edge the last pixel repeats."""
-    weights = np.zeros((new, old))
+def _taps(old: int, new: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """The four old lines that each new one takes, (4, new), and their weights, (4, new, 1); the last one repeats."""
     centre = (np.arange(new) + 0.5) * old / new - 0.5
-    first = np.floor(centre).astype(int) - 1
-    for step in range(4):
-        distance = np.abs(centre - first - step)
-        near = ((2 - KEYS) * distance - (3 - KEYS)) * distance**2 + 1
-        far = ((-KEYS * distance + 5 * KEYS) * distance - 8 * KEYS) * distance + 4 * KEYS
-        np.add.at(weights, (np.arange(new), (first + step).clip(0, old - 1)), np.where(distance <= 1, near, far))
-    return weights.astype(np.float32)
+    places = np.floor(centre).astype(np.intp) - 1 + np.arange(4)[:, None]
+    distance = np.abs(centre - places)
+    near = ((2 - KEYS) * distance - (3 - KEYS)) * distance**2 + 1
+    far = ((-KEYS * distance + 5 * KEYS) * distance - 8 * KEYS) * distance + 4 * KEYS
+    weights = np.where(distance <= 1, near, far).astype(np.float32)
+    return places.clip(0, old - 1), weights[:, :, None]

@@ -253,7 +253,7 @@ class _Job:
             records = islice(self.source.records(first * self.rows), count)
             batches = batches_of(records, self.size)
             dtype = np.dtype(self.options.dtype)
-            with closing(encoded(batches, self.features, dtype, self.options.workers)) as found:
+            with closing(encoded(batches, self.features, dtype, self.options.workers, self.work)) as found:
                 shown = progress(found, "encoding", count, lambda one: len(one.good) + len(one.faults))
                 for number in range(first, end):
                     own = min(self.rows, total - number * self.rows)

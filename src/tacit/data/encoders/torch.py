@@ -50,7 +50,7 @@ def load(request: Request) -> Backbone:
         raise InputError(
             f"{name} does not say what pictures it takes; set its attribute {ATTRIBUTE}, or give --sidecar"
         )
-    return OnTorch(module, module, request, name, picture_input(stated, name), code)
+    return OnTorch(module, module, request, name, picture_input(stated, name), code, slices=False)
 
 
 def _made(path: str) -> Any:
