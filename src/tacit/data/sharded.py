@@ -21,7 +21,7 @@ class ShardedArray:
     ndim = 2
 
     def __init__(self, shards: list[NDArray[Any]]) -> None:
-        self._shards = shards
+        self.shards = shards
         self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self.dtype = shards[0].dtype
         self.shape = (int(self._starts[-1]), shards[0].shape[1])
@@ -44,7 +44,7 @@ class ShardedArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("several shards cannot become one array without a copy; pass copy=None")
-        whole: NDArray[Any] = np.concatenate(self._shards)
+        whole: NDArray[Any] = np.concatenate(self.shards)
         return whole.astype(dtype or self.dtype, copy=False)
 
     def _rows(self, key: NDArray[Any]) -> NDArray[np.intp]:
@@ -55,11 +55,11 @@ class ShardedArray:
     def _run(self, start: int, stop: int) -> NDArray[Any]:
         parts = [
             shard[max(start - first, 0) : stop - first]
-            for shard, first in zip(self._shards, self._starts, strict=False)
+            for shard, first in zip(self.shards, self._starts, strict=False)
             if start < first + len(shard) and first < stop
         ]
         if not parts:
-            return self._shards[0][:0]
+            return self.shards[0][:0]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
@@ -67,5 +67,5 @@ class ShardedArray:
         taken = np.empty((*rows.shape, self.shape[1]), self.dtype)
         for number in np.unique(owner):
             mine = owner == number
-            taken[mine] = self._shards[number][rows[mine] - self._starts[number]]
+            taken[mine] = self.shards[number][rows[mine] - self._starts[number]]
         return taken

@@ -12,20 +12,23 @@ factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32, so all d C coordinates togeth
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import integer_rows
+from tacit.mechanisms.rounding import SLACK, check_width
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
 
 UNIT = 2**32
 _MOST_ROWS = 2**31
+_EXACT_ROWS = 2**20  # their sums stay exact in float64
 
 
 def noisy_class_sums(
@@ -35,41 +38,59 @@ def noisy_class_sums(
     width: int,
     noise_multiplier: float,
     noise: NoiseSource,
+    unit_rows: bool = False,
 ) -> Floats:
     """Release the sum of each class's rows, each row first scaled down to norm 1 where it is longer.
 
     Parameters
     ----------
     blocks : iterable of (rows, labels)
-        Rows of shape (b, width) and their classes of shape (b,), whole numbers below `n_classes`.
+        Rows of shape (b, width), floats of any size, and their classes of shape (b,), whole numbers below `n_classes`.
     n_classes, width : int
         Shape of the result.
     noise_multiplier : float
         Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
     noise : NoiseSource
         Where the noise comes from.
+    unit_rows : bool, default=False
+        Whether shorter rows are scaled up to norm 1 too; rows of zeros stay zeros.
 
     Returns
     -------
     ndarray of shape (n_classes, width), float64
     """
-    totals = class_sums(blocks, n_classes=n_classes, width=width)
+    totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows)
     return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
 
 
-def class_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
+def class_sums(
+    blocks: Iterable[tuple[NDArray[Any], Integers]], *, n_classes: int, width: int, unit_rows: bool = False
+) -> Integers:
     """Exact sum of each class's integer rows, in units of 2^-32; not private."""
-    totals = np.zeros((n_classes, width), dtype=np.int64)
-    n = 0
-    for rows, labels in blocks:
-        n += len(rows)
-        if n >= _MOST_ROWS:
-            raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
-        order = np.argsort(labels, kind="stable")
-        present, starts = np.unique(labels[order], return_index=True)
-        if len(present):
-            totals[present] += np.add.reduceat(integer_rows(rows, UNIT)[order], starts, axis=0)
-    return totals
+    from tacit.mechanisms.kernels import add_rows, readable, row_buffer
+
+    check_width(width)
+
+    def summed(block: tuple[NDArray[Any], Integers]) -> Floats:
+        rows, labels = readable(block[0]), block[1]
+        totals = np.zeros((n_classes, width))
+        add_rows(rows, labels, UNIT * SLACK, 0.0 if unit_rows else 1.0, totals, row_buffer(rows))
+        return totals
+
+    def short() -> Iterator[tuple[NDArray[Any], Integers]]:
+        n = 0
+        for rows, labels in blocks:
+            n += len(rows)
+            if n >= _MOST_ROWS:
+                raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
+            for start in range(0, len(rows), _EXACT_ROWS):
+                part = slice(start, start + _EXACT_ROWS)
+                yield rows[part], labels[part]
+
+    sums = np.zeros((n_classes, width), dtype=np.int64)
+    for totals in in_threads(summed, short()):
+        sums += totals.astype(np.int64)
+    return sums
 
 
 def event(noise_multiplier: float) -> Parallel:

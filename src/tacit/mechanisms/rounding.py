@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 
+SLACK = 1 - 2.0**-32
 _MAX_WIDTH = 2**20
 
 
@@ -36,7 +37,7 @@ def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     rows = np.ascontiguousarray(rows)  # so that a row's norm does not depend, in its bits, on the rows beside it
     with np.errstate(over="ignore", invalid="ignore"):
         norms = row_norms(rows)
-        factor = unit * (1 - 2.0**-32) / np.maximum(norms, 1.0)
+        factor = unit * SLACK / np.maximum(norms, 1.0)
         scaled = np.trunc(rows * factor[:, None])
     scaled[~np.isfinite(norms)] = 0.0
     result: NDArray[np.int64] = scaled.astype(np.int64)

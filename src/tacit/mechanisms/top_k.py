@@ -23,6 +23,7 @@ epsilon-DP (tests/mechanisms/test_top_k.py shows a log ratio above 1.58 at epsil
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +55,25 @@ def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, no
     -------
     ndarray of shape (k,), int64
     """
-    ranked = best_first(scores)
-    keys, scale = rank_keys(scores[ranked], k, sensitivity=sensitivity, epsilon=epsilon)
+    ranked = -np.sort(-scores)
+    keys, scale = rank_keys(ranked, k, sensitivity=sensitivity, epsilon=epsilon)
     worst = k - 1 + noise.noisy_max(keys, scale, "gumbel")
     chosen = np.append(noise.subset(worst, k - 1), worst)
-    return np.sort(ranked[chosen])
+    return positions(scores, ranked, chosen)
+
+
+def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
+    """Positions, in increasing order, of the candidates that `best_first` puts at these ranks (from 0).
+
+    Only the scores are sorted, which is much faster than to sort their positions along: of equal scores, the ones with
+    lower positions rank first.
+    """
+    found = []
+    for value in np.unique(ranked[ranks]):
+        first = len(ranked) - int(np.searchsorted(ranked[::-1], value, side="right"))
+        equal = np.flatnonzero(scores == value)
+        found.append(equal[ranks[ranked[ranks] == value] - first])
+    return np.sort(np.concatenate(found))
 
 
 def best_first(scores: Integers) -> Integers:
@@ -112,12 +127,14 @@ def _largest_partial_sum(m: int, k: int) -> float:
     return math.lgamma(m) - math.lgamma(i + 1) - math.lgamma(m - i) + 1
 
 
+@lru_cache(maxsize=2)
 def log_binomials(m: int, k: int) -> NDArray[np.float64]:
     """ln C(y-1, k-1) for y = k..m: the number of sets whose worst member has rank y."""
     above = np.arange(k - 1, m, dtype=np.float64)  # y - 1: how many candidates rank above the worst member
     logs = np.zeros(len(above))
     for i in range(k - 1):
         logs += np.log(above - i) - math.log(i + 1)
+    logs.setflags(write=False)  # kept for the next class
     return logs
 
 

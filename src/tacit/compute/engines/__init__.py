@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from numbers import Integral
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
@@ -97,6 +98,34 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
             raise InputError(f"{option}={value!r} does not apply to the engine {name}; leave it out")
     made: Engine = kind(jobs, **given)
     return made
+
+
+def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
+    """The engine that a parameter names: "joblib", "ray", "ray:ADDRESS", "slurm", "slurm:PARTITION", or an `Engine`.
+
+    Parameters
+    ----------
+    given : str, Engine or None
+    jobs : int
+    folder : path or None
+        Work folder, which all workers must see; it may be left out on this machine.
+
+    Raises
+    ------
+    InputError
+        If it is anything else, or workers elsewhere would have no folder.
+    """
+    if given is None or isinstance(given, Engine):
+        return given
+    name, _, rest = str(given).partition(":")
+    options = {"ray": {"address": rest or None}, "slurm": {"partition": rest or None}}.get(name, {})
+    if rest and not options:
+        raise InputError(f"engine={given!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
+    if folder is None and (name == "slurm" or rest):
+        raise InputError(f"engine={given!r} needs folder=... (--folder), one that all workers see; pass it")
+    if name == "slurm":
+        options["folder"] = str(Path(folder or ".") / "slurm")
+    return engine(name, jobs, **options)
 
 
 def whole(name: str, value: Any) -> int:

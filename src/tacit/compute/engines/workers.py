@@ -21,8 +21,15 @@ def alone(function: Callable[[T], R], item: T) -> R:
 
     What is loaded keeps its threads afterwards; a library that the function itself is the first to load stays at one.
     """
-    with environment(ONE_THREAD), _torch_alone(), _libraries(len(sys.modules)).limit(limits=1):
+    with environment(ONE_THREAD), _torch_alone(), blas_limited():
         return function(item)
+
+
+@contextmanager
+def blas_limited() -> Iterator[None]:
+    """One thread for what is loaded of BLAS and OpenMP, within the block."""
+    with _libraries(len(sys.modules)).limit(limits=1):
+        yield
 
 
 @contextmanager

@@ -48,11 +48,18 @@ def centre_array(centre: Floats | None) -> dict[str, Floats]:
     return {} if centre is None else {"centre": centre}
 
 
-def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    """Yield float64 blocks of rows with their labels, reporting progress under `label`."""
+def pieces(
+    rows: NDArray[Any], labels: NDArray[np.int64], label: str
+) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
+    """Yield blocks of rows as they are with their labels, reporting progress under `label`."""
     starts = range(0, len(rows), BLOCK_ROWS)
-    pieces = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
-    for piece, piece_labels in progress(pieces, label, len(rows), lambda item: len(item[1])):
+    parts = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
+    yield from progress(parts, label, len(rows), lambda item: len(item[1]))
+
+
+def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """The same in float64."""
+    for piece, piece_labels in pieces(rows, labels, label):
         yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import public_centre
-from tacit.learners.common.rows import blocks, centre_array, exact_class_sums, normalisation, unit_rows_about
+from tacit.learners.common.rows import centre_array, exact_class_sums, normalisation, pieces, unit_rows_about
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -102,12 +102,14 @@ class NoisySumPrototypes(PrivateClassifier):
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         n_classes, width, z = len(self.classes_), X.shape[1], self._noise_multiplier()
-        rows = ((unit_rows_about(block, self.centre_), own) for block, own in blocks(X, labels, "class sums"))
+        rows = pieces(X, labels, "class sums")
+        if z == 0 or self.centre_ is not None:
+            rows = ((unit_rows_about(block, self.centre_), own) for block, own in rows)
         if z == 0:
             self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
         else:
             self.prototypes_ = gaussian.noisy_class_sums(
-                rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise
+                rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, unit_rows=True
             )
 
     def _release(self) -> Released:

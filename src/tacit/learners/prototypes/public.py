@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines import engine_from
 from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.data.rows import check_rows
@@ -16,7 +19,8 @@ from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import scores, window
+from tacit.learners.prototypes.scores import IN_MEMORY, check_window, scores, scoring
+from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -53,6 +57,17 @@ class PublicPrototypes(PrivateClassifier):
         similarities then spread more widely.
     selection : {"exponential", "permute-and-flip"}, default="exponential"
         Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
+    arithmetic : {"auto", "float32", "float64", "int8", "int8-cuda"}, default="auto"
+        In which integers clipped scores are computed; "auto" decides by the public rows, the window, and, for large
+        public sets, by a short measurement of this machine. See `tacit.learners.prototypes.scores`.
+    folder : path, optional
+        Keep finished shards of clipped scores there, so that a fit that was interrupted goes on from them. They are
+        private, and are removed at the end of a fit.
+    engine : str or Engine, optional
+        Where shards of clipped scores are computed: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION".
+        By default in threads of this process. Workers must see `folder` and the files of the public rows.
+    jobs : int, default=1
+        Shards that an engine computes at the same time.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -65,8 +80,8 @@ class PublicPrototypes(PrivateClassifier):
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows, with `centre`.
     utilities_ : ndarray of shape (C, m)
-        Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, and
-        never in a release.
+        Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, never in a
+        release, and only where they take no more than 256 MiB.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`.
@@ -101,6 +116,10 @@ class PublicPrototypes(PrivateClassifier):
         d_max: float = 2.0,
         centre: bool = False,
         selection: str = "exponential",
+        arithmetic: str = AUTO,
+        folder: Any = None,
+        engine: Any = None,
+        jobs: int = 1,
         noise: str = "secure",
         random_state: Any = None,
         unit: Unit | str = "add-remove",
@@ -114,6 +133,10 @@ class PublicPrototypes(PrivateClassifier):
         self.d_max = d_max
         self.centre = centre
         self.selection = selection
+        self.arithmetic = arithmetic
+        self.folder = folder
+        self.engine = engine
+        self.jobs = jobs
         self.noise = noise
         self.random_state = random_state
         self.unit = unit
@@ -122,7 +145,8 @@ class PublicPrototypes(PrivateClassifier):
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
-        window(self.d_min, self.d_max)
+        check_window(self.d_min, self.d_max)
+        check_name(self.arithmetic)
         flag("centre", self.centre)
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
@@ -143,29 +167,41 @@ class PublicPrototypes(PrivateClassifier):
         return public_rows(self.public, width)
 
     def _check(self, width: int) -> None:
-        low, high = window(self.d_min, self.d_max)
         public = self._public_rows(width)
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
+        engine_from(self.engine, self.jobs, self._folder())
         check_rows(public, name="public")
         self.centre_ = public_centre(public, width) if self.centre else None
+        self._scoring = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
-            top_k.rank_scale(len(public), self.k, sensitivity=high - low, epsilon=epsilon)
+            top_k.rank_scale(len(public), self.k, sensitivity=self._scoring.sensitivity, epsilon=epsilon)
+
+    def _folder(self) -> Path | None:
+        if not isinstance(self.folder, str | Path | None):
+            raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
+        return None if self.folder is None else Path(self.folder)
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon, public = self._epsilon(), self._public_rows(X.shape[1])
-        low, high = window(self.d_min, self.d_max)
-        totals = shared(
-            "public-scores",
-            lambda: (public, X, labels, len(self.classes_), low, high, self.centre),
-            lambda: scores(public, X, labels, len(self.classes_), low, high, self.centre_),
-        )
-        rows = progress(totals, "selection", len(totals))
-        self.indices_ = np.array([self._choose(row, high - low, epsilon, noise) for row in rows])
+        epsilon, public, how = self._epsilon(), self._public_rows(X.shape[1]), self._scoring
+        n_classes, folder = len(self.classes_), self._folder()
+        engine = engine_from(self.engine, self.jobs, folder)
+        with ExitStack() as stack:
+            totals: Any = shared(
+                "public-scores",
+                lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), self.centre),
+                lambda: stack.enter_context(
+                    scores(  # type: ignore[arg-type]  # read as an array where it is shared
+                        how, public, X, labels, n_classes, folder=folder, engine=engine
+                    )
+                ),
+            )
+            rows = progress(totals, "selection", n_classes)
+            self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
+            if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
+                self.utilities_ = np.asarray(totals) / how.sensitivity
         self.prototypes_ = np.asarray(public[self.indices_.ravel()]).reshape(*self.indices_.shape, -1)
-        if self.noise == "research" or math.isinf(epsilon):
-            self.utilities_ = totals / (high - low)
 
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
         if math.isinf(epsilon):
@@ -182,6 +218,8 @@ class PublicPrototypes(PrivateClassifier):
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
             "clip window of 1 + cosine": [self.d_min, self.d_max],
             "sampling": "none; every record is used once",
+            "arithmetic": f"integers held by {self._scoring.arithmetic.name}, unit rows of norm "
+            f"{self._scoring.arithmetic.scale:.6g}",
             "normalisation": "cosine similarity of unit vectors, rounded to integers"
             + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
         }

@@ -1,0 +1,211 @@
+"""The score of every public record for every class, in exact integers.
+
+u_c(p) = sum over records x of class c of (clip(1 + cos(x, p), d_min, d_max) - d_min).
+Unit: add/remove one record. Unit rows become integer rows (`arithmetic.py`) by their own values alone, whose products
+are exact integers in any order, block shape, number of threads or workers. Clipped to [low, high] and less the lower
+bound, each record adds a whole number in [0, W], W = high - low: sensitivity W, monotone, exact.
+(Float products are not: adding a record can change the bits of other records' scores.)
+Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product for each class, W = 2 N^2.
+Source: Wahdany et al. 2024, section 4; exact form by tacit.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.engines import Engine
+from tacit.compute.mapped import located
+from tacit.compute.shared import digest, locked
+from tacit.compute.threads import in_threads
+from tacit.errors import InputError
+from tacit.learners.common.parameters import real
+from tacit.learners.common.rows import Floats
+from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, AUTO, BLOCK, Arithmetic, arithmetic_for
+from tacit.learners.prototypes.scores.clipped import Clipped, shard_width, shards_in_folder, shards_in_memory
+from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
+from tacit.mechanisms.noise import Integers
+
+MOST_ROWS = 2**26  # each adds at most 2^37
+IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
+
+
+def check_window(d_min: float, d_max: float) -> None:
+    """Refuse clip bounds unless 0 <= d_min < d_max <= 2, further apart than the integers resolve.
+
+    Raises
+    ------
+    InputError
+    """
+    real("d_min", d_min, 0, 2)
+    real("d_max", d_max, 0, 2)
+    if d_max - d_min < 1e-6:
+        raise InputError(f"d_min={d_min} must be below d_max={d_max} by 1e-6 at least; leave both out for 0 and 2")
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How scores are computed, from public facts alone.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    low, high : int
+        Bounds of an inner product.
+    clipped : bool
+    centre : array of shape (d,) or None
+        Public; subtracted from unit rows on both sides, which are then made unit again.
+    """
+
+    arithmetic: Arithmetic
+    low: int
+    high: int
+    clipped: bool
+    centre: Floats | None = None
+
+    @property
+    def sensitivity(self) -> int:
+        """The most by which one record raises a score."""
+        return self.high - self.low
+
+
+def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
+    """How to score these public rows of shape (m, d) within a window, in the arithmetic of this name."""
+    check_window(d_min, d_max)
+    if (d_min, d_max) == (0, 2):
+        return Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=False, centre=centre)
+    chosen = arithmetic_for(name, public, d_min, d_max, centre)
+    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of shape (C, m), between 0 and the sensitivity for each record; private.
+
+    Parameters
+    ----------
+    shards : list of arrays of shape (C, some), int64
+        Side by side; in memory or mapped.
+    """
+
+    shards: list[Integers]
+
+    def __len__(self) -> int:
+        return len(self.shards[0])
+
+    def __iter__(self) -> Iterator[Integers]:
+        """The scores of each class, (m,)."""
+        return (np.concatenate([shard[c] for shard in self.shards]) for c in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
+        whole = self.shards[0] if len(self.shards) == 1 else np.concatenate(self.shards, axis=1)
+        return whole if dtype is None else whole.astype(dtype)
+
+
+@contextmanager
+def scores(
+    scoring: Scoring,
+    public: Any,
+    X: NDArray[Any],
+    labels: Integers,
+    n_classes: int,
+    *,
+    folder: Path | None = None,
+    engine: Engine | None = None,
+) -> Iterator[Scores]:
+    """Exact scores, within the block.
+
+    Parameters
+    ----------
+    scoring : Scoring
+    public : array of shape (m, d)
+        Read in blocks, so it may be mapped and larger than the memory.
+    X : array of shape (n, d)
+        Private rows; rows of zeros contribute nothing.
+    labels : array of shape (n,), whole numbers below n_classes
+    n_classes : int
+    folder : path, optional
+        For finished shards of clipped scores, from which a later run goes on. They are private, and are removed when
+        the block ends well.
+    engine : Engine, optional
+        Where shards are computed; by default in threads of this process.
+    """
+    if len(labels) >= MOST_ROWS:
+        raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
+    large = 8 * n_classes * len(public) > IN_MEMORY or X.size * np.dtype(scoring.arithmetic.dtype).itemsize > IN_MEMORY
+    if folder is None and engine is None and not large:
+        if not scoring.clipped:
+            room = np.empty((n_classes, len(public)), np.int64)
+            yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+            return
+        rows = np.empty(X.shape, scoring.arithmetic.dtype)
+        yield Scores(shards_in_memory(_clipped(scoring, public, X, labels, n_classes, rows)))
+        return
+    with _place(folder) as place:
+        files = [place / "rows.part", place / "scores.part"]
+        if scoring.clipped:
+            rows = np.memmap(files[0], scoring.arithmetic.dtype, "w+", shape=X.shape)
+            clipped = _clipped(scoring, public, X, labels, n_classes, rows)
+            own = place / f"scores-{_key(clipped)}"
+            own.mkdir(mode=0o700, exist_ok=True)
+            yield Scores(shards_in_folder(clipped, own, engine))
+            shutil.rmtree(own)
+        else:
+            room = np.memmap(files[1], np.int64, "w+", shape=(n_classes, len(public)))
+            yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+        for path in files:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    """The folder, or one that is removed."""
+    if folder is not None:
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"folder={folder} cannot be made ({error.strerror}); choose another") from error
+        try:
+            with locked(folder / ".lock", wait=False):
+                yield folder
+        except BlockingIOError as error:
+            raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
+        return
+    with TemporaryDirectory(prefix="tacit-scores-") as temporary:
+        yield Path(temporary)
+
+
+def _clipped(
+    scoring: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, rows: NDArray[Any]
+) -> Clipped:
+    """Private rows by class, as integers, put into `rows`; those of zeros are left out."""
+    order = np.argsort(labels, kind="stable")
+    counts = np.zeros(n_classes, np.int64)
+    filled = 0
+
+    def made(start: int) -> tuple[NDArray[Any], Integers]:
+        chosen = order[start : start + BLOCK]
+        found = scoring.arithmetic.integers(X[chosen], scoring.centre)
+        kept = found.any(axis=1)
+        return found[kept], labels[chosen][kept]
+
+    for found, own in in_threads(made, range(0, len(order), BLOCK)):
+        rows[filled : filled + len(found)] = found
+        filled += len(found)
+        counts += np.bincount(own, minlength=n_classes)
+    how, ends, shard = scoring.arithmetic, np.cumsum(counts), shard_width(n_classes)
+    return Clipped(public, rows[:filled], ends, scoring.low, scoring.high, how, shard, scoring.centre)
+
+
+def _key(clipped: Clipped) -> str:
+    """What tells these shards from others; files that are mapped by their place, size and time, not by content."""
+    where = located(clipped.public)
+    facts = [repr(clipped.arithmetic), clipped.low, clipped.high, clipped.shard]
+    centre = [] if clipped.centre is None else [clipped.centre]
+    return digest([*facts, clipped.ends, clipped.rows, *centre, clipped.public if where is None else repr(where)])

@@ -1,0 +1,174 @@
+"""In which integers scores are computed. A new arithmetic is one more entry of `ARITHMETICS`.
+
+Unit rows are scaled and rounded to the nearest integers, so that every product, and every partial sum of one, is an
+integer that the arithmetic holds exactly, in any order, block shape, number of threads or device:
+
+float32     norm at most N = 2^12: |partial sums| <= N^2 = 2^24, by Cauchy and Schwarz
+float64     norm at most N = 2^18: 2^36
+int8        entries at most 127: |sums| <= 127^2 d < 2^31 for d <= 2^17, in int32. The scale is taken from public rows.
+int8-cuda   the same integers on a CUDA device
+
+Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N.
+Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
+"""
+
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.common.rows import Floats, unit_rows_about
+from tacit.mechanisms.rounding import SLACK
+
+BLOCK = 256  # rows that are rounded at once
+SAMPLE = 1024  # first public rows, whose entries decide the scale of int8
+BEYOND = 1e-4  # share of their entries that int8 may clip
+LARGE = 2**27  # numbers in the public rows from which on int8 is considered: fewer are scored quickly in any way
+FINE = 256  # steps that a window must have
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Integers of one type.
+
+    Parameters
+    ----------
+    name : str
+    dtype : str
+        Of integer rows.
+    norm : int
+        What no row's norm exceeds; 0 where entries are bounded instead.
+    limit : float
+        What no entry exceeds.
+    scale : float
+        The norm of a unit row before rounding; from `scaled`.
+    """
+
+    name: str
+    dtype: str
+    norm: int
+    limit: float
+    scale: float = 0.0
+
+    def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
+        """The same with its scale for these public rows."""
+        if self.norm:
+            return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
+        entries = np.abs(unit_rows_about(np.asarray(public[:SAMPLE]), centre))
+        largest = float(np.quantile(entries, 1 - BEYOND, method="higher"))
+        return replace(self, scale=self.limit / max(largest, 1 / math.sqrt(public.shape[1])))
+
+    def window(self, d_min: float, d_max: float) -> tuple[int, int]:
+        """Clip bounds of 1 + cosine as bounds of an integer product."""
+        low, high = (round((bound - 1) * self.scale**2) for bound in (d_min, d_max))
+        return low, high
+
+    def integers(self, rows: Any, centre: Floats | None = None) -> NDArray[Any]:
+        """Rows as integers; a row of zeros stays zeros."""
+        from tacit.mechanisms.kernels import readable, round_rows, row_buffer
+
+        found = np.empty(rows.shape, self.dtype)
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
+            given = readable(np.asarray(block if centre is None else unit_rows_about(block, centre)))
+            round_rows(given, self.scale, self.limit, found[start : start + BLOCK], row_buffer(given))
+        return found
+
+    def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
+        """Inner products, (r, t), computed in `room`, which is at least as tall."""
+        out = room[: len(rows), : len(candidates)]
+        if self.dtype != "int8":
+            return np.matmul(rows, candidates.T, out=out)
+        import torch
+
+        torch._int_mm(torch.from_numpy(rows), torch.from_numpy(candidates).T, out=torch.from_numpy(out))
+        return out
+
+    def room(self, rows: int, candidates: int) -> NDArray[Any]:
+        """Room for `products`."""
+        return np.empty((rows, candidates), np.int32 if self.dtype == "int8" else self.dtype)
+
+
+ARITHMETICS = {
+    one.name: one
+    for one in (
+        Arithmetic("float32", "float32", 2**12, 2.0**24),
+        Arithmetic("float64", "float64", 2**18, 2.0**36),
+        Arithmetic("int8", "int8", 0, 127.0),
+        Arithmetic("int8-cuda", "int8", 0, 127.0),
+    )
+}
+AUTO = "auto"
+
+
+def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:
+    """The arithmetic of this name, or the one that suits: by the public rows, the window and the machine.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name, it needs what is not there, or the window is too narrow for it.
+    """
+    if name != AUTO:
+        _check(name, public.shape[1])
+        chosen = ARITHMETICS[name].scaled(public, centre)
+        if _steps(chosen, d_min, d_max) < FINE and name != "float64":
+            raise InputError(f"arithmetic={name!r} cannot resolve d_min={d_min}, d_max={d_max}; leave it out, or widen")
+        return chosen
+    names = ["float32", "float64"]
+    if math.prod(public.shape) >= LARGE and int8_is_faster(public.shape[1]):
+        names.insert(0, "int8")
+    scaled = (ARITHMETICS[one].scaled(public, centre) for one in names)
+    return next((one for one in scaled if _steps(one, d_min, d_max) >= FINE), ARITHMETICS["float64"].scaled(public))
+
+
+def check_name(name: Any) -> None:
+    """Refuse a name that no arithmetic has."""
+    if name != AUTO and name not in ARITHMETICS:
+        raise InputError(f"arithmetic={name!r} must be {AUTO} or one of {', '.join(ARITHMETICS)}; leave it out")
+
+
+def _check(name: str, width: int) -> None:
+    check_name(name)
+    if not name.startswith("int8"):
+        return
+    if width > 2**17:
+        raise InputError(f"arithmetic={name!r} takes rows of {2**17} columns at most, not {width}; leave it out")
+    if find_spec("torch") is None:
+        raise InputError(f"arithmetic={name!r} needs torch; install it: pip install 'tacit[torch]', or leave it out")
+    import torch  # before threads start, which set its own
+
+    if name == "int8-cuda" and not torch.cuda.is_available():
+        raise InputError(f"arithmetic={name!r} needs a CUDA device, and torch sees none; leave it out")
+
+
+def _steps(one: Arithmetic, d_min: float, d_max: float) -> int:
+    low, high = one.window(d_min, d_max)
+    return high - low
+
+
+@lru_cache(maxsize=8)
+def int8_is_faster(width: int) -> bool:
+    """Whether this machine multiplies int8 faster than float32, by a measurement of a tenth of a second."""
+    if find_spec("torch") is None or width > 2**17:
+        return False
+    return speed("int8", 64, 512, width) > speed("float32", 64, 512, width)
+
+
+def speed(name: str, rows: int, candidates: int, width: int, runs: int = 3) -> float:
+    """Operations a second of a product of this shape, the best of some runs."""
+    one = ARITHMETICS[name]
+    left, right = (np.ones((n, width), one.dtype) for n in (rows, candidates))
+    room = one.room(rows, candidates)
+    times = []
+    for _ in range(runs + 1):
+        started = time.perf_counter()
+        one.products(left, right, room)
+        times.append(time.perf_counter() - started)
+    return 2 * rows * candidates * width / min(times[1:])

@@ -1,0 +1,165 @@
+"""Clipped scores, tile by tile: no array of records by candidates ever exists.
+
+Candidates are cut into tiles of TILE, and tiles into shards. A tile's scores need the tile and every private record, so
+whoever computes a tile, and in which order, its integers are the same. With a folder, every shard is kept as a file
+when it is done, and a later run goes on from there; workers of an engine compute a shard each.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.atomic import atomic_file
+from tacit.compute.engines import Engine
+from tacit.compute.mapped import mapped
+from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
+from tacit.learners.common.rows import Floats
+from tacit.learners.prototypes.scores.arithmetic import Arithmetic
+from tacit.mechanisms.noise import Integers
+
+TILE = 2048  # candidates
+ROWS = 1024  # private records that meet a tile at once
+SHARD_BYTES = 2**26  # of scores in a shard
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """What decides the clipped scores.
+
+    Parameters
+    ----------
+    public : array of shape (m, d)
+        Candidates.
+    rows : array of shape (n, d)
+        Private records as integers, by class.
+    ends : array of shape (C,), int64
+        Where each class's records end.
+    low, high : int
+        Bounds of an inner product.
+    arithmetic : Arithmetic
+    shard : int
+        Candidates in a shard: whole tiles.
+    centre : array of shape (d,) or None
+    """
+
+    public: Any
+    rows: Any
+    ends: Integers
+    low: int
+    high: int
+    arithmetic: Arithmetic
+    shard: int
+    centre: Floats | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of shards."""
+        return -(-len(self.public) // self.shard)
+
+    def tiles(self, number: int) -> range:
+        """Where the tiles of a shard begin."""
+        first = number * self.shard
+        return range(first, min(first + self.shard, len(self.public)), TILE)
+
+    def tile(self, first: int) -> Integers:
+        """Scores of the candidates from `first` on, (C, up to TILE)."""
+        given = self.public[first : first + TILE]
+        candidates = self.arithmetic.integers(given, self.centre)
+        if self.arithmetic.name == "int8-cuda":
+            return self._on_device(candidates)
+        from tacit.mechanisms.kernels import add_clipped
+
+        totals = np.zeros((len(self.ends), len(candidates)), np.int64)
+        room = self.arithmetic.room(ROWS, len(candidates))
+        for start, some, segments in self._parts():
+            products = self.arithmetic.products(self.rows[start : start + ROWS], candidates, room)
+            add_clipped(products, segments, self.low, self.high, totals[some])
+        return totals
+
+    def _on_device(self, candidates: NDArray[Any]) -> Integers:
+        """The same on a CUDA device, whose products take multiples of 8."""
+        import torch
+
+        padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
+        padded[: len(candidates), : candidates.shape[1]] = candidates
+        right = torch.from_numpy(padded).cuda().T
+        rows = _on_device(self)
+        totals = torch.zeros((len(self.ends), len(padded)), dtype=torch.int64, device=rows.device)
+        for start, some, segments in self._parts():
+            part = rows[start : start + ROWS]
+            tall = torch.nn.functional.pad(part, (0, 0, 0, max(0, 24 - len(part))))  # it takes more than 16 rows
+            products = torch._int_mm(tall, right).clamp_(self.low, self.high).sub_(self.low)
+            first = 0
+            for own, end in zip(totals[some], segments.tolist(), strict=True):
+                own += products[first:end].sum(0, dtype=torch.int64)
+                first = end
+        found: Integers = totals[:, : len(candidates)].cpu().numpy()
+        return found
+
+    def _parts(self) -> Iterator[tuple[int, slice, Integers]]:
+        """Where each block of private rows begins, its classes, and where theirs end in it."""
+        for start in range(0, len(self.rows), ROWS):
+            end = min(start + ROWS, len(self.rows))
+            first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
+            yield start, slice(first, last + 1), np.minimum(self.ends[first : last + 1], end) - start
+
+
+def shard_width(n_classes: int) -> int:
+    """Candidates in a shard."""
+    return TILE * max(1, SHARD_BYTES // (8 * TILE * n_classes))
+
+
+@lru_cache(maxsize=1)
+def _on_device(clipped: Clipped) -> Any:
+    import torch
+
+    rows = np.asarray(clipped.rows)
+    return torch.nn.functional.pad(torch.from_numpy(rows).cuda(), (0, -rows.shape[1] % 8))
+
+
+def shards_in_memory(clipped: Clipped) -> list[Integers]:
+    """All shards, one after another."""
+    starts = [first for number in range(clipped.count) for first in clipped.tiles(number)]
+    tiles = progress(in_threads(clipped.tile, starts), "scores", len(clipped.public), lambda tile: tile.shape[1])
+    return list(tiles)
+
+
+def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> list[Integers]:
+    """All shards, as files that are mapped; those that are there are not computed again."""
+    paths = [_path(folder, number) for number in range(clipped.count)]
+    missing = [number for number, path in enumerate(paths) if not path.exists()]
+    if engine is None:
+        for number in missing:
+            _write(clipped, folder, number, shown=True)
+    elif missing:
+        reference = replace(clipped, public=mapped(clipped.public, folder), rows=mapped(clipped.rows, folder))
+        found = engine.map(partial(_write_mapped, reference, folder), missing)
+        for _ in progress(found, "shards", len(missing)):
+            pass
+    return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{number:05d}.npy"
+
+
+def _write(clipped: Clipped, folder: Path, number: int, shown: bool = False) -> None:
+    """Compute a shard and keep it."""
+    starts = clipped.tiles(number)
+    tiles: Iterator[Integers] = in_threads(clipped.tile, starts)
+    if shown:
+        tiles = progress(tiles, f"scores, part {number + 1} of {clipped.count}", len(starts))
+    scores = np.concatenate(list(tiles), axis=1)
+    with atomic_file(_path(folder, number), force=True) as part, part.open("wb") as file:
+        np.save(file, scores, allow_pickle=False)
+
+
+def _write_mapped(reference: Clipped, folder: Path, number: int) -> None:
+    """The same in a worker, whose arrays are maps of files."""
+    _write(replace(reference, public=reference.public.open(), rows=reference.rows.open()), folder, number)

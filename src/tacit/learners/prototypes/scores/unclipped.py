@@ -1,0 +1,69 @@
+"""Unclipped scores: one sum of integer rows for each class, and its products with the candidates.
+
+The score of candidate p is n_c N^2 + <p, sum of x>, with rows and candidates in the integers of `float64`. Products in
+float64 are exact where no partial sum exceeds 2^53; larger sums are cut into parts of fewer bits.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
+from tacit.learners.common.rows import Floats
+from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK
+from tacit.mechanisms.noise import Integers
+
+NORM = ARITHMETICS["float64"].norm
+_EXACT_BITS = 53
+
+
+def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | None, found: Integers) -> Integers:
+    """Scores, put into `found` of shape (n_classes, m), between 0 and 2 N^2 for each record."""
+    n_classes = len(found)
+    arithmetic = ARITHMETICS["float64"].scaled(public)
+    sums, counts = np.zeros((n_classes, public.shape[1]), np.int64), np.zeros(n_classes, np.int64)
+
+    def summed(start: int) -> tuple[Integers, Floats, Integers]:
+        rows = arithmetic.integers(X[start : start + BLOCK], centre)
+        own = labels[start : start + BLOCK]
+        present, own = np.unique(own, return_inverse=True)
+        totals = np.zeros((len(present), rows.shape[1]))
+        for row, place in zip(rows, own, strict=True):
+            totals[place] += row  # below 2^26: exact
+        return present, totals, np.bincount(own[rows.any(axis=1)], minlength=len(present))
+
+    parts = in_threads(summed, range(0, len(X), BLOCK))
+    for present, totals, some in progress(parts, "class sums", -(-len(X) // BLOCK)):
+        sums[present] += totals.astype(np.int64)
+        counts[present] += some
+
+    split = parts_of(sums)
+
+    def scored(start: int) -> int:
+        candidates = arithmetic.integers(public[start : start + BLOCK], centre)
+        found[:, start : start + BLOCK] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
+        return len(candidates)
+
+    for _ in progress(in_threads(scored, range(0, len(public), BLOCK)), "scores", len(public), int):
+        pass
+    return found
+
+
+def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
+    """Whole numbers (C, d) as a sum of parts times 2^shift, each so small that its products with rows are exact."""
+    width = sums.shape[1]
+    root = -(-(width - 1).bit_length() // 2)  # |<p, part>| <= N sqrt(d) 2^bits
+    bits = _EXACT_BITS - (NORM.bit_length() - 1) - root
+    rest, shift, parts = np.abs(sums), 0, []
+    while rest.any():
+        parts.append(((np.sign(sums) * (rest & (2**bits - 1))).astype(np.float64), shift))
+        rest, shift = rest >> bits, shift + bits
+    return parts
+
+
+def exact_product(candidates: NDArray[np.float64], parts: list[tuple[Floats, int]]) -> Integers:
+    """Products of integer candidates of norm at most N, (m, d), with whole numbers from `parts_of`: (C, m)."""
+    products = ((part @ candidates.T).astype(np.int64) << shift for part, shift in parts)
+    return np.asarray(sum(products, start=np.int64(0)))

@@ -1,0 +1,185 @@
+"""Loops over rows, compiled by numba: one pass where numpy would take several over memory.
+
+What a row becomes depends on that row alone: sums over its entries run in an order that only its width decides.
+Compiled code is kept beside this file, or in the user's cache.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
+
+_LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
+_TINY = 1e-150
+_MOST = np.int64(2**31 - 1)
+
+
+def readable(block: NDArray[Any]) -> NDArray[Any]:
+    """A block of rows as these loops take it: the bits of float16, float32, or float64; others become float64."""
+    if block.dtype == np.float16:
+        return np.ascontiguousarray(block).view(np.int16)
+    kept = block.dtype in (np.float32, np.float64) and block.dtype.isnative
+    return np.ascontiguousarray(block, dtype=None if kept else np.float64)
+
+
+def row_buffer(rows: NDArray[Any]) -> NDArray[Any]:
+    """Room for one row of a readable block, in floats."""
+    return np.empty(rows.shape[1], np.float64 if rows.dtype == np.float64 else np.float32)
+
+
+@intrinsic
+def _half(context: Any, bits: Any) -> Any:  # numba has no float16 on processors
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fpext(builder.bitcast(values[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.int16), code
+
+
+def _number(value: Any) -> Any:
+    """An entry of a readable block as a float; compiled by type below."""
+    raise NotImplementedError
+
+
+@overload(_number, strict=False)
+def _number_by_type(value: Any) -> Any:
+    if isinstance(value, types.Integer):
+        return lambda value: _half(value)  # type: ignore[call-arg]  # the context is numba's
+    return lambda value: value
+
+
+@njit(cache=True, nogil=True)
+def _read(row: Any, buffer: Any) -> None:
+    for j in range(len(row)):
+        buffer[j] = _number(row[j])
+
+
+@njit(cache=True, nogil=True, fastmath=_LAX)
+def _squared_norm(row: Any) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        value = np.float64(row[j])
+        total += value * value
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
+    """Two numbers by which a row is multiplied, one after the other, so that it has norm `scale`, or less."""
+    norm = math.sqrt(_squared_norm(row))
+    if _TINY < norm < math.inf:
+        return scale / max(norm, floor), 1.0
+    largest = 0.0
+    for j in range(len(row)):
+        value = abs(np.float64(row[j]))
+        if not value < math.inf:
+            return 0.0, 0.0
+        largest = max(largest, value)
+    if largest == 0.0 or (floor > 0.0 and norm < floor):
+        return scale / floor if floor > 0.0 else 0.0, 1.0
+    squares = 0.0
+    for j in range(len(row)):
+        value = np.float64(row[j]) / largest
+        squares += value * value
+    first = 1.0 / largest if largest > 1e-300 else 1e300
+    return first, scale / (math.sqrt(squares) * largest * first)
+
+
+@njit(cache=True, nogil=True)
+def add_rows(rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any) -> None:
+    """Add rows, scaled to norm `scale` and rounded toward zero, to the totals of their classes.
+
+    Parameters
+    ----------
+    rows : array of shape (b, d), readable
+    labels : array of shape (b,), int64
+    scale : float
+    floor : float
+        Rows shorter than this are divided by it and not by their own norm: 0 makes all rows unit, 1 scales none up.
+    totals : array of shape (C, d), float64
+        Exact as long as no entry leaves 53 bits.
+    row : array of shape (d,)
+        From `row_buffer`.
+    """
+    for i in range(rows.shape[0]):
+        _read(rows[i], row)
+        total = totals[labels[i]]
+        first, second = _factor(row, scale, floor)
+        if first == 0.0:
+            continue
+        if second == 1.0:
+            for j in range(rows.shape[1]):
+                total[j] += np.trunc(np.float64(row[j]) * first)
+        else:
+            for j in range(rows.shape[1]):
+                total[j] += np.trunc(np.float64(row[j]) * first * second)
+
+
+@njit(cache=True, nogil=True)
+def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
+    """Rows scaled to norm `scale`, each entry rounded to the nearest integer and held within +-limit.
+
+    Parameters
+    ----------
+    rows : array of shape (b, d), readable
+    scale, limit : float
+    out : array of shape (b, d)
+        Of a type that holds integers up to `limit`.
+    row : array of shape (d,)
+        From `row_buffer`.
+    """
+    for i in range(rows.shape[0]):
+        _read(rows[i], row)
+        own = out[i]
+        first, second = _factor(row, scale, 0.0)
+        if first == 0.0:
+            own[:] = 0
+            continue
+        for j in range(rows.shape[1]):
+            own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
+
+
+@njit(cache=True, nogil=True)
+def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
+    """Clip integer products, subtract the lower bound, and add them up over the rows of each segment.
+
+    Parameters
+    ----------
+    products : array of shape (r, t), float32, float64 or int32, of whole numbers
+    ends : array of shape (s,), int64
+        Where each segment of rows ends; the first begins at 0.
+    low, high : int
+        Bounds, high - low below 2^31 for products of 32 bits and below 2^52 for float64.
+    totals : array of shape (s, t), int64
+        Added to.
+    """
+    width = products.shape[1]
+    few = max(np.int64(1), _MOST // (high - low)) if high - low < _MOST else np.int64(0)
+    narrow = np.zeros(width, np.int32)
+    start = 0
+    for s in range(len(ends)):
+        total = totals[s]
+        if few == 0:
+            for i in range(start, ends[s]):
+                for j in range(width):
+                    total[j] += np.int64(min(max(products[i, j], low), high)) - low
+        else:
+            _add_narrow(products, start, ends[s], low, high, few, narrow, total)
+        start = ends[s]
+
+
+@njit(cache=True, nogil=True)
+def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any) -> None:
+    """The same for one segment: `few` rows at a time add up in 32 bits without overflow."""
+    least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)
+    for first in range(start, end, few):
+        narrow[:] = 0
+        for i in range(first, min(first + few, end)):
+            row = products[i]
+            for j in range(len(narrow)):
+                narrow[j] += np.int32(min(max(row[j], least), most)) - base
+        for j in range(len(narrow)):
+            total[j] += np.int64(narrow[j])

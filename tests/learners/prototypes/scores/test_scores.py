@@ -1,0 +1,317 @@
+"""Exact integer scores: sensitivity, monotonicity, agreement with float64, and the same bits from whoever computes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tacit
+from tacit.compute import threads
+from tacit.compute.engines import engine_from
+from tacit.errors import InputError
+from tacit.learners.prototypes import scores as module
+from tacit.learners.prototypes.scores import NORM, check_window, clipped, scoring, unclipped
+from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, arithmetic_for
+from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
+
+WINDOWS = [(0.0, 2.0), (1.42, 1.5), (1.54, 1.58), (0.0, 1.0), (0.5, 2.0)]
+NAMES = ["float32", "float64", "int8"]
+ERROR = {"float32": 3e-4, "float64": 5e-6, "int8": 4e-2}  # of a cosine
+
+
+def found(public, x, y, n_classes, bounds, name="float32", **options):
+    how = scoring(public, *bounds, name=name)
+    with module.scores(how, public, x, y, n_classes, **options) as scores:
+        return np.array(scores), how.sensitivity
+
+
+def random_data(seed, n=60, m=25, d=9, n_classes=3):
+    rng = np.random.default_rng(seed)
+    x = np.abs(rng.normal(size=(n, d)))
+    return np.abs(rng.normal(size=(m, d))), x, rng.integers(0, n_classes, n)
+
+
+def reference(public, x, y, n_classes, d_min, d_max):
+    p = public / np.linalg.norm(public, axis=1, keepdims=True)
+    q = x / np.linalg.norm(x, axis=1, keepdims=True)
+    terms = np.clip(1 + q @ p.T, d_min, d_max) - d_min
+    return np.stack([terms[y == c].sum(axis=0) for c in range(n_classes)]) / (d_max - d_min)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bounds", WINDOWS)
+def test_scores_are_the_clipped_sums(bounds, name):
+    public, x, y = random_data(0)
+    scores, sensitivity = found(public, x, y, 4, bounds, name)
+    error = 60 * ERROR["float64" if bounds == (0.0, 2.0) else name] / (bounds[1] - bounds[0])
+    assert np.allclose(scores / sensitivity, reference(public, x, y, 4, *bounds), atol=error)
+    assert not scores[3].any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bounds", WINDOWS)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_a_record_raises_every_score_of_its_class_by_at_most_the_window(bounds, name, seed):
+    public, x, y = random_data(seed)
+    scores, sensitivity = found(public, x, y, 3, bounds, name)
+    rise = scores - found(public, x[1:], y[1:], 3, bounds, name)[0]
+    assert rise.dtype == np.int64
+    assert rise.min() >= 0
+    assert rise.max() <= sensitivity
+    assert not np.delete(rise, y[0], axis=0).any()  # other classes and other records do not move at all
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_at_the_candidate_adds_the_whole_window(name):
+    public = np.eye(4)[:2]
+    scores, sensitivity = found(
+        public, np.array([[5.0, 0, 0, 0], [0, -2.0, 0, 0]]), np.zeros(2, int), 1, (0.5, 1.5), name
+    )
+    assert scores.tolist() == [[sensitivity + sensitivity // 2, sensitivity // 2]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bounds", WINDOWS)
+def test_the_bits_do_not_depend_on_order_blocks_or_threads(bounds, name, monkeypatch):
+    public, x, y = random_data(1, n=300, m=70)
+    expected, _ = found(public, x, y, 3, bounds, name)
+    order = np.random.default_rng(0).permutation(300)
+    assert np.array_equal(found(public, x[order], y[order], 3, bounds, name)[0], expected)
+    for size, count in ((7, 1), (16, 3)):
+        monkeypatch.setattr(clipped, "TILE", size)
+        monkeypatch.setattr(clipped, "ROWS", size + 2)
+        monkeypatch.setattr(module, "BLOCK", size + 4)
+        monkeypatch.setattr(unclipped, "BLOCK", size + 4)
+        monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+        monkeypatch.setattr(clipped, "SHARD_BYTES", 1)
+        assert np.array_equal(found(public, x, y, 3, bounds, name)[0], expected)
+
+
+def test_clipping_at_the_natural_bounds_equals_the_shortcut():
+    """The two routes share no code after the rounding to integers."""
+    public, x, y = random_data(2)
+    shortcut, _ = found(public, x, y, 3, (0.0, 2.0))
+    how = module.Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=True)
+    with module.scores(how, public, x, y, 3) as scores:
+        assert np.array_equal(np.array(scores), shortcut)
+
+
+def test_zero_rows_contribute_nothing():
+    public, x, y = random_data(3)
+    for bounds in WINDOWS:
+        zeros = np.concatenate([x, np.zeros((4, 9))])
+        scores, _ = found(public, zeros, np.concatenate([y, [0, 1, 2, 0]]), 3, bounds)
+        assert np.array_equal(scores, found(public, x, y, 3, bounds)[0])
+
+
+@pytest.mark.parametrize("size", [2**20, 2**36, 2**44])
+@pytest.mark.parametrize("width", [1, 256, 1280])
+def test_exact_product_equals_python_integers(size, width):
+    rng = np.random.default_rng(width)
+    rows = ARITHMETICS["float64"].scaled(np.ones((1, width)))
+    candidates = rows.integers(rng.normal(size=(3, width)))
+    sums = rng.integers(-size, size, (2, width)) // max(1, int(width**0.5))
+    expected = [[sum(int(a) * int(b) for a, b in zip(s, p, strict=True)) for p in candidates] for s in sums]
+    assert exact_product(candidates, parts_of(sums)).tolist() == expected
+
+
+@pytest.mark.parametrize("width", [1, 7, 1280, 2**17])
+@pytest.mark.parametrize("name", NAMES)
+def test_integer_rows_keep_their_bounds(name, width):
+    """With rows that rounding lengthens most: all entries just above a half."""
+    rng = np.random.default_rng(0)
+    public = rng.normal(size=(4, width))
+    one = ARITHMETICS[name].scaled(public)
+    upward = (np.floor(one.scale / width**0.5) + 0.5000001) * np.ones((1, width))
+    integers = one.integers(np.concatenate([public, upward, np.eye(1, width), -1e300 * np.eye(1, width)]))
+    assert integers.dtype == one.dtype
+    assert (integers == np.rint(integers)).all()
+    if one.norm:
+        assert max(sum(int(v) ** 2 for v in row) for row in integers) <= one.norm**2
+    else:
+        assert np.abs(integers.astype(int)).max() <= 127
+        assert 127**2 * width < 2**31
+    assert abs(np.linalg.norm(one.integers(public)[0].astype(float)) / one.scale - 1) < 0.01
+
+
+def test_the_arithmetic_is_chosen_by_public_facts(monkeypatch):
+    public = np.random.default_rng(0).normal(size=(100, 8))
+    monkeypatch.setattr("tacit.learners.prototypes.scores.arithmetic.int8_is_faster", lambda width: True)
+    assert arithmetic_for("auto", public, 0.5, 1.5).name == "float32"  # few public rows
+    monkeypatch.setattr("tacit.learners.prototypes.scores.arithmetic.LARGE", 800)
+    assert arithmetic_for("auto", public, 0.5, 1.5).name == "int8"
+    assert arithmetic_for("auto", public, 1.0, 1.001).name == "float32"
+    assert arithmetic_for("auto", public, 1.0, 1.00001).name == "float64"
+    with pytest.raises(InputError, match="cannot resolve d_min=1.0, d_max=1.001"):
+        arithmetic_for("int8", public, 1.0, 1.001)
+    with pytest.raises(InputError, match="arithmetic='int4'"):
+        tacit.PublicPrototypes("epsilon=1", public=public, classes=2, arithmetic="int4").promise()
+
+
+def test_a_cuda_device_gives_the_same_integers():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    public, x, y = random_data(5, n=300, m=70, d=13)
+    for bounds in WINDOWS[1:]:
+        expected = found(public, x, y, 3, bounds, "int8")[0]
+        assert np.array_equal(found(public, x, y, 3, bounds, "int8-cuda")[0], expected)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(-0.1, 1), (1, 1), (1.5, 1), (0, 2.1), (float("nan"), 1), (1, 1 + 1e-9), ("a", 1), (None, 1), (0, 1j)]
+)
+def test_bad_windows_are_refused(bounds):
+    with pytest.raises(InputError, match="d_min=|d_max="):
+        check_window(*bounds)
+
+
+@pytest.fixture
+def small_shards(monkeypatch):
+    monkeypatch.setattr(clipped, "TILE", 8)
+    monkeypatch.setattr(clipped, "SHARD_BYTES", 8 * 16 * 3)
+
+
+def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypatch):
+    public, x, y = random_data(4, m=100)
+    bounds = (1.2, 1.8)
+    expected, _ = found(public, x, y, 3, bounds)
+    tiles = []
+    compute = clipped.Clipped.tile
+
+    def counted(self, first):
+        if len(tiles) == 9:
+            raise KeyboardInterrupt
+        tiles.append(first)
+        return compute(self, first)
+
+    monkeypatch.setattr(threads, "thread_count", lambda: 1)
+    monkeypatch.setattr(clipped.Clipped, "tile", counted)
+    with pytest.raises(KeyboardInterrupt):
+        found(public, x, y, 3, bounds, folder=tmp_path)
+    assert len(list(tmp_path.glob("scores-*/*.npy"))) == 4  # of two tiles each
+    monkeypatch.setattr(clipped.Clipped, "tile", lambda self, first: tiles.append(first) or compute(self, first))
+    other, _ = found(public, x, y, 3, (1.2, 1.7), folder=tmp_path)  # shards of another window are left alone
+    assert not np.array_equal(other, expected)
+    del tiles[9:]
+    scores, _ = found(public, x, y, 3, bounds, folder=tmp_path)
+    assert np.array_equal(scores, expected)
+    assert tiles[9:] == list(range(64, 100, 8))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock"]
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    public, x, y = random_data(4)
+    how = scoring(public, 1.2, 1.8)
+    with module.scores(how, public, x, y, 3, folder=tmp_path), pytest.raises(InputError, match="in use by another fit"):
+        found(public, x, y, 3, (1.2, 1.8), folder=tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be made"):
+        found(public, x, y, 3, (1.2, 1.8), folder=tmp_path / "file")
+
+
+def test_large_scores_lie_in_files(monkeypatch):
+    public, x, y = random_data(6, m=100)
+    for bounds in ((0.0, 2.0), (1.2, 1.8)):
+        expected, _ = found(public, x, y, 3, bounds)
+        monkeypatch.setattr(module, "IN_MEMORY", 100)
+        with module.scores(scoring(public, *bounds), public, x, y, 3) as scores:
+            assert all(isinstance(shard, np.memmap) for shard in scores.shards)
+            assert np.array_equal(np.array(list(scores)), expected)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("name", ["joblib", "ray", "slurm"])
+def test_engines_give_the_same_bits(name, tmp_path, monkeypatch):
+    public, x, y = random_data(7, m=9000, d=20)
+    bounds = (1.2, 1.8)
+    expected, _ = found(public, x, y, 3, bounds)
+    monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
+    engine = engine_from(name, 2, tmp_path / "work") if name != "slurm" else local_slurm(tmp_path)
+    store = tacit.EmbeddingStore.write(tmp_path / "public", public, dtype="float64", shard_rows=4000)
+    for candidates in (public, store.x):  # of an array and of files
+        scores, _ = found(candidates, x, y, 3, bounds, folder=tmp_path / "work", engine=engine)
+        assert np.array_equal(scores, expected)
+
+
+def local_slurm(folder):
+    from tacit.compute.engines import engine
+
+    return engine("slurm", 2, folder=folder / "slurm", cluster="local")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("spark", "engine='spark'"), ("joblib:4", "joblib, ray"), ("ray:auto", "needs folder"), ("slurm", "needs folder")],
+)
+def test_engines_that_cannot_be(given, said):
+    public, x, y = random_data(0)
+    learner = tacit.PublicPrototypes("epsilon=1", public=public, classes=3, d_min=1.0, engine=given)
+    with pytest.raises(InputError, match=said):
+        learner.fit(x, y)
+
+
+KILLED = """
+import sys, os, signal
+import numpy as np, tacit
+from tacit.learners.prototypes.scores import clipped
+clipped.TILE, clipped.SHARD_BYTES = 8, 8 * 16 * 3
+rng = np.random.default_rng(0)
+x, y, public = np.abs(rng.normal(size=(60, 9))), rng.integers(0, 3, 60), np.abs(rng.normal(size=(100, 9)))
+compute, count = clipped.Clipped.tile, []
+def tile(self, first):
+    count.append(first)
+    if len(count) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return compute(self, first)
+clipped.Clipped.tile = tile
+model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=3, d_min=1.2, d_max=1.8, folder=sys.argv[1])
+print(model.fit(x, y).indices_.tolist(), len(count))
+"""
+
+
+def test_a_killed_fit_goes_on(tmp_path):
+    def run(folder, last):
+        given = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(last)]
+        return subprocess.run(
+            given, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+
+    whole = run("one", 99).stdout.split()
+    killed = run("two", 8)
+    assert killed.returncode == -signal.SIGKILL
+    again = run("two", 99).stdout.split()
+    assert again[:-1] == whole[:-1]
+    assert (int(whole[-1]), int(again[-1])) == (13, 7)
+
+
+KILLER = """
+import psutil, time
+for _ in range(3000):
+    for one in psutil.process_iter(["cmdline"]):
+        if any("ray::" in part and "IDLE" not in part for part in one.info["cmdline"] or []):
+            time.sleep(0.3)
+            one.kill()
+            print("killed", flush=True)
+            raise SystemExit
+    time.sleep(0.01)
+"""
+
+
+def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
+    """One of two Ray workers dies in the middle; its shards are computed again."""
+    public, x, y = random_data(8, n=20_000, m=20 * 2048, d=64)
+    expected, _ = found(public, x, y, 3, (1.2, 1.8))
+    monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
+    folder = tmp_path / "work"
+    with subprocess.Popen([sys.executable, "-c", KILLER], stdout=subprocess.PIPE, text=True) as killer:
+        scores, _ = found(public, x, y, 3, (1.2, 1.8), folder=folder, engine=engine_from("ray", 2, folder))
+        killer.kill()
+        assert "killed" in killer.stdout.read()
+    assert np.array_equal(scores, expected)
