@@ -35,6 +35,7 @@ bench: .venv/.dev
 	$(BIN)/python benchmarks/labels.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/encoders.py
+	$(BIN)/python benchmarks/scale.py
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
 utility: .venv/.dev

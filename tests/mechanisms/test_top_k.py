@@ -180,3 +180,14 @@ def test_an_epsilon_below_the_float_error_is_refused():
 
 def test_event():
     assert top_k.event(0.5) == Parallel(Exponential(0.5), "classes")
+
+
+def test_positions_are_those_of_a_sort_of_everything():
+    """With many ties, for every set of ranks."""
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 9, 60):
+        for _ in range(30):
+            scores = rng.integers(-3, 4, size)
+            ranks = np.sort(rng.choice(size, rng.integers(1, size + 1), replace=False))
+            wanted = np.sort(top_k.best_first(scores)[ranks])
+            assert np.array_equal(top_k.positions(scores, -np.sort(-scores), ranks), wanted)

@@ -7,6 +7,7 @@ LINEAR, SEARCH = "learners/linear", "learners/search"
 PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
 LABEL_DP, NETWORKS = "learners/label_dp", "learners/networks"
 SAMPLED = "privacy/test_sampled_gaussian.py"
+SCORED, SCORES = "learners/prototypes/scores", "learners/prototypes/scores/test_scores.py"
 ENCODE = "data/encoders/test_store.py"
 RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
@@ -56,7 +57,8 @@ MUTANTS = [
     _of(MECHANISMS, "top_k", "top-k: sensitivity halved",
         "while Fraction(scale) * spend < sensitivity + 2:", "scale /= 2\n    while False:"),
     _of(MECHANISMS, "top_k", "top-k: fill is not random", "noise.subset(worst, k - 1)", "np.arange(k - 1)"),
-    _of(MECHANISMS, "top_k", "top-k: draw order leaves", "return np.sort(ranked[chosen])", "return ranked[chosen]"),
+    _of(MECHANISMS, "top_k", "top-k: draw order leaves", "return np.sort(np.concatenate(found))", "return np.concatenate(found)"),
+    _of(MECHANISMS, "top_k", "top-k: the first of those that tie", "equal[ranks[ranked[ranks] == value] - first]", "equal[: int((ranked[ranks] == value).sum())]"),
     _of(MECHANISMS, "top_k", "top-k: true top set never drawn", "worst = k - 1 +", "worst = min(k, len(scores) - 1) +"),
     _of(MECHANISMS, "noise", "float32 Gumbel",
         "draw = self.generator.standard_exponential(len(scores))",
@@ -74,15 +76,25 @@ MUTANTS = [
     _of(MECHANISMS, "noise", "secure fill is seeded",
         "secrets.SystemRandom().sample(", '__import__("random").Random(0).sample('),
     _of(MECHANISMS, "noise", "a seed reaches secure noise", "return SecureNoise()", "return ResearchNoise(random_state)"),
-    _of(PROTOTYPES, "scores", "scores are not clipped", "np.clip(products, low - NORM**2, high - NORM**2, out=products)", "pass"),
-    _of(PROTOTYPES, "scores", "float32 products", "rows @ candidates[tile].T",
-        "(rows.astype(np.float32) @ candidates[tile].T.astype(np.float32)).astype(np.float64)"),
-    _of(PROTOTYPES, "scores", "zero rows count", "kept = rows.any(axis=1)", "kept = np.ones(len(rows), dtype=bool)"),
+    _of(MECHANISMS, "kernels", "scores are not clipped", "np.int32(min(max(row[j], least), most)) - base", "np.int32(row[j]) - base", SCORES),
+    _of(MECHANISMS, "kernels", "scores overflow 32 bits", "_MOST // (high - low)", "_MOST // 1"),
+    _of(MECHANISMS, "kernels", "sums: rows are rounded up", "total[j] += np.trunc(np.float64(row[j]) * first)", "total[j] += np.ceil(np.float64(row[j]) * first)"),
+    _of(MECHANISMS, "kernels", "sums: rows are not scaled", "return scale / max(norm, floor), 1.0", "return scale, 1.0"),
+    _of(MECHANISMS, "kernels", "sums: rows that are not finite count", "return 0.0, 0.0", "return scale, 1.0"),
+    _of(MECHANISMS, "gaussian", "sums: no slack for the norm's error", "UNIT * SLACK, 0.0 if unit_rows", "UNIT * (2 - SLACK), 0.0 if unit_rows", "mechanisms/test_gaussian.py"),
+    _of(SCORED, "arithmetic", "scores: float32 beyond its exact range", 'Arithmetic("float32", "float32", 2**12', 'Arithmetic("float32", "float32", 2**14', SCORES),
+    _of(SCORED, "arithmetic", "scores: rounding lengthens rows", "(self.norm - math.sqrt(public.shape[1]) / 2)", "self.norm", SCORES),
+    _of(SCORED, "arithmetic", "scores: the arithmetic depends on nothing public", "if math.prod(public.shape) >= LARGE and", "if", SCORES),
+    _of(SCORED, "__init__", "zero rows count", "kept = found.any(axis=1)", "kept = np.ones(len(found), dtype=bool)", SCORES),
+    _of(SCORED, "__init__", "scores: shards of another window are taken", "clipped.low, clipped.high, clipped.shard]", "clipped.shard]", SCORES),
+    _of(SCORED, "__init__", "scores: shards of other records are taken", "clipped.ends, clipped.rows, *centre", "clipped.ends, *centre", SCORES),
+    _of(SCORED, "unclipped", "scores: zero rows count without a clip", "np.bincount(own[rows.any(axis=1)], minlength", "np.bincount(own, minlength", SCORES),
+    _of(SCORED, "unclipped", "scores: sums of too many bits", "bits = _EXACT_BITS - ", "bits = 8 + _EXACT_BITS - ", SCORES),
     _of(PROTOTYPES, "public", "Public: sensitivity halved",
-        "self._choose(row, high - low, epsilon, noise)", "self._choose(row, (high - low) // 2, epsilon, noise)"),
+        "self._choose(row, how.sensitivity, epsilon, noise)", "self._choose(row, how.sensitivity // 2, epsilon, noise)"),
     _of(PROTOTYPES, "public", "Public: utilities leave under secure noise",
-        'if self.noise == "research" or math.isinf(epsilon):', "if True:"),
-    _of(PROTOTYPES, "noisy_sum", "noisy sum: rows are not normalised", "((unit_rows_about(block, self.centre_), own)", "((block, own)"),
+        'if (self.noise == "research" or math.isinf(epsilon)) and', "if True and"),
+    _of(PROTOTYPES, "noisy_sum", "noisy sum: rows are not normalised", "unit_rows=True", "unit_rows=False"),
     _of(PROTOTYPES, "coinpress", "CoinPress: noise for another radius",
         "centre = centre + sums * (clip / counts)[:, None]", "centre = centre + sums * (2 * clip / counts)[:, None]"),
     _of(PROTOTYPES, "coinpress", "CoinPress: the realised count",

@@ -25,6 +25,7 @@ from mutants import MUTANTS, Mutant
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = os.cpu_count() or 1
 LIBRARIES = [
+    "numba",
     "numpy",
     "scipy.optimize",
     "scipy.special",
@@ -44,7 +45,7 @@ def tree(folder: str) -> Path:
     """A copy of what the tests need."""
     copy = Path(folder) / "repository" / "main"
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc"))  # what numba keeps is kept
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
 

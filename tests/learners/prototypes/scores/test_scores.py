@@ -88,6 +88,7 @@ def test_the_bits_do_not_depend_on_order_blocks_or_threads(bounds, name, monkeyp
         monkeypatch.setattr(clipped, "ROWS", size + 2)
         monkeypatch.setattr(module, "BLOCK", size + 4)
         monkeypatch.setattr(unclipped, "BLOCK", size + 4)
+        monkeypatch.setattr(unclipped, "WIDE", size)
         monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
         monkeypatch.setattr(clipped, "SHARD_BYTES", 1)
         assert np.array_equal(found(public, x, y, 3, bounds, name)[0], expected)
@@ -133,10 +134,12 @@ def test_integer_rows_keep_their_bounds(name, width):
     assert integers.dtype == one.dtype
     assert (integers == np.rint(integers)).all()
     if one.norm:
+        assert one.norm**2 <= {"float32": 2**24, "float64": 2**53}[name]
         assert max(sum(int(v) ** 2 for v in row) for row in integers) <= one.norm**2
     else:
         assert np.abs(integers.astype(int)).max() <= 127
         assert 127**2 * width < 2**31
+        assert integers[-2].tolist()[0] == 127
     assert abs(np.linalg.norm(one.integers(public)[0].astype(float)) / one.scale - 1) < 0.01
 
 
@@ -199,6 +202,8 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
     monkeypatch.setattr(clipped.Clipped, "tile", lambda self, first: tiles.append(first) or compute(self, first))
     other, _ = found(public, x, y, 3, (1.2, 1.7), folder=tmp_path)  # shards of another window are left alone
     assert not np.array_equal(other, expected)
+    moved, _ = found(public, x[::-1], y, 3, bounds, folder=tmp_path)  # and those of other records
+    assert not np.array_equal(moved, expected)
     del tiles[9:]
     scores, _ = found(public, x, y, 3, bounds, folder=tmp_path)
     assert np.array_equal(scores, expected)

@@ -16,6 +16,7 @@ from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK
 from tacit.mechanisms.noise import Integers
 
 NORM = ARITHMETICS["float64"].norm
+WIDE = 4 * BLOCK  # candidates at once
 _EXACT_BITS = 53
 
 
@@ -42,11 +43,11 @@ def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | Non
     split = parts_of(sums)
 
     def scored(start: int) -> int:
-        candidates = arithmetic.integers(public[start : start + BLOCK], centre)
-        found[:, start : start + BLOCK] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
+        candidates = arithmetic.integers(public[start : start + WIDE], centre)
+        found[:, start : start + WIDE] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
         return len(candidates)
 
-    for _ in progress(in_threads(scored, range(0, len(public), BLOCK)), "scores", len(public), int):
+    for _ in progress(in_threads(scored, range(0, len(public), WIDE)), "scores", len(public), int):
         pass
     return found
 

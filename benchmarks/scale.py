@@ -1,0 +1,411 @@
+"""Scale: each operation as a share of what this machine does at best, measured in the same run.
+
+python benchmarks/scale.py [--data ../shared/data/embeddings/...] [--paper FOLDER] [--peer PYTHON] [--quick]
+
+Prints Markdown. Ceilings are matrix products of each type, reading memory and reading a file, at the best of several
+shapes. --paper makes synthetic stores of the paper's size in FOLDER (3.5 GB) and learns from them by command.
+--peer is the Python of another environment, made so: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8".
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import tacit
+from tacit.learners.prototypes import scores as scoring
+from tacit.learners.prototypes.scores.arithmetic import speed
+from tacit.mechanisms import exponential, gaussian, top_k
+from tacit.mechanisms.noise import SecureNoise
+
+NARROW = (1.54, 1.58)
+WIDE = (0.0, 2.0)
+PAPER = {"n": 50_000, "m": 1_281_167, "d": 1280, "C": 100}
+TOGETHER = 2**31  # operations of a product that is timed
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description="Scale.")
+    parser.add_argument("--data", type=Path, help="folder with cifar100/ of embeddings and public_tiny_imagenet/")
+    parser.add_argument("--paper", type=Path, help="folder for the stores of the paper's size")
+    parser.add_argument("--peer", type=Path, help="Python of an environment with dp-learning-ff")
+    parser.add_argument("--quick", action="store_true", help="small arrays, for the tests")
+    given = parser.parse_args()
+    quick = given.quick
+    ceilings = Ceilings(256 if quick else 1280, 2**22 if quick else 2**29)
+    ceilings.show()
+    operations(ceilings, *((200, 3000, 256, 5) if quick else (5_000, 200_000, 1280, 100)))
+    selection(*((4, 5000) if quick else (PAPER["C"], PAPER["m"])))
+    errors(*((100, 500, 64, 5) if quick else (2_000, 4_000, 1280, 20)))
+    growth(*((100, 4096, 32, 4) if quick else (2_000, 16_384, 256, 20)))
+    if given.data is not None:
+        accuracy(given.data)
+    if given.paper is not None:
+        paper(given.paper, ceilings)
+    if given.peer is not None:
+        against_peer(given.peer, *((500, 32, 5) if quick else (50_000, 1280, 100)))
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a Markdown table."""
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def timed(work: Callable[[], object], runs: int = 1) -> float:
+    """The shortest time of a call, after one that is not counted where there are several."""
+    times = []
+    for _ in range(runs if runs == 1 else runs + 1):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times if runs == 1 else times[1:])
+
+
+class Ceilings:
+    """What this machine does at best; products are measured anew whenever they are asked for.
+
+    Parameters
+    ----------
+    width : int
+        Columns of the products' rows.
+    size : int
+        Bytes that are read.
+    """
+
+    def __init__(self, width: int, size: int) -> None:
+        self.width = width
+        self.bytes = np.ones(size, np.uint8)  # not zeros: pages never written to are not read from memory
+
+    def product(self, name: str) -> tuple[float, str]:
+        """Operations a second of a matrix product, and the shape that is best."""
+        if name == "int8":
+            shapes = [(64, 512, self.width)] + [(n, n, self.width) for n in (1024, 2048)] * (
+                speed(name, 64, 512, self.width) > 1e11
+            )
+            return max((speed(name, *shape), "{} x {} x {}".format(*shape)) for shape in shapes)
+        found = []
+        for n in (1024, 2048, 4096):
+            a = np.ones((n, self.width), name)
+            found.append((2 * n * n * self.width / timed(lambda a=a: a @ a.T, 3), f"{n} x {n} x {self.width}"))
+        return max(found)
+
+    def memory(self) -> float:
+        """Bytes a second that two threads' worth of a plain pass reads."""
+        return len(self.bytes) / timed(self.bytes.max, 3)
+
+    def disk(self) -> float:
+        """Bytes a second of a file that is not in memory."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(self.bytes.data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.seek(0)
+            started = time.perf_counter()
+            while file.read(2**22):
+                pass
+            return len(self.bytes) / (time.perf_counter() - started)
+
+    def show(self) -> None:
+        """Print them."""
+        rows = []
+        for name in ("float32", "float64", *(["int8"] if has_torch() else [])):
+            rate, shape = self.product(name)
+            rows.append([f"{name} product, {shape}", f"{rate / 1e9:.0f} G operations/s"])
+        rows.append(["memory read", f"{self.memory() / 1e9:.1f} GB/s"])
+        rows.append(["disk read", f"{self.disk() / 1e9:.1f} GB/s"])
+        table("Ceilings", ["what", "rate"], rows)
+
+
+def has_torch() -> bool:
+    """Whether int8 can be tried."""
+    from importlib.util import find_spec
+
+    return find_spec("torch") is not None
+
+
+def clustered(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows about class centres, whose cosines lie about .55, in float16 as a store holds them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    centres = 1.1 + 0.4 * rng.normal(size=(n_classes, d))
+    x = np.empty((n, d), np.float16)
+    for start in range(0, n, 4096):
+        part = slice(start, start + 4096)
+        x[part] = centres[y[part]] + rng.standard_normal((len(y[part]), d), dtype=np.float32)
+    return x, y
+
+
+def score(
+    public: np.ndarray, x: np.ndarray, y: np.ndarray, n_classes: int, bounds: tuple[float, float], name: str
+) -> np.ndarray:
+    """Scores in units of the sensitivity."""
+    how = scoring.scoring(public, *bounds, name=name)
+    with scoring.scores(how, public, x, y, n_classes) as found:
+        return np.asarray(found) / how.sensitivity
+
+
+def operations(ceilings: Ceilings, n: int, m: int, d: int, n_classes: int) -> None:
+    """Scores, sums, prediction and evaluation, each between two measurements of its ceiling."""
+    (x, y), (public, _) = clustered(n, d, n_classes), clustered(m, d, n_classes, 1)
+    score(public[:4096], x, y, n_classes, NARROW, "float32")  # compiles
+    rows = []
+    for name in ("float32", "float64", "int8"):
+        if name == "int8" and (not has_torch() or ceilings.product("int8")[0] < ceilings.product("float32")[0]):
+            rows.append(
+                [
+                    "clipped scores, int8",
+                    "-",
+                    "slower than float32 on this machine, or torch is not there: not chosen",
+                    "-",
+                ]
+            )
+            continue
+        before = ceilings.product(name)[0]
+        seconds = timed(lambda name=name: score(public, x, y, n_classes, NARROW, name))
+        ceiling = (before + ceilings.product(name)[0]) / 2
+        rate = 2 * n * m * d / seconds
+        rows.append([f"clipped scores, {name}", f"{seconds:.1f} s", f"{name} product", f"{rate / ceiling:.0%}"])
+    before = ceilings.product("float64")[0]
+    seconds = timed(lambda: score(public, x, y, n_classes, WIDE, "auto"), 2)
+    ceiling = (before + ceilings.product("float64")[0]) / 2
+    rows.append(
+        [
+            "unclipped scores, products with class sums alone",
+            f"{seconds:.2f} s",
+            "float64 product",
+            f"{2 * n_classes * m * d / seconds / ceiling:.0%}",
+        ]
+    )
+    rows.append(
+        [
+            "the same, as if each pair were computed",
+            f"{seconds:.2f} s",
+            "float64 product",
+            f"{2 * n * m * d / seconds / ceiling:.0%}",
+        ]
+    )
+    x, y = clustered(10 * n, d, n_classes)
+    parts = [(x[i : i + 8192], y[i : i + 8192]) for i in range(0, len(x), 8192)]
+    memory = ceilings.memory()
+    seconds = timed(lambda: gaussian.class_sums(parts, n_classes=n_classes, width=d, unit_rows=True), 3)
+    rows.append(
+        [
+            f"sums of {len(x)} unit rows, exact",
+            f"{seconds:.3f} s",
+            "memory read (float16)",
+            f"{x.nbytes / seconds / memory:.0%}",
+        ]
+    )
+    model = tacit.NoisySumPrototypes("rho=0.5", classes=n_classes, noise="research").fit(x[:2000], y[:2000])
+    for what, work in (("predict", lambda: model.predict(x)), ("score, as evaluate does", lambda: model.score(x, y))):
+        seconds = timed(work, 2)
+        rows.append(
+            [
+                f"{what}, {len(x)} rows",
+                f"{seconds:.3f} s",
+                "memory read (float16)",
+                f"{x.nbytes / seconds / memory:.0%}",
+            ]
+        )
+    table(
+        f"Share of the ceiling ({n} private x {m} public x {d}, {n_classes} classes)",
+        ["operation", "time", "ceiling", "share"],
+        rows,
+    )
+
+
+def selection(n_classes: int, m: int) -> None:
+    """Secure selection by integer scores, as after scoring."""
+    scores = np.random.default_rng(0).integers(0, 500 * 2**20, m)
+    rows = []
+    for k in (1, 5):
+
+        def choose(k: int = k) -> object:
+            noise = SecureNoise()
+            if k == 1:
+                return exponential.select(scores, sensitivity=2**20, epsilon=1.0, noise=noise, selection="exponential")
+            return top_k.select_set(scores, k, sensitivity=2**20, epsilon=1.0, noise=noise)
+
+        started = time.perf_counter()
+        for _ in range(n_classes):
+            choose()
+        rows.append([f"k = {k}", f"{time.perf_counter() - started:.1f} s"])
+    table(f"Secure selection, {n_classes} classes x {m} candidates", ["set", "time"], rows)
+
+
+def errors(n: int, m: int, d: int, n_classes: int) -> None:
+    """How far scores are from float64 arithmetic, in units of the sensitivity: what one record can move."""
+    (x, y), (public, _) = clustered(n, d, n_classes), clustered(m, d, n_classes, 1)
+    exact = score(public, x, y, n_classes, NARROW, "float64")
+    best = exact.argmax(axis=1)
+    rows = []
+    for name in ("float32", *(["int8"] if has_torch() else [])):
+        found = score(public, x, y, n_classes, NARROW, name)
+        apart = np.abs(found - exact)
+        same = (found.argmax(axis=1) == best).mean()
+        rows.append([name, f"{apart.max():.3f}", f"{apart.mean():.4f}", f"{exact.max():.0f}", f"{same:.0%}"])
+    header = ["arithmetic", "largest error", "mean error", "largest score", "classes with the same best"]
+    table(f"Scores against float64 ({n} x {m} x {d}, window {list(NARROW)})", header, rows)
+
+
+def growth(n: int, m: int, d: int, n_classes: int) -> None:
+    """Time at four times one size over time at that size: 4 is proportional, 1 is free."""
+    sizes = {"n": n, "m": m, "d": d, "C": n_classes}
+    rows = []
+    for name, bounds in (("clipped scores", NARROW), ("unclipped scores", WIDE), ("exact sums", None)):
+        base = of_size(bounds, **sizes)
+        rows.append(
+            [name, *(f"{of_size(bounds, **(sizes | {key: 4 * size})) / base:.1f}" for key, size in sizes.items())]
+        )
+    table(
+        f"Growth: time ratio at four times the size, from {sizes}", ["operation", *(f"4 {key}" for key in sizes)], rows
+    )
+
+
+def of_size(bounds: tuple[float, float] | None, n: int, m: int, d: int, C: int) -> float:
+    """Seconds."""
+    x, y = clustered(n, d, C)
+    if bounds is None:
+        return timed(lambda: gaussian.class_sums([(x, y)], n_classes=C, width=d, unit_rows=True), 5)
+    public, _ = clustered(m, d, C, 1)
+    return timed(lambda: score(public, x, y, C, bounds, "float32"), 3)
+
+
+def accuracy(data: Path) -> None:
+    """What the rounding of each arithmetic does to a model, at the narrowest clip and without noise."""
+    x, y, test, truth = (
+        np.load(data / "cifar100" / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
+    )
+    public = np.load(data / "public_tiny_imagenet" / "x.npy", mmap_mode="r")
+    rows = []
+    for name in ("float32", "float64", *(["int8"] if has_torch() else [])):
+        model = tacit.PublicPrototypes(
+            "epsilon=inf", public=public, classes=100, d_min=NARROW[0], d_max=NARROW[1], arithmetic=name
+        )
+        rows.append([name, f"{model.fit(x[:10_000], y[:10_000]).score(test, truth):.4f}"])
+    table(
+        f"Accuracy on CIFAR-100 at the window {list(NARROW)}, 10,000 records, without noise",
+        ["arithmetic", "accuracy"],
+        rows,
+    )
+
+
+def paper(folder: Path, ceilings: Ceilings) -> None:
+    """From stores on disk to a release, by the command line, at the size of the paper."""
+    n, m, d, n_classes = PAPER.values()
+    for name, rows in (("private", n), ("public", m)):
+        if not (folder / name).exists():
+            write_store(folder / name, rows, d, n_classes, labelled=name == "private")
+    rows, seconds = [], {}
+    for what, bounds in (("unclipped", WIDE), ("clipped", NARROW)):
+        before = ceilings.product("float32")[0]
+        line = (
+            f"fit public {folder}/private --public {folder}/public --budget epsilon=1 --classes {n_classes} "
+            f"--d-min {bounds[0]} --d-max {bounds[1]} --out {folder}/release-{what} --force"
+        )
+        seconds[what], peak = watched(line.split())
+        ceiling = (before + ceilings.product("float32")[0]) / 2
+        share = 2 * n * m * d / seconds[what] / ceiling
+        rows.append([what, f"{seconds[what]:.0f} s", f"{share:.0%}", f"{peak / 2**30:.2f} GiB"])
+    title = f"{n} private x {m} public x {d}, {n_classes} classes, from stores to a release"
+    table(
+        title,
+        [
+            "scores",
+            "whole command",
+            "share of float32's ceiling, as if each pair were computed",
+            "peak anonymous memory",
+        ],
+        rows,
+    )
+    print(f"\nUnclipped takes 1/{seconds['clipped'] / seconds['unclipped']:.0f} of clipped.", flush=True)
+
+
+def write_store(folder: Path, rows: int, d: int, n_classes: int, labelled: bool) -> None:
+    """Synthetic rows, written through a file that is mapped."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    raw = folder.with_suffix(".raw")
+    x = np.memmap(raw, np.float16, "w+", shape=(rows, d))
+    y = np.empty(rows, np.int64)
+    for start in range(0, rows, 65536):
+        part = slice(start, min(start + 65536, rows))
+        x[part], y[part] = clustered(part.stop - start, d, n_classes, seed=start + labelled)
+    tacit.EmbeddingStore.write(folder, x, y if labelled else None, classes=n_classes if labelled else None)
+    raw.unlink()
+
+
+def watched(line: list[str]) -> tuple[float, float]:
+    """Seconds and peak of anonymous memory, in bytes, of a command of tacit."""
+    peak = 0.0
+    started = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tacit.cli.main", *line], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            for entry in status.read_text().splitlines() if status.exists() else []:
+                if entry.startswith("RssAnon"):
+                    peak = max(peak, 1024.0 * int(entry.split()[1]))
+            threading.Event().wait(0.1)
+    if process.returncode:
+        raise SystemExit(f"tacit {' '.join(line)} ended with {process.returncode}")
+    return time.perf_counter() - started, peak
+
+
+PEER = Path(__file__).with_name("peer_learning_ff.py")
+
+
+def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:
+    """Prototypes and least squares of dp-learning-ff and ours on the same rows, interleaved."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npz"
+        x, y = clustered(n, d, n_classes)
+        np.savez(path, x=x.astype(np.float64), y=y)
+        wide = x.astype(np.float64)
+        theirs = dict(
+            line.rsplit(" ", 1)
+            for line in subprocess.run(
+                [python, PEER, path], check=True, capture_output=True, text=True
+            ).stdout.splitlines()
+        )
+        rows = []
+        for name, peer, learner in (
+            (
+                "prototypes: CoinPress",
+                "prototypes",
+                tacit.CoinPressPrototypes("rho=0.5", classes=n_classes, counts=n // n_classes, noise="research"),
+            ),
+            (
+                "prototypes: noisy sum",
+                "prototypes",
+                tacit.NoisySumPrototypes("rho=0.5", classes=n_classes, noise="research"),
+            ),
+            (
+                "prototypes: noisy sum, secure noise",
+                "prototypes",
+                tacit.NoisySumPrototypes("rho=0.5", classes=n_classes),
+            ),
+            ("least squares", "least-squares", tacit.LeastSquares("rho=0.5", classes=n_classes, noise="research")),
+        ):
+            ours = timed(lambda learner=learner: learner.fit(wide, y), 1 if peer == "least-squares" else 2)
+            rows.append([name, f"{ours:.2f} s", f"{float(theirs[peer]):.2f} s", f"{float(theirs[peer]) / ours:.1f}"])
+    table(
+        f"Against dp-learning-ff 0.0.8 ({n} x {d}, {n_classes} classes, float64 rows)",
+        ["learner", "ours", "theirs", "times as fast"],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()

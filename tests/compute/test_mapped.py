@@ -1,0 +1,31 @@
+"""Arrays by where they lie."""
+
+import pickle
+
+import numpy as np
+
+from tacit.compute.mapped import located, mapped
+from tacit.data.sharded import ShardedArray
+
+
+def test_mapped_arrays_are_found_again_and_others_are_written(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    np.save(tmp_path / "a.npy", rows)
+    whole = np.load(tmp_path / "a.npy", mmap_mode="r")
+    sharded = ShardedArray([whole, np.load(tmp_path / "a.npy", mmap_mode="r")])
+    part = np.memmap(tmp_path / "a.npy", np.float64, "r", offset=128 + 32, shape=(3, 4))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for array in (whole, sharded, part, whole[5:], rows, rows[::2]):
+        reference = mapped(array, folder)
+        assert len(pickle.dumps(reference)) < 2000
+        assert np.array_equal(pickle.loads(pickle.dumps(reference)).open()[:], array[:])
+    assert len(list(folder.iterdir())) == 3  # a slice of a map, and the two in memory
+    assert mapped(rows, folder) == mapped(rows.copy(), folder)
+
+
+def test_a_file_that_changed_is_another(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 2)))
+    before = located(np.load(tmp_path / "a.npy", mmap_mode="r"))
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    assert before != located(np.load(tmp_path / "a.npy", mmap_mode="r"))

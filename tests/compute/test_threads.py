@@ -1,0 +1,42 @@
+"""Work in threads: order, faults, interrupts, and how many there are."""
+
+import threading
+
+import pytest
+
+from tacit.compute import threads
+from tacit.compute.threads import in_threads, thread_count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_results_come_in_order_and_items_are_taken_as_needed(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    taken = []
+
+    def items():
+        for item in range(100):
+            taken.append(item)
+            yield item
+
+    found = in_threads(lambda item: (item, threading.get_ident()), items())
+    assert next(found)[0] == 0
+    assert len(taken) <= 2 * threads.AHEAD * count
+    rest = list(found)
+    assert [item for item, _ in rest] == list(range(1, 100))
+    assert len({thread for _, thread in rest}) <= count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_fault_is_raised_where_results_are_asked_for(count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    found = in_threads(lambda item: 1 // item, [2, 1, 0, 5])
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+
+
+def test_the_environment_limits_threads(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert thread_count() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert thread_count() >= 1

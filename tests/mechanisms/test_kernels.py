@@ -1,0 +1,116 @@
+"""Compiled loops against Python's integers and numpy."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.mechanisms.gaussian import UNIT, class_sums
+from tacit.mechanisms.kernels import add_clipped, add_rows, readable, round_rows, row_buffer
+from tacit.mechanisms.rounding import SLACK
+
+ODD = [np.zeros(5), np.full(5, 1e-320), np.full(5, 1e200), [1e-200, 0, 0, 0, 3e-200], [0, 0, 5e-324, 0, 0]]
+
+
+def added(rows, floor, scale=UNIT * SLACK):
+    rows = readable(np.asarray(rows))
+    totals = np.zeros((len(rows), rows.shape[1]))
+    add_rows(rows, np.arange(len(rows)), scale, floor, totals, row_buffer(rows))
+    return totals
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
+@pytest.mark.parametrize("floor", [0.0, 1.0])
+@pytest.mark.parametrize("width", [1, 3, 256, 1281])
+def test_rows_are_added_as_integers_of_norm_at_most_the_unit(dtype, floor, width):
+    rng = np.random.default_rng(width)
+    rows = (rng.normal(size=(20, width)) * np.logspace(-2, 2, 20)[:, None]).astype(dtype)
+    totals = added(rows, floor)
+    for row, total in zip(rows.astype(np.float64), totals, strict=True):
+        norm = np.linalg.norm(row)
+        exact = sum(int(value) ** 2 for value in total)
+        assert exact <= UNIT**2
+        assert total.tolist() == np.trunc(total).tolist()
+        wanted = UNIT * row / max(norm, floor) if norm > 0 else row
+        assert (np.abs(total) <= np.abs(wanted)).all()
+        assert np.abs(total - wanted).max() <= 2 + UNIT * 2.0**-31
+
+
+@pytest.mark.parametrize("row", ODD)
+def test_extreme_rows_keep_their_direction(row):
+    row = np.array([row], np.float64)
+    unit, total = added(row, 0.0)[0], sum(abs(Fraction(float(v))) ** 2 for v in row[0])
+    if not total:
+        assert not unit.any()
+        return
+    assert 0.999 * UNIT <= np.linalg.norm(unit) <= UNIT
+    assert np.argmax(np.abs(unit)) == np.argmax(np.abs(row[0]))
+    clipped = added(row, 1.0)[0]
+    assert np.linalg.norm(clipped) <= UNIT
+    assert (np.linalg.norm(clipped) > UNIT / 2) == (total > 1)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rows_that_are_not_finite_add_nothing(bad, dtype):
+    rows = np.ones((2, 40), dtype)
+    rows[0, 7] = bad
+    for floor in (0.0, 1.0):
+        totals = added(rows, floor)
+        assert not totals[0].any()
+        assert totals[1].all()
+    out, given = np.empty((2, 40), np.float32), readable(rows)
+    round_rows(given, 100.0, 50.0, out, row_buffer(given))
+    assert not out[0].any()
+
+
+def test_every_float16_is_read_as_it_is():
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)].reshape(-1, 1)
+    totals = np.zeros((1, 1))
+    for value in (2.0**-24, -(2.0**-14), 65504.0, 0.1):
+        totals[:] = 0
+        rows = readable(np.array([[value]], np.float16))
+        add_rows(rows, np.zeros(1, np.int64), 2.0**30, 2.0**17, totals, row_buffer(rows))
+        assert totals[0, 0] == np.trunc(float(np.float16(value)) * 2.0**13)
+    rows = readable(finite)
+    each = np.zeros((len(finite), 1))
+    add_rows(rows, np.arange(len(finite)), 2.0**41, 2.0**17, each, row_buffer(rows))
+    assert np.array_equal(each[:, 0], finite[:, 0].astype(np.float64) * 2**24)
+
+
+def test_rounding_is_to_the_nearest_and_held():
+    rows = np.array([[3.0, -4.0, 0.26, -0.24]])
+    out = np.empty((1, 4), np.int8)
+    round_rows(rows, float(np.linalg.norm(rows)) * 2, 7.0, out, row_buffer(rows))
+    assert out.tolist() == [[6, -7, 1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("bounds", [(-(2**24), 2**24), (-5, 100_000), (3, 4), (-(2**30), 2**30 + 5)])
+def test_clipped_sums_are_exact(dtype, bounds):
+    """In numbers whose sums leave 32 bits, or that leave them already."""
+    low, high = bounds
+    rng = np.random.default_rng(0)
+    products = rng.integers(-(2**24), 2**24, (700, 33)).astype(dtype)
+    products[:, :3] = 2**24
+    ends = np.array([0, 1, 300, 300, 700])
+    totals = np.full((5, 33), 7, np.int64)
+    add_clipped(products, ends, low, high, totals)
+    terms = [[min(max(int(v), low), high) - low for v in row] for row in products]
+    first = [0, *ends[:-1]]
+    wanted = [[7 + sum(row[j] for row in terms[a:b]) for j in range(33)] for a, b in zip(first, ends, strict=True)]
+    assert totals.tolist() == wanted
+
+
+def test_class_sums_do_not_depend_on_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(500, 30)).astype(np.float16), rng.integers(0, 4, 500)
+    whole = class_sums([(x, y)], n_classes=5, width=30, unit_rows=True)
+    cut = [(x[i : i + 7], y[i : i + 7]) for i in range(0, 500, 7)]
+    assert np.array_equal(class_sums(cut, n_classes=5, width=30, unit_rows=True), whole)
+    monkeypatch.setattr("tacit.mechanisms.gaussian._EXACT_ROWS", 3)
+    assert np.array_equal(class_sums([(x, y)], n_classes=5, width=30, unit_rows=True), whole)
+    order = rng.permutation(500)
+    assert np.array_equal(class_sums([(x[order], y[order])], n_classes=5, width=30, unit_rows=True), whole)
+    assert not whole[4].any()
