@@ -1,7 +1,6 @@
-"""Speed of the main job as ratios: against a named peer, or against what this machine does at best, in the same run.
+"""Speed of the main job as ratios against a named peer in the same run; scale.py holds it against the machine.
 
-Prints Markdown. Every time is the median of several runs after a warm-up; ceilings are measured here, on the
-same arrays, between the operations they are held against. `--quick` uses small arrays, for the tests.
+Prints Markdown. Every time is the median of several runs after a warm-up. `--quick` uses small arrays, for the tests.
 """
 
 import argparse
@@ -14,9 +13,6 @@ from sklearn.neighbors import NearestCentroid
 from timing import seconds
 
 import tacit
-from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.rows import unit_rows
-from tacit.learners.prototypes import scores as scoring
 from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 
@@ -53,35 +49,6 @@ def against_peers(n: int, d: int, n_classes: int) -> None:
         f"Time over that of scikit-learn's NearestCentroid ({n} x {d}, {n_classes} classes; theirs {fit:.3f} s fit)",
         ["learner", "fit, ratio", "predict, ratio", "fit"], rows,
     )  # fmt: skip
-
-
-def against_ceilings(n: int, m: int, d: int, n_classes: int) -> None:
-    """Share of the machine's own best rate: float64 matrix product for scores, memory read for sums."""
-    rng = np.random.default_rng(0)
-    x, y = clustered(rng, n, d, n_classes)
-    public = rng.normal(size=(m, d)).astype(np.float16)
-    left, right = rng.normal(size=(1024, d)), rng.normal(size=(1024, d))
-    flops = 2 * 1024 * 1024 * d / seconds(lambda: left @ right.T, 30)
-    beyond_caches = np.zeros(2**28, dtype=np.uint8)
-    memory = beyond_caches.nbytes / seconds(beyond_caches.max, 5)
-    clipped = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, *scoring.window(0.9, 1.3)), 1)
-    wide = 2 * n * m * d / seconds(lambda: scoring.scores(public, x, y, n_classes, *scoring.window(0, 2)), 1)
-    blocks = [(unit_rows(x), y)]
-    sums = x.nbytes / seconds(lambda: gaussian.class_sums(blocks, n_classes=n_classes, width=d), 3)
-    prototypes = {"prototypes": rng.normal(size=(n_classes, d))}
-    rule = NearestPrototype()
-    predict = 2 * n * n_classes * d / seconds(lambda: rule.similarities(prototypes, x), 3)
-    table(
-        f"Share of this machine's ceiling ({n} private x {m} public x {d}; "
-        f"float64 product {flops / 1e9:.0f} GFLOP/s, memory read {memory / 1e9:.1f} GB/s)",
-        ["operation", "ceiling", "share"],
-        [
-            ["clipped scores", "float64 product", f"{clipped / flops:.0%}"],
-            ["unclipped scores (as if each pair were computed)", "float64 product", f"{wide / flops:.0%}"],
-            ["prediction", "float64 product", f"{predict / flops:.0%}"],
-            ["class sums of unit rows, exact", "memory read (float16)", f"{sums / memory:.1%}"],
-        ],
-    )
 
 
 def noise(n: int) -> None:
@@ -162,7 +129,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small arrays")
     small = parser.parse_args().quick
     against_peers(*((500, 16, 5) if small else (50_000, 256, 100)))
-    against_ceilings(*((500, 400, 16, 5) if small else (5_000, 20_000, 256, 100)))
     noise(500 if small else 100_000)
     growth(*((200, 200, 8, 4) if small else (4_000, 4_000, 128, 20)))
     start_up()

@@ -2,6 +2,7 @@
 
 import inspect
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import Method, labels_of, make_learner, one_line, read_classes, shown_progress, stated_delta
@@ -98,6 +99,9 @@ def fit(
         _seed(learner, seed, noise)
     _check_releasable(learner, allow_research)
     _check_folder(getattr(learner, "folder", None), out)
+    kept = _scores_beside(out) if method == "public" and learner.get_params()["folder"] is None else None
+    if kept is not None:
+        learner.set_params(folder=kept)
     facts: dict[str, Any] = {"name": name or out.name, "curator": curator, "description": description}
     facts["intended_use"] = intended_use
     check_facts(facts)
@@ -120,6 +124,8 @@ def fit(
         encoder=_encoder_facts(data),
     )
     release.save(out, force=force, allow_research=allow_research)
+    if kept is not None:
+        rmtree(kept, ignore_errors=True)
     print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
         print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
@@ -154,6 +160,11 @@ def _check_folder(folder: Any, out: Path) -> None:
         one, other = Path(folder).resolve(), out.resolve()
         if one == other or one in other.parents or other in one.parents:
             raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
+
+
+def _scores_beside(out: Path) -> Path:
+    """Where scores are kept until the release is made, so that the same command goes on after a kill."""
+    return out.absolute().parent / f".{out.name}.scores"
 
 
 def _groups(path: Path, learner: Any) -> list[str]:

@@ -7,7 +7,7 @@ by side. Libraries keep to one thread each meanwhile: their own threads would wa
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ def thread_count() -> int:
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Results of `function` on each item, in order; a few items ahead are taken, by this thread."""
     count = thread_count()
-    if count == 1:
+    if count == 1 or (isinstance(items, Sized) and len(items) < 2):
         for item in items:
             yield function(item)
         return

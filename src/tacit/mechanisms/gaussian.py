@@ -72,7 +72,9 @@ def class_sums(
     check_width(width)
 
     def summed(block: tuple[NDArray[Any], Integers]) -> Floats:
-        rows, labels = readable(block[0]), block[1]
+        rows, labels = readable(block[0]), np.asarray(block[1], dtype=np.int64)
+        if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
+            raise ValueError(f"rows of {rows.shape[1]} columns and their labels do not fit {n_classes} x {width}")
         totals = np.zeros((n_classes, width))
         add_rows(rows, labels, UNIT * SLACK, 0.0 if unit_rows else 1.0, totals, row_buffer(rows))
         return totals

@@ -5,6 +5,7 @@ Compiled code is kept beside this file, or in the user's cache.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from numpy.typing import NDArray
 _LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
 _TINY = 1e-150
 _MOST = np.int64(2**31 - 1)
+
+
+def _compiled(function: Any, **options: Any) -> Any:
+    """The function compiled, and kept for the next process where there is a folder to keep it in."""
+    try:
+        return njit(cache=True, nogil=True, **options)(function)
+    except RuntimeError:
+        return njit(nogil=True, **options)(function)
 
 
 def readable(block: NDArray[Any]) -> NDArray[Any]:
@@ -51,13 +60,13 @@ def _number_by_type(value: Any) -> Any:
     return lambda value: value
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _read(row: Any, buffer: Any) -> None:
     for j in range(len(row)):
         buffer[j] = _number(row[j])
 
 
-@njit(cache=True, nogil=True, fastmath=_LAX)
+@partial(_compiled, fastmath=_LAX)
 def _squared_norm(row: Any) -> float:
     total = 0.0
     for j in range(len(row)):
@@ -66,7 +75,7 @@ def _squared_norm(row: Any) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     """Two numbers by which a row is multiplied, one after the other, so that it has norm `scale`, or less."""
     norm = math.sqrt(_squared_norm(row))
@@ -88,7 +97,7 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     return first, scale / (math.sqrt(squares) * largest * first)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def add_rows(rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any) -> None:
     """Add rows, scaled to norm `scale` and rounded toward zero, to the totals of their classes.
 
@@ -118,7 +127,7 @@ def add_rows(rows: Any, labels: Any, scale: float, floor: float, totals: Any, ro
                 total[j] += np.trunc(np.float64(row[j]) * first * second)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
     """Rows scaled to norm `scale`, each entry rounded to the nearest integer and held within +-limit.
 
@@ -142,7 +151,7 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
             own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
     """Clip integer products, subtract the lower bound, and add them up over the rows of each segment.
 
@@ -171,7 +180,7 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
         start = ends[s]
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any) -> None:
     """The same for one segment: `few` rows at a time add up in 32 bits without overflow."""
     least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
 from tacit.errors import InputError
-from tacit.learners.common.rows import BLOCK_ROWS, Floats, inner_products, unit_rows_about
+from tacit.learners.common.rows import Floats, inner_products, unit_rows_about
 
+BLOCK = 1024  # rows that are predicted at once, in a thread
 METRICS = ("cosine", "euclidean")
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -61,13 +63,12 @@ class Decision(ABC):
         ndarray of shape (n, C)
         """
         similarity = self._similarity(arrays, products)
+        starts = range(0, max(len(rows), 1), BLOCK)
+        blocks = in_threads(lambda start: similarity(np.asarray(rows[start : start + BLOCK], np.float64)), starts)
         result = np.empty((0, 0))
-        starts = range(0, max(len(rows), 1), BLOCK_ROWS)
-        for start in progress(starts, "predicting", len(rows), lambda start: min(BLOCK_ROWS, len(rows) - start)):
-            block = np.asarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
-            own = similarity(block)
+        for start, own in zip(starts, progress(blocks, "predicting", len(rows), len), strict=True):
             result = result if start else np.empty((len(rows), own.shape[1]))
-            result[start : start + BLOCK_ROWS] = own
+            result[start : start + BLOCK] = own
         return result
 
 
