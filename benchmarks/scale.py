@@ -302,7 +302,10 @@ def accuracy(data: Path) -> None:
 
 
 def paper(folder: Path, ceilings: Ceilings) -> None:
-    """From stores on disk to a release, by the command line, at the size of the paper."""
+    """From stores on disk to a release, by the command line, at the size of the paper.
+
+    What an earlier run was interrupted in is gone on with, so its time counts from there.
+    """
     n, m, d, n_classes = PAPER.values()
     for name, rows in (("private", n), ("public", m)):
         if not (folder / name).exists():

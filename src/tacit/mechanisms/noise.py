@@ -2,8 +2,9 @@
 
 Both draw on integers, so that mechanisms hand over scores and sums that carry no float error.
 
-`secure`    OpenDP's exact samplers (discrete Gaussian, Gumbel and exponential by exact comparison of
-            partial samples) with randomness of the operating system. It takes no seed.
+`secure`    exact samplers with randomness of the operating system: OpenDP's discrete Gaussian and Laplace, and its
+            exponential noise by comparison of partial samples; the index of the largest score plus Gumbel noise by
+            `levels.py`, because comparing partial samples of a million takes seconds. It takes no seed.
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import BudgetError, InputError
+from tacit.mechanisms.levels import choose
 
 Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
@@ -80,14 +82,14 @@ class SecureNoise(NoiseSource):
         return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(values.shape)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
+        if noise == "gumbel":
+            return choose(scores, scale, secrets.randbelow)
         from opendp.measurements import make_noisy_max
-        from opendp.measures import max_divergence, zero_concentrated_divergence
+        from opendp.measures import max_divergence
         from opendp.metrics import linf_distance
 
-        # OpenDP takes the distribution from the measure: Gumbel under zCDP, exponential under pure DP
-        measure = zero_concentrated_divergence() if noise == "gumbel" else max_divergence()
-        distance = linf_distance(T="i64", monotonic=True)
-        return int(make_noisy_max(_integer_vectors(), distance, measure, scale=scale)(scores))
+        distance = linf_distance(T="i64", monotonic=True)  # under pure DP OpenDP's noise is exponential
+        return int(make_noisy_max(_integer_vectors(), distance, max_divergence(), scale=scale)(scores))
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(np.array(secrets.SystemRandom().sample(range(n), k), dtype=np.int64))
