@@ -34,7 +34,7 @@ TOGETHER = 2**31  # operations of a product that is timed
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="Scale.")
-    parser.add_argument("--data", type=Path, help="folder with cifar100/ of embeddings and public_tiny_imagenet/")
+    parser.add_argument("--data", type=Path, help="folder with cifar100/ and tiny_imagenet/ of embeddings")
     parser.add_argument("--paper", type=Path, help="folder for the stores of the paper's size")
     parser.add_argument("--peer", type=Path, help="Python of an environment with dp-learning-ff")
     parser.add_argument("--quick", action="store_true", help="small arrays, for the tests")
@@ -287,7 +287,7 @@ def accuracy(data: Path) -> None:
     x, y, test, truth = (
         np.load(data / "cifar100" / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
     )
-    public = np.load(data / "public_tiny_imagenet" / "x.npy", mmap_mode="r")
+    public = np.load(data / "tiny_imagenet" / "test_x.npy", mmap_mode="r")
     rows = []
     for name in ("float32", "float64", *(["int8"] if has_torch() else [])):
         model = tacit.PublicPrototypes(

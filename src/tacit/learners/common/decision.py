@@ -20,7 +20,7 @@ from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 from tacit.learners.common.rows import Floats, inner_products, unit_rows_about
 
-BLOCK = 1024  # rows that are predicted at once, in a thread
+BLOCK = 256  # rows that are predicted at once, in a thread
 METRICS = ("cosine", "euclidean")
 
 Arrays = Mapping[str, NDArray[Any]]

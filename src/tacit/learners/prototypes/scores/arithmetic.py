@@ -30,7 +30,9 @@ BLOCK = 256  # rows that are rounded at once
 SAMPLE = 1024  # first public rows, whose entries decide the scale of int8
 BEYOND = 1e-4  # share of their entries that int8 may clip
 LARGE = 2**27  # numbers in the public rows from which on int8 is considered: fewer are scored quickly in any way
+INT8_PROCESSORS = ("_is_amx_tile_supported", "_is_vnni_supported")
 FINE = 256  # steps that a window must have
+FINE_INT8 = 8192  # and for int8 to be chosen: what it rounds off is then below a hundredth of the window
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
     if math.prod(public.shape) >= LARGE and int8_is_faster(public.shape[1]):
         names.insert(0, "int8")
     scaled = (ARITHMETICS[one].scaled(public, centre) for one in names)
-    return next((one for one in scaled if _steps(one, d_min, d_max) >= FINE), ARITHMETICS["float64"].scaled(public))
+    fine = (one for one in scaled if _steps(one, d_min, d_max) >= (FINE_INT8 if one.dtype == "int8" else FINE))
+    return next(fine, ARITHMETICS["float64"].scaled(public))
 
 
 def check_name(name: Any) -> None:
@@ -155,13 +158,17 @@ def _steps(one: Arithmetic, d_min: float, d_max: float) -> int:
 
 @lru_cache(maxsize=8)
 def int8_is_faster(width: int) -> bool:
-    """Whether this machine multiplies int8 faster than float32, by a measurement of a tenth of a second."""
+    """Whether this machine multiplies int8 faster than float32: by a short measurement, where it has such products."""
     if find_spec("torch") is None or width > 2**17:
         return False
-    return speed("int8", 64, 512, width) > speed("float32", 64, 512, width)
+    import torch
+
+    if not any(getattr(torch.cpu, name, bool)() for name in INT8_PROCESSORS):
+        return False
+    return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
 
-def speed(name: str, rows: int, candidates: int, width: int, runs: int = 3) -> float:
+def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> float:
     """Operations a second of a product of this shape, the best of some runs."""
     one = ARITHMETICS[name]
     left, right = (np.ones((n, width), one.dtype) for n in (rows, candidates))
