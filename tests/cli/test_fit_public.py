@@ -38,7 +38,7 @@ def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch):
     assert main(line) == 130
     kept = tmp_path / ".release.scores"
     assert kept.stat().st_mode & 0o077 == 0
-    assert len(list(kept.glob("scores-*/*.npy"))) == 5
+    assert len(list(kept.glob("work/scores-*/*.npy"))) == 5
     assert not (tmp_path / "release").exists()
     assert main(line) == 0
     assert len(tiles) == 6 + 13 - 5
@@ -53,4 +53,4 @@ def test_bad_options(line, options, capsys, tmp_path):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert options[1] in said
-    assert not (tmp_path / "release").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "public"]

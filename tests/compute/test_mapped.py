@@ -16,11 +16,13 @@ def test_mapped_arrays_are_found_again_and_others_are_written(tmp_path):
     part = np.memmap(tmp_path / "a.npy", np.float64, "r", offset=128 + 32, shape=(3, 4))
     folder = tmp_path / "work"
     folder.mkdir()
-    for array in (whole, sharded, part, whole[5:], rows, rows[::2]):
+    changed = np.load(tmp_path / "a.npy", mmap_mode="c")
+    changed[:] = changed[::-1].copy()  # in memory alone
+    for array in (whole, sharded, part, whole[5:], rows, rows[::2], changed):
         reference = mapped(array, folder)
         assert len(pickle.dumps(reference)) < 2000
         assert np.array_equal(pickle.loads(pickle.dumps(reference)).open()[:], array[:])
-    assert len(list(folder.iterdir())) == 3  # a slice of a map, and the two in memory
+    assert len(list(folder.iterdir())) == 4  # a slice of a map, one that may be written to, and the two in memory
     assert mapped(rows, folder) == mapped(rows.copy(), folder)
 
 

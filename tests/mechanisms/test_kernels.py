@@ -103,6 +103,17 @@ def test_clipped_sums_are_exact(dtype, bounds):
     assert totals.tolist() == wanted
 
 
+@pytest.mark.parametrize("bounds", [(2**35, 2**35 + 700_000), (-(2**36), -(2**36) + 2**30), (-(2**36), 2**36)])
+def test_bounds_beyond_32_bits(bounds):
+    """As float64 has them for windows far from 1."""
+    low, high = bounds
+    products = np.random.default_rng(0).integers(low - 1000, high + 1000, (50, 9)).astype(np.float64)
+    totals = np.zeros((1, 9), np.int64)
+    add_clipped(products, np.array([50]), low, high, totals)
+    wanted = [sum(min(max(int(v), low), high) - low for v in column) for column in products.T]
+    assert totals.tolist() == [wanted]
+
+
 def test_class_sums_do_not_depend_on_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(500, 30)).astype(np.float16), rng.integers(0, 4, 500)

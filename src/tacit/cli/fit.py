@@ -116,7 +116,12 @@ def fit(
         public_data = None if public is None else read_data(public, split=public_split)
         if public_data is not None:
             learner.set_params(public=public_data.x)
-        learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
+        try:
+            learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
+        except BaseException:
+            if kept is not None and not any(kept.glob("*/*/*.npy")):  # nothing to go on from
+                rmtree(kept, ignore_errors=True)
+            raise
     release = Release.of(
         learner,
         **facts,

@@ -57,10 +57,13 @@ def located(array: Any) -> Mapped | MappedShards | None:
         parts = tuple(one for one in map(located, shards) if isinstance(one, Mapped))
         return MappedShards(parts, type(array)) if len(parts) == len(shards) else None
     whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not whole or array.filename is None:
+    if not whole or array.filename is None or array.mode != "r":  # what may be written to is not what the file holds
         return None
     path = Path(array.filename).absolute()
-    facts = path.stat()
+    try:
+        facts = path.stat()
+    except OSError:  # deleted since
+        return None
     return Mapped(str(path), array.dtype.str, array.shape, int(array.offset), facts.st_size, facts.st_mtime_ns)
 
 

@@ -161,12 +161,13 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
     ends : array of shape (s,), int64
         Where each segment of rows ends; the first begins at 0.
     low, high : int
-        Bounds, high - low below 2^31 for products of 32 bits and below 2^52 for float64.
+        Bounds, which the type of the products holds exactly.
     totals : array of shape (s, t), int64
         Added to.
     """
     width = products.shape[1]
-    few = max(np.int64(1), _MOST // (high - low)) if high - low < _MOST else np.int64(0)
+    narrow_enough = high - low < _MOST and low > -_MOST and high < _MOST
+    few = max(np.int64(1), _MOST // (high - low)) if narrow_enough else np.int64(0)
     narrow = np.zeros(width, np.int32)
     start = 0
     for s in range(len(ends)):

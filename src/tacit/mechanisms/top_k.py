@@ -33,6 +33,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Exponential, Parallel
 
 _FLOOR = 2**61
+_FEW = 64  # ranks, each of which takes a pass over all scores
 
 
 def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, noise: NoiseSource) -> Integers:
@@ -68,6 +69,8 @@ def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
     Only the scores are sorted, which is much faster than to sort their positions along: of equal scores, the ones with
     lower positions rank first.
     """
+    if len(ranks) > _FEW:
+        return np.sort(best_first(scores)[ranks])
     found = []
     for value in np.unique(ranked[ranks]):
         first = len(ranked) - int(np.searchsorted(ranked[::-1], value, side="right"))

@@ -119,7 +119,7 @@ def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
         return given
     name, _, rest = str(given).partition(":")
     options = {"ray": {"address": rest or None}, "slurm": {"partition": rest or None}}.get(name, {})
-    if rest and not options:
+    if (rest and not options) or str(given).endswith(":"):
         raise InputError(f"engine={given!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
     if folder is None and (name == "slurm" or rest):
         raise InputError(f"engine={given!r} needs folder=... (--folder), one that all workers see; pass it")

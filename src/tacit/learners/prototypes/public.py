@@ -19,7 +19,7 @@ from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import IN_MEMORY, check_window, scores, scoring
+from tacit.learners.prototypes.scores import IN_MEMORY, scores, scoring, window, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -145,7 +145,8 @@ class PublicPrototypes(PrivateClassifier):
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
-        check_window(self.d_min, self.d_max)
+        window(self.d_min, self.d_max)
+        whole("jobs", self.jobs, 1, 2**31)
         check_name(self.arithmetic)
         flag("centre", self.centre)
         if self.selection not in SELECTIONS:
@@ -170,7 +171,11 @@ class PublicPrototypes(PrivateClassifier):
         public = self._public_rows(width)
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
-        engine_from(self.engine, self.jobs, self._folder())
+        folder = self._folder()
+        if folder is not None:
+            with work_folder(folder):
+                pass
+        engine_from(self.engine, self.jobs, folder)
         check_rows(public, name="public")
         self.centre_ = public_centre(public, width) if self.centre else None
         self._scoring = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
@@ -179,7 +184,7 @@ class PublicPrototypes(PrivateClassifier):
             top_k.rank_scale(len(public), self.k, sensitivity=self._scoring.sensitivity, epsilon=epsilon)
 
     def _folder(self) -> Path | None:
-        if not isinstance(self.folder, str | Path | None):
+        if not isinstance(self.folder, str | Path | None) or self.folder == "":
             raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
         return None if self.folder is None else Path(self.folder)
 
@@ -216,7 +221,7 @@ class PublicPrototypes(PrivateClassifier):
     def _release(self) -> Released:
         facts = {
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
-            "clip window of 1 + cosine": [self.d_min, self.d_max],
+            "clip window of 1 + cosine": list(window(self.d_min, self.d_max)),
             "sampling": "none; every record is used once",
             "arithmetic": f"integers held by {self._scoring.arithmetic.name}, unit rows of norm "
             f"{self._scoring.arithmetic.scale:.6g}",

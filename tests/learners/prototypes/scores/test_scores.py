@@ -1,6 +1,8 @@
 """Exact integer scores: sensitivity, monotonicity, agreement with float64, and the same bits from whoever computes."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, check_window, clipped, scoring, unclipped
+from tacit.learners.prototypes.scores import NORM, clipped, scoring, unclipped, window
 from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, arithmetic_for
 from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
 
@@ -155,6 +157,10 @@ def test_the_arithmetic_is_chosen_by_public_facts(monkeypatch):
         arithmetic_for("int8", public, 1.0, 1.001)
     with pytest.raises(InputError, match="arithmetic='int4'"):
         tacit.PublicPrototypes("epsilon=1", public=public, classes=2, arithmetic="int4").promise()
+    with pytest.raises(InputError, match="arithmetic="):
+        tacit.PublicPrototypes("epsilon=1", public=public, classes=2, arithmetic=["float32"]).promise()
+    with pytest.raises(InputError, match="jobs=0"):
+        tacit.PublicPrototypes("epsilon=1", public=public, classes=2, jobs=0).promise()
 
 
 def test_a_cuda_device_gives_the_same_integers():
@@ -172,7 +178,7 @@ def test_a_cuda_device_gives_the_same_integers():
 )
 def test_bad_windows_are_refused(bounds):
     with pytest.raises(InputError, match="d_min=|d_max="):
-        check_window(*bounds)
+        window(*bounds)
 
 
 @pytest.fixture
@@ -198,16 +204,23 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
     monkeypatch.setattr(clipped.Clipped, "tile", counted)
     with pytest.raises(KeyboardInterrupt):
         found(public, x, y, 3, bounds, folder=tmp_path)
-    assert len(list(tmp_path.glob("scores-*/*.npy"))) == 4  # of two tiles each
+    assert len(list(tmp_path.glob("work/scores-*/*.npy"))) == 4  # of two tiles each
+    assert not (tmp_path / "work" / "part").exists()
     monkeypatch.setattr(clipped.Clipped, "tile", lambda self, first: tiles.append(first) or compute(self, first))
-    other, _ = found(public, x, y, 3, (1.2, 1.7), folder=tmp_path)  # shards of another window are left alone
-    assert not np.array_equal(other, expected)
-    moved, _ = found(public, x[::-1], y, 3, bounds, folder=tmp_path)  # and those of other records
-    assert not np.array_equal(moved, expected)
+    others = [tmp_path.with_name(f"{tmp_path.name}-{name}") for name in "ab"]
+    for folder in others:
+        shutil.copytree(tmp_path, folder)
+    other, _ = found(public, x, y, 3, (1.2, 1.7), folder=others[0])  # shards of another window are not taken
+    assert np.array_equal(other, found(public, x, y, 3, (1.2, 1.7))[0])
+    moved, _ = found(public, x[::-1], y, 3, bounds, folder=others[1])  # nor those of other records
+    assert np.array_equal(moved, found(public, x[::-1], y, 3, bounds)[0])
     del tiles[9:]
+    kept = sorted(tmp_path.glob("work/scores-*/*.npy"))
+    kept[0].write_bytes(b"")  # and a damaged one neither
+    np.save(kept[1], np.zeros((3, 5)))
     scores, _ = found(public, x, y, 3, bounds, folder=tmp_path)
     assert np.array_equal(scores, expected)
-    assert tiles[9:] == list(range(64, 100, 8))
+    assert tiles[9:] == [*range(0, 32, 8), *range(64, 100, 8)]
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock"]
 
 
@@ -217,8 +230,61 @@ def test_a_folder_in_use_is_refused(tmp_path):
     with module.scores(how, public, x, y, 3, folder=tmp_path), pytest.raises(InputError, match="in use by another fit"):
         found(public, x, y, 3, (1.2, 1.8), folder=tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot be made"):
-        found(public, x, y, 3, (1.2, 1.8), folder=tmp_path / "file")
+    for bad in (tmp_path / "file", tmp_path / "a\0b", tmp_path / "no" / "such"):
+        with pytest.raises(InputError, match="cannot be made"):
+            found(public, x, y, 3, (1.2, 1.8), folder=bad)
+
+
+def test_nothing_is_charged_for_a_folder_that_cannot_be_used(tmp_path):
+    public, x, y = random_data(4)
+    (tmp_path / "file").touch()
+    ledger = tacit.Ledger(tmp_path / "a.ledger.jsonl", "pets")
+    ledger.allow("epsilon=5")
+    for folder in (tmp_path / "file", "", 3):
+        learner = tacit.PublicPrototypes("epsilon=1", public=public, classes=3, folder=folder, ledger=ledger)
+        with pytest.raises(InputError, match="folder="):
+            learner.fit(x, y)
+    assert not ledger.account().charges
+
+
+def test_private_files_are_the_users_alone(tmp_path, monkeypatch):
+    public, x, y = random_data(4)
+    tmp_path.chmod(0o755)
+    (tmp_path / "work").mkdir(mode=0o755)
+    with module.scores(scoring(public, 1.2, 1.8), public, x, y, 3, folder=tmp_path):
+        assert (tmp_path / "work").stat().st_mode & 0o077 == 0
+        assert {path.name for path in tmp_path.iterdir()} == {".lock", "work"}
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(InputError, match="is not yours"):
+        found(public, x, y, 3, (1.2, 1.8), folder=tmp_path)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.float64])
+def test_bounds_of_any_type_are_numbers_in_the_release(kind):
+    public, x, y = random_data(0)
+    model = tacit.PublicPrototypes("epsilon=1", public=public, classes=3, d_min=kind(0.5), d_max=kind(1.5)).fit(x, y)
+    assert json.loads(json.dumps(model.released_.mechanism))["clip window of 1 + cosine"] == [0.5, 1.5]
+
+
+def test_unsigned_bounds_are_not_wrapped():
+    public = random_data(0)[0]
+    assert scoring(public, np.uint8(0), np.uint8(1)).sensitivity == scoring(public, 0.0, 1.0).sensitivity > 0
+    with pytest.raises(InputError, match="d_min=1"):
+        scoring(public, np.uint8(1), np.uint8(0))
+
+
+@pytest.mark.parametrize("bounds", [(1.5, 1.50001), (0.0, 0.02), (1.031, 1.06), (0.2, 0.2000011)])
+def test_narrow_windows_far_from_one_are_exact(bounds):
+    """Against Python's integers, in float64."""
+    public, x, y = random_data(0, n=30, m=6)
+    how = scoring(public, *bounds, name="float64")
+    rows, candidates = (how.arithmetic.integers(one).astype(int).tolist() for one in (x, public))
+    wanted = np.zeros((3, 6), int)
+    for row, label in zip(rows, y, strict=True):
+        for p, candidate in enumerate(candidates):
+            product = sum(a * b for a, b in zip(row, candidate, strict=True))
+            wanted[label, p] += min(max(product, how.low), how.high) - how.low
+    assert np.array_equal(found(public, x, y, 3, bounds, "float64")[0], wanted)
 
 
 def test_large_scores_lie_in_files(monkeypatch):
@@ -253,7 +319,13 @@ def local_slurm(folder):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("spark", "engine='spark'"), ("joblib:4", "joblib, ray"), ("ray:auto", "needs folder"), ("slurm", "needs folder")],
+    [
+        ("ray:", "engine='ray:'"),
+        ("spark", "engine='spark'"),
+        ("joblib:4", "joblib, ray"),
+        ("ray:auto", "needs folder"),
+        ("slurm", "needs folder"),
+    ],
 )
 def test_engines_that_cannot_be(given, said):
     public, x, y = random_data(0)

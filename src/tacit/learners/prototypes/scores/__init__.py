@@ -9,10 +9,12 @@ Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,29 +26,38 @@ from tacit.compute.engines import Engine
 from tacit.compute.mapped import located
 from tacit.compute.shared import digest, locked
 from tacit.compute.threads import in_threads
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import Floats
-from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, AUTO, BLOCK, Arithmetic, arithmetic_for
+from tacit.learners.prototypes.scores.arithmetic import (
+    ARITHMETICS,
+    AUTO,
+    BLOCK,
+    Arithmetic,
+    arithmetic_for,
+    check_usable,
+)
 from tacit.learners.prototypes.scores.clipped import Clipped, shard_width, shards_in_folder, shards_in_memory
 from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
 from tacit.mechanisms.noise import Integers
 
 MOST_ROWS = 2**26  # each adds at most 2^37
+WORK = "work"
 IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
 
 
-def check_window(d_min: float, d_max: float) -> None:
-    """Refuse clip bounds unless 0 <= d_min < d_max <= 2, further apart than the integers resolve.
+def window(d_min: Any, d_max: Any) -> tuple[float, float]:
+    """Clip bounds as floats, if 0 <= d_min < d_max <= 2, further apart than the integers resolve.
 
     Raises
     ------
     InputError
     """
-    real("d_min", d_min, 0, 2)
-    real("d_max", d_max, 0, 2)
-    if d_max - d_min < 1e-6:
+    low, high = real("d_min", d_min, 0, 2), real("d_max", d_max, 0, 2)
+    if high - low < 1e-6:
         raise InputError(f"d_min={d_min} must be below d_max={d_max} by 1e-6 at least; leave both out for 0 and 2")
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +88,8 @@ class Scoring:
 
 def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
     """How to score these public rows of shape (m, d) within a window, in the arithmetic of this name."""
-    check_window(d_min, d_max)
+    d_min, d_max = window(d_min, d_max)
+    check_usable(name, public.shape[1])
     if (d_min, d_max) == (0, 2):
         return Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=False, centre=centre)
     chosen = arithmetic_for(name, public, d_min, d_max, centre)
@@ -147,35 +159,51 @@ def scores(
         rows = np.empty(X.shape, scoring.arithmetic.dtype)
         yield Scores(shards_in_memory(_clipped(scoring, public, X, labels, n_classes, rows)))
         return
-    with _place(folder) as place:
-        files = [place / "rows.part", place / "scores.part"]
-        if scoring.clipped:
-            rows = np.memmap(files[0], scoring.arithmetic.dtype, "w+", shape=X.shape)
-            clipped = _clipped(scoring, public, X, labels, n_classes, rows)
-            own = place / f"scores-{_key(clipped)}"
-            own.mkdir(mode=0o700, exist_ok=True)
-            yield Scores(shards_in_folder(clipped, own, engine))
-            shutil.rmtree(own)
-        else:
-            room = np.memmap(files[1], np.int64, "w+", shape=(n_classes, len(public)))
-            yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
-        for path in files:
-            path.unlink(missing_ok=True)
+    with work_folder(folder) as place:
+        file = place / "part"
+        try:
+            if scoring.clipped:
+                rows = np.memmap(file, scoring.arithmetic.dtype, "w+", shape=X.shape)
+                clipped = _clipped(scoring, public, X, labels, n_classes, rows)
+                own = place / f"scores-{_key(clipped)}"
+                own.mkdir(exist_ok=True)
+                yield Scores(shards_in_folder(clipped, own, engine))
+            else:
+                room = np.memmap(file, np.int64, "w+", shape=(n_classes, len(public)))
+                yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+        finally:
+            file.unlink(missing_ok=True)
+        shutil.rmtree(place, ignore_errors=True)  # older ones too; some file systems keep what is still mapped
 
 
 @contextmanager
-def _place(folder: Path | None) -> Iterator[Path]:
-    """The folder, or one that is removed."""
+def work_folder(folder: Path | None) -> Iterator[Path]:
+    """A folder within the one given, of this user alone and of one fit at a time; or one that is removed.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made, is in use, or belongs to another user.
+    """
     if folder is not None:
+        own = folder / WORK
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"folder={folder} cannot be made ({error.strerror}); choose another") from error
-        try:
-            with locked(folder / ".lock", wait=False):
-                yield folder
-        except BlockingIOError as error:
-            raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
+            own.mkdir(mode=0o700, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise InputError(f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another") from error
+        if own.is_symlink() or own.stat().st_uid != os.geteuid():
+            raise InputError(f"{own} is not yours, and scores are private; choose another folder")
+        own.chmod(0o700)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(folder / ".lock", wait=False))
+            except BlockingIOError as error:
+                raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
+            except OSError as error:
+                raise InputError(f"folder={folder} cannot be written ({error.strerror}); choose another") from error
+            own.mkdir(mode=0o700, exist_ok=True)  # another fit may have ended since
+            yield own
         return
     with TemporaryDirectory(prefix="tacit-scores-") as temporary:
         yield Path(temporary)
@@ -206,6 +234,7 @@ def _clipped(
 def _key(clipped: Clipped) -> str:
     """What tells these shards from others; files that are mapped by their place, size and time, not by content."""
     where = located(clipped.public)
-    facts = [repr(clipped.arithmetic), clipped.low, clipped.high, clipped.shard]
+    made_by = [version(name) for name in ("tacit", "numpy", "numba")]
+    facts = [made_by, repr(clipped.arithmetic), clipped.low, clipped.high, clipped.shard]
     centre = [] if clipped.centre is None else [clipped.centre]
     return digest([*facts, clipped.ends, clipped.rows, *centre, clipped.public if where is None else repr(where)])

@@ -118,7 +118,6 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
         If there is none of this name, it needs what is not there, or the window is too narrow for it.
     """
     if name != AUTO:
-        _check(name, public.shape[1])
         chosen = ARITHMETICS[name].scaled(public, centre)
         if _steps(chosen, d_min, d_max) < FINE and name != "float64":
             raise InputError(f"arithmetic={name!r} cannot resolve d_min={d_min}, d_max={d_max}; leave it out, or widen")
@@ -133,11 +132,12 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
 
 def check_name(name: Any) -> None:
     """Refuse a name that no arithmetic has."""
-    if name != AUTO and name not in ARITHMETICS:
+    if name != AUTO and (not isinstance(name, str) or name not in ARITHMETICS):
         raise InputError(f"arithmetic={name!r} must be {AUTO} or one of {', '.join(ARITHMETICS)}; leave it out")
 
 
-def _check(name: str, width: int) -> None:
+def check_usable(name: str, width: int) -> None:
+    """Refuse an arithmetic that needs what is not there, or cannot take rows of this width."""
     check_name(name)
     if not name.startswith("int8"):
         return

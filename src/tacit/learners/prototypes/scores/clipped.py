@@ -94,10 +94,10 @@ class Clipped:
         for start, some, segments in self._parts():
             part = rows[start : start + ROWS]
             tall = torch.nn.functional.pad(part, (0, 0, 0, max(0, 24 - len(part))))  # it takes more than 16 rows
-            products = torch._int_mm(tall, right).clamp_(self.low, self.high).sub_(self.low)
+            products = torch._int_mm(tall, right).clamp_(self.low, self.high)
             first = 0
             for own, end in zip(totals[some], segments.tolist(), strict=True):
-                own += products[first:end].sum(0, dtype=torch.int64)
+                own += products[first:end].sum(0, dtype=torch.int64) - (end - first) * self.low
                 first = end
         found: Integers = totals[:, : len(candidates)].cpu().numpy()
         return found
@@ -133,7 +133,7 @@ def shards_in_memory(clipped: Clipped) -> list[Integers]:
 def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> list[Integers]:
     """All shards, as files that are mapped; those that are there are not computed again."""
     paths = [_path(folder, number) for number in range(clipped.count)]
-    missing = [number for number, path in enumerate(paths) if not path.exists()]
+    missing = [number for number, path in enumerate(paths) if not _finished(clipped, path, number)]
     if engine is None:
         for number in missing:
             _write(clipped, folder, number, shown=True)
@@ -143,6 +143,16 @@ def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> l
         for _ in progress(found, "shards", len(missing)):
             pass
     return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
+
+
+def _finished(clipped: Clipped, path: Path, number: int) -> bool:
+    """Whether a shard is there, whole and of the right shape."""
+    width = min(clipped.shard, len(clipped.public) - number * clipped.shard)
+    try:
+        kept = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return False
+    return bool(kept.dtype == np.int64 and kept.shape == (len(clipped.ends), width))
 
 
 def _path(folder: Path, number: int) -> Path:
