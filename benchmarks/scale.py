@@ -366,7 +366,7 @@ def watched(line: list[str]) -> tuple[float, float]:
     return time.perf_counter() - started, peak
 
 
-PEER = Path(__file__).with_name("peer_learning_ff.py")
+PEER = Path(__file__).with_name("peers") / "learning_ff.py"
 
 
 def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:

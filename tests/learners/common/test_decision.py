@@ -20,7 +20,7 @@ def cosine(a, b):
     ("metric", "nearness"), [("cosine", cosine), ("euclidean", lambda a, b: -np.linalg.norm(a - b))]
 )
 def test_nearness_is_the_mean_over_the_prototypes(metric, nearness, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(decision, "BLOCK", 7)
     expected = [[np.mean([nearness(x, p) for p in own]) for own in PROTOTYPES] for x in ROWS]
     assert np.allclose(NearestPrototype(metric).similarities({"prototypes": PROTOTYPES}, ROWS), expected)
     single = [[nearness(x, own[0]) for own in PROTOTYPES] for x in ROWS]
@@ -59,7 +59,7 @@ def test_a_centre_is_subtracted_from_rows_and_from_prototypes_that_are_rows():
 
 @pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
 def test_a_linear_head_scores_unit_rows(centre, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(decision, "BLOCK", 7)
     arrays = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
     expected = unit_rows_about(ROWS, centre.get("centre")) @ PROTOTYPES[:, 0].T + np.arange(4.0)
     assert np.allclose(LinearHead().similarities(arrays, ROWS), expected)
@@ -72,7 +72,7 @@ AXES, SQUARES = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
 
 @pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
 def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(decision, "BLOCK", 7)
     linear = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
     arrays = linear | {"axes": AXES, "squares": SQUARES}
     matrices = [AXES @ np.diag(own) @ AXES.T for own in SQUARES]

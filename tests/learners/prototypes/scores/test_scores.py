@@ -369,15 +369,19 @@ def test_a_killed_fit_goes_on(tmp_path):
 
 
 KILLER = """
-import psutil, time
-for _ in range(3000):
-    for one in psutil.process_iter(["cmdline"]):
-        if any("ray::" in part and "IDLE" not in part for part in one.info["cmdline"] or []):
-            time.sleep(0.3)
-            one.kill()
-            print("killed", flush=True)
-            raise SystemExit
-    time.sleep(0.01)
+import sys, time
+from pathlib import Path
+import psutil
+
+parent, folder = psutil.Process(int(sys.argv[1])), Path(sys.argv[2])
+while True:
+    if any(folder.glob("work/scores-*/0*.npy")):
+        for one in parent.children(recursive=True):
+            if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
+                one.kill()
+                print("killed", flush=True)
+                raise SystemExit
+    time.sleep(0.005)
 """
 
 
@@ -387,7 +391,8 @@ def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     expected, _ = found(public, x, y, 3, (1.2, 1.8))
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
     folder = tmp_path / "work"
-    with subprocess.Popen([sys.executable, "-c", KILLER], stdout=subprocess.PIPE, text=True) as killer:
+    line = [sys.executable, "-c", KILLER, str(os.getpid()), str(folder)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as killer:
         scores, _ = found(public, x, y, 3, (1.2, 1.8), folder=folder, engine=engine_from("ray", 2, folder))
         killer.kill()
         assert "killed" in killer.stdout.read()

@@ -1,6 +1,6 @@
 """Run by scale.py in an environment with dp-learning-ff: seconds of its prototypes and of its least squares.
 
-python benchmarks/peer_learning_ff.py ROWS.npz
+python benchmarks/peers/learning_ff.py ROWS.npz
 """
 
 import contextlib
