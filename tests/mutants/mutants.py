@@ -33,7 +33,6 @@ MUTANTS = [
     _of(MECHANISMS, "levels", "levels: bits are drawn anew", "number = (number << bits) + randbelow(2**bits)", "number = randbelow(2 ** (2 * bits))"),
     _of(MECHANISMS, "levels", "levels: told too early", "return level if least >= before << bits else None", "return level"),
     _of(MECHANISMS, "levels", "levels: the first of a level", "members[randbelow(len(members))]", "members[0]"),
-    _of(MECHANISMS, "levels", "levels: a float remainder beyond its level", "- level\n", "- level + 1\n"),
     _of(MECHANISMS, "gaussian", "Gaussian: sensitivity halved",
         "scale=noise_multiplier * UNIT", "scale=noise_multiplier * UNIT / 2"),
     _of(MECHANISMS, "gaussian", "Gaussian: factor 2 added",
