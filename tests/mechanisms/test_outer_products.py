@@ -206,6 +206,9 @@ def test_opendp_agrees_about_the_price():
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
 
     measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=1.7 * UNIT)
     assert measurement.map(float(UNIT)) == pytest.approx(outer_products.event(1.7).rho, rel=1e-12)
