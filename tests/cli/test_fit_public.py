@@ -25,7 +25,7 @@ def line(tmp_path, monkeypatch):
     ).split()
 
 
-def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch):
+def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch, capsys):
     compute, tiles = clipped.Clipped.tile, []
 
     def stopped(self, first):
@@ -36,17 +36,39 @@ def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch):
 
     monkeypatch.setattr(clipped.Clipped, "tile", stopped)
     assert main(line) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "are kept in" in said
+    assert ".release.scores" in said
     kept = tmp_path / ".release.scores"
     assert kept.stat().st_mode & 0o077 == 0
-    assert len(list(kept.glob("work/scores-*/*.npy"))) == 5
+    assert len(list(kept.glob("tacit-scores/scores-*/*.npy"))) == 5
     assert not (tmp_path / "release").exists()
     assert main(line) == 0
     assert len(tiles) == 6 + 13 - 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "public", "release"]
 
 
+def test_what_lies_in_the_folder_stays_there(line, tmp_path):
+    mine = tmp_path / "scratch" / "work" / "mine.csv"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("important", encoding="utf-8")
+    assert main([*line, "--folder", str(tmp_path / "scratch")]) == 0
+    assert mine.read_text(encoding="utf-8") == "important"
+    assert sorted(path.name for path in (tmp_path / "scratch").iterdir()) == [".lock", "work"]
+    for other in ("private/shards", "public", "release"):
+        assert main([*line, "--force", "--folder", str(tmp_path / other)]) == 2
+    around = [*line[:-1], str(tmp_path.with_name(f"{tmp_path.name}-release"))]
+    assert main([*around, "--folder", str(tmp_path)]) == 0  # a folder may hold the data, and other things
+
+
 @pytest.mark.parametrize(
-    "options", [["--engine", "spark"], ["--arithmetic", "int4"], ["--jobs", "0", "--engine", "ray"]]
+    "options",
+    [
+        ["--engine", "spark"],
+        ["--arithmetic", "int4"],
+        ["--jobs", "0", "--engine", "ray"],
+        ["--jobs", "1000000", "--engine", "joblib"],
+    ],
 )
 def test_bad_options(line, options, capsys, tmp_path):
     assert main([*line, *options]) == 2

@@ -322,7 +322,7 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     """A charge is never refunded: who interrupts cannot know what was already drawn."""
     run("ledger private --allow rho=1")
     rng = np.random.default_rng(0)
-    tacit.EmbeddingStore.write("pool", np.abs(rng.normal(size=(200_000, 5))))
+    tacit.EmbeddingStore.write("pool", np.abs(rng.normal(size=(1_000_000, 5))))
     command = [sys.executable, "-m", "tacit.cli.main", "fit", "public", "private", "--public", "pool", "--k", "2",
                "--d-min", "1", "--budget", "rho=0.5", "--out", "release"]  # fmt: skip
     process = start(command)

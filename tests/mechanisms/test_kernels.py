@@ -36,6 +36,27 @@ def test_rows_are_added_as_integers_of_norm_at_most_the_unit(dtype, floor, width
         assert np.abs(total - wanted).max() <= 2 + UNIT * 2.0**-31
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_class_has_a_ball_in_which_its_rows_are_measured_before_they_are_clipped(dtype):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(3, 1, (40, 33)).astype(dtype), rng.integers(0, 4, 40)
+    centres, radii = rng.normal(3, 0.2, (4, 33)), np.array([1e-3, 4.0, 6.0, 1e9])
+    found = class_sums([(rows, labels)], n_classes=4, width=33, balls=(centres, radii))
+    inside = (rows.astype(np.float64) - centres[labels]) / radii[labels, None]
+    norms = np.linalg.norm(inside, axis=1)
+    assert (norms > 1).any()
+    assert (norms < 1).any()
+    exact = np.zeros((4, 33))
+    np.add.at(exact, labels, inside / np.maximum(norms, 1)[:, None])
+    assert np.abs(found / UNIT - exact).max() < 1e-8
+    alone = [
+        class_sums([(row[None], own[None])], n_classes=4, width=33, balls=(centres, radii))
+        for row, own in zip(rows, labels, strict=True)
+    ]
+    assert np.array_equal(found, sum(alone))
+    assert max(sum(int(value) ** 2 for value in own.ravel()) for own in alone) <= UNIT**2
+
+
 @pytest.mark.parametrize("row", ODD)
 def test_extreme_rows_keep_their_direction(row):
     row = np.array([row], np.float64)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 from tacit.mechanisms import levels
-from tacit.mechanisms.levels import choose, flip_exp
+from tacit.mechanisms.levels import choose
 
 CASES = [
     ([0, 0, 0], 1.0),
@@ -55,26 +55,6 @@ def test_where_a_number_falls_is_decided_by_true_bounds(bits):
             low, high = (ends[-1] * (number + step) / 2**bits for step in (0, 1))
             assert high <= ends[found] + 1e-12
             assert found == 0 or low >= ends[found - 1] - 1e-12
-
-
-@pytest.mark.parametrize("bits", [8, 192, 384])
-def test_powers_are_enclosed(bits):
-    lows, highs = levels._powers(bits)
-    assert len(lows) == len(highs) == bits + 1
-    for level in range(0, min(bits, 300), 7):
-        true = math.exp(-level)
-        assert Fraction(lows[level], 2**bits) <= Fraction(true) * (1 + Fraction(1, 10**12))
-        assert Fraction(highs[level], 2**bits) >= Fraction(true) * (1 - Fraction(1, 10**12))
-        assert 0 <= highs[level] - lows[level] <= 3
-
-
-@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)])
-def test_flips_have_their_probability(x):
-    source = random.Random(2)
-    draws = 20_000
-    heads = sum(flip_exp(x, source.randrange) for _ in range(draws))
-    p = math.exp(-x)
-    assert abs(heads - draws * p) <= 5 * math.sqrt(draws * p * (1 - p)) + 1e-9
 
 
 def test_a_million_candidates_take_their_share():

@@ -1,6 +1,7 @@
 """Kill the mutants: edit one line of a shipped file in a temporary tree, run its tests, and expect them to fail.
 
-Fails if a mutant survives, if a line to edit is not found exactly once, or if the tests fail without any edit.
+Fails if a mutant survives, if a line to edit is not found exactly once, or if a test that killed one fails without any
+edit too.
 Usage: python tests/mutants/run.py [WORD ...] runs the mutants whose name holds every word.
 
 Each mutant has a process of its own, forked from this one, which has imported the libraries but nothing of tacit.
@@ -50,42 +51,61 @@ def tree(folder: str) -> Path:
     return copy
 
 
-def survives(mutant: Mutant) -> tuple[str, float]:
-    """Empty when the mutant is killed, else what went wrong; and the seconds that it took."""
+def survives(mutant: Mutant) -> tuple[str, str, float]:
+    """Empty when the mutant is killed, else what went wrong; the test that killed it; and the seconds that it took."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = tree(folder)
         path = copy / mutant.file
         text = path.read_text(encoding="utf-8")
         if text.count(mutant.old) != 1:
-            return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", 0.0
+            return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", "", 0.0
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        return _verdict(copy, mutant.tests), time.monotonic() - started
+        fault, killer = _verdict(copy, mutant.tests)
+        return fault, killer, time.monotonic() - started
 
 
-def _verdict(copy: Path, tests: str) -> str:
+class Killer:
+    """Slow tests go to the end, since a quick one mostly kills; the one that does is noted."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Order."""
+        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note."""
+        if report.failed:
+            self.name = report.nodeid.partition("[")[0]
+
+
+def _verdict(copy: Path, tests: str) -> tuple[str, str]:
     """Run the tests in this process, on the tree and not on the installed package."""
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy / "src")
     sys.path.insert(0, str(copy / "src"))
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(copy), tests])
+        plain = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]  # a diff of long lists takes minutes
+        status = pytest.main(["-x", "-q", *plain, "--rootdir", str(copy), tests], plugins=[killer := Killer()])
     where = str(getattr(sys.modules.get("tacit"), "__file__", ""))
     if not where.startswith(str(copy)):
-        return f"was not run: the tests are of {where or 'nothing'}"
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        return f"could not be run: {output.getvalue()[-2000:]}"
-    return f"survives {tests}" if status == pytest.ExitCode.OK else ""
+        return f"was not run: the tests are of {where or 'nothing'}", ""
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or (status and not killer.name):
+        return f"could not be run: {output.getvalue()[-2000:]}", ""
+    return f"survives {tests}" if status == pytest.ExitCode.OK else "", killer.name
 
 
-def tests_pass(files: list[str]) -> bool:
-    """Whether the tests pass without any edit, on all cores; what they print is shown if not."""
+def tests_pass(names: list[str]) -> bool:
+    """Whether these tests pass without any edit, on all cores; what they print is shown if not."""
     with tempfile.TemporaryDirectory() as folder:
         copy = tree(folder)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "auto"]
         run = subprocess.run(
-            [*command, "--dist", "worksteal", *files],
+            [*command, "--dist", "worksteal", *names],
             cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src")}, capture_output=True, text=True,
         )  # fmt: skip
     if run.returncode:
@@ -100,19 +120,20 @@ def main() -> int:
         raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     sys.dont_write_bytecode = True
-    if not tests_pass(sorted({mutant.tests for mutant in chosen})):
-        print("the tests fail without any mutant")
-        return 1
     for name in LIBRARIES:
         importlib.import_module(name)
     assert "tacit" not in sys.modules
-    failures = 0
+    failures, killers = 0, set()
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
-        for mutant, (fault, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):
+        for mutant, (fault, killer, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):
             failures += bool(fault)
+            killers |= {killer} - {""}
             verdict = f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}"
             print(f"{verdict} ({seconds:.0f} s)", flush=True)
     print(f"mutants: {len(chosen) - failures} killed, {failures} at large")
+    if killers and not tests_pass(sorted(killers)):
+        print("a test that killed fails without any mutant too")
+        return 1
     return 1 if failures else 0
 
 

@@ -117,6 +117,19 @@ assert "dp_accounting" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_rows_of_a_store_are_predicted_from_its_files(tmp_path, monkeypatch):
+    release = Release.of(noisy_sum())
+    rows = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float16)
+    store = tacit.EmbeddingStore.write(tmp_path / "store", rows, shard_rows=300)
+    assert len(store.x.shards) == 4
+    monkeypatch.setattr(type(store.x), "__array__", None)
+    assert np.array_equal(release.predict(store.x), release.predict(rows))
+    rows[777, 3] = np.nan
+    spoiled = type(store.x)([rows[:500], rows[500:]])
+    with pytest.raises(InputError, match="row 777 of X is not finite"):
+        release.predict(spoiled)
+
+
 def test_research_noise_is_stamped_and_saved_only_when_asked(tmp_path):
     release = Release.of(noisy_sum(noise="research", random_state=987654321))
     with pytest.raises(ReleaseError, match=r"is NOT FOR RELEASE \(its noise is seeded\); fit with noise='secure'"):

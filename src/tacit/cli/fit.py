@@ -98,7 +98,7 @@ def fit(
     if seed is not None:
         _seed(learner, seed, noise)
     _check_releasable(learner, allow_research)
-    _check_folder(getattr(learner, "folder", None), out)
+    _check_folder(getattr(learner, "folder", None), out, [path for path in (store, public) if path is not None])
     kept = _scores_beside(out) if method == "public" and learner.get_params()["folder"] is None else None
     if kept is not None:
         learner.set_params(folder=kept)
@@ -118,9 +118,14 @@ def fit(
             learner.set_params(public=public_data.x)
         try:
             learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
-        except BaseException:
+        except BaseException as stop:
             if kept is not None and not any(kept.glob("*/*/*.npy")):  # nothing to go on from
                 rmtree(kept, ignore_errors=True)
+            elif kept is not None and isinstance(stop, KeyboardInterrupt):
+                raise KeyboardInterrupt(
+                    f"interrupted; finished scores, which are private, are kept in {kept}: the same command goes on "
+                    "from them (a ledger is charged again), or remove them"
+                ) from None
             raise
     release = Release.of(
         learner,
@@ -159,12 +164,16 @@ def _seed(learner: Any, seed: int, noise: str) -> None:
         warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
 
 
-def _check_folder(folder: Any, out: Path) -> None:
-    """Refuse a folder of stages in the release's place, or one inside the other."""
-    if isinstance(folder, str | Path):
-        one, other = Path(folder).resolve(), out.resolve()
-        if one == other or one in other.parents or other in one.parents:
-            raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
+def _check_folder(folder: Any, out: Path, data: list[Path]) -> None:
+    """Refuse a folder of stages in a store, in the release's place, or around that."""
+    if not isinstance(folder, str | Path) or not str(folder):
+        return
+    one, other = Path(folder).resolve(), out.resolve()
+    if one == other or one in other.parents or other in one.parents:
+        raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
+    for store in data:
+        if store.resolve() in (one, *one.parents):
+            raise InputError(f"--folder {folder} lies in {store}, which holds data; choose a folder outside of it")
 
 
 def _scores_beside(out: Path) -> Path:

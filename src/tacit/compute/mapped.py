@@ -46,7 +46,7 @@ class MappedShards:
     joined: Any
 
     def open(self) -> Any:
-        """The array, read-only."""
+        """The array; writing to it would reach nobody."""
         return self.joined([part.open() for part in self.parts])
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
-from tacit.compute.engines.workers import blas_limited
+from tacit.compute.engines.workers import one_thread_each
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,7 +37,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, N
             yield function(item)
         return
     rest = iter(items)
-    with blas_limited(), ThreadPoolExecutor(count, initializer=_alone) as pool:
+    with one_thread_each(), ThreadPoolExecutor(count, initializer=_alone) as pool:
         waiting: deque[Future[R]] = deque(pool.submit(function, item) for item in islice(rest, AHEAD * count))
         try:
             while waiting:

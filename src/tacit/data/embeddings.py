@@ -325,12 +325,16 @@ class EmbeddingStore:
         return shard
 
     def _stored_labels(self) -> NDArray[np.int64]:
+        import pyarrow as pa
+
         table = self.metadata([LABEL])
-        column = table[LABEL].to_numpy() if LABEL in table.column_names else np.empty(0)
-        whole = column.dtype.kind == "i" and len(column) == self.rows
-        if not whole or (self.classes is not None and not ((column >= 0) & (column < len(self.classes))).all()):
+        column = table[LABEL] if LABEL in table.column_names else pa.chunked_array([], pa.null())
+        whole = pa.types.is_signed_integer(column.type) and column.null_count == 0 and len(column) == self.rows
+        # to_numpy() would import pandas
+        labels = np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]) if whole else np.empty(0, np.int64)
+        if not whole or (self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()):
             raise self._altered(self.folder / self._manifest.metadata.file)
-        return column.astype(np.int64)
+        return labels.astype(np.int64)
 
     def _altered(self, path: Path) -> StoreError:
         return StoreError(f"{path} is not what this store's manifest describes; open the store again, or {RESTORE}")

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.bits import CACHED, all_finite, zero_rows
 from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 
 BLOCK_VALUES = 1 << 22
+_SHORT = (np.dtype(np.float16), np.dtype(np.float32))  # whose squares stay in float64's range
 
 
 def as_rows(x: Any, name: str = "X") -> Any:
@@ -64,7 +67,13 @@ def check_rows(x: Any, *, name: str = "X") -> None:
         Naming the first offending row, the rule and the remedy.
     """
     x = as_rows(x, name)
-    for _ in progress(checked_blocks(x, name=name), "checking rows", len(x), len):
+    step = max(1, CACHED // x.shape[1])
+
+    def checked(start: int) -> int:
+        block = _as_array(x[start : start + step], name)
+        return len(_checked(block, start, block.dtype, name))
+
+    for _ in progress(in_threads(checked, range(0, len(x), step)), "checking rows", len(x), int):
         pass
 
 
@@ -86,6 +95,8 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    if dtype == block.dtype and dtype in _SHORT and all_finite(block) and not zero_rows(block).any():
+        return block
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         exact = block.astype(np.float64, copy=False)
         squared_norms = np.einsum("ij,ij->i", exact, exact)

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit.data.labels import class_list
 from tacit.errors import InputError, InputTypeError, PrivacyLeakWarning
 from tacit.learners.common.decision import Decision
+from tacit.learners.common.rows import check_finite
 from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.privacy.budget import Budget
@@ -135,9 +136,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._forget()
         promise = self.promise()
         with _one_line():
-            X, y = validate_data(self, X, y, dtype=self._dtypes)
+            X, y = validate_data(self, X, y, dtype=self._dtypes, ensure_all_finite=False)
             y = np.array(y.tolist()) if y.dtype == object else y
             check_classification_targets(y)
+        check_finite(X)
         self.classes_ = self._class_list(y)
         labels = class_indices(y, self.classes_)
         check_width(X.shape[1])
@@ -172,7 +174,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         -------
         ndarray of shape (n,)
         """
-        nearest = np.argmax(self._similarities(X), axis=1)
+        released = getattr(self, "released_", None)
+        if released is None:
+            nearest = np.argmax(self._similarities(X), axis=1)
+        else:
+            nearest = released.decision.nearest(released.arrays, self._rows(X))
         return np.asarray(self.classes_[nearest])
 
     def _similarities(self, X: Any) -> NDArray[np.float64]:
@@ -185,7 +191,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Rows to predict, checked."""
         check_is_fitted(self)
         with _one_line():
-            rows: NDArray[Any] = validate_data(self, X, reset=False, dtype=self._dtypes)
+            rows: NDArray[Any] = validate_data(self, X, reset=False, dtype=self._dtypes, ensure_all_finite=False)
+        check_finite(rows)
         return rows
 
     def _forget(self) -> None:

@@ -1,8 +1,9 @@
 """Gaussian noise on sums, per class, of rows bounded in L2 norm.
 
 Unit: add/remove one record; a record is one row in one class.
-Sensitivity: 1 in L2, exactly, on a computer: rows become integers of norm at most 2^32 (`rounding.py`),
-whose sums carry no error and no trace of their order. (Sums in float16 move by more than 1: docs/faults.md.)
+Sensitivity: 1 in L2, exactly, on a computer: rows become integers of norm at most 2^32 (`kernels.add_rows`, by the
+bound of `rounding.py`; a row whose squares overflow keeps its direction), whose sums carry no error and no trace of
+their order. (Sums in float16 move by more than 1: docs/faults.md.)
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne,
 Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: at x the
 density of one coordinate differs from that of the rounded continuous Gaussian, a post-processing, by a
@@ -39,6 +40,7 @@ def noisy_class_sums(
     noise_multiplier: float,
     noise: NoiseSource,
     unit_rows: bool = False,
+    balls: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Release the sum of each class's rows, each row first scaled down to norm 1 where it is longer.
 
@@ -54,29 +56,40 @@ def noisy_class_sums(
         Where the noise comes from.
     unit_rows : bool, default=False
         Whether shorter rows are scaled up to norm 1 too; rows of zeros stay zeros.
+    balls : pair of arrays of shapes (n_classes, width) and (n_classes,), optional
+        A centre and a radius above 0 of each class, public or released: before anything else its centre is subtracted
+        from a row, and what is left is divided by its radius.
 
     Returns
     -------
     ndarray of shape (n_classes, width), float64
     """
-    totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows)
+    totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
     return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
 
 
 def class_sums(
-    blocks: Iterable[tuple[NDArray[Any], Integers]], *, n_classes: int, width: int, unit_rows: bool = False
+    blocks: Iterable[tuple[NDArray[Any], Integers]],
+    *,
+    n_classes: int,
+    width: int,
+    unit_rows: bool = False,
+    balls: tuple[Floats, Floats] | None = None,
 ) -> Integers:
     """Exact sum of each class's integer rows, in units of 2^-32; not private."""
     from tacit.mechanisms.kernels import add_rows, readable, row_buffer
 
     check_width(width)
+    floor = 0.0 if unit_rows else 1.0
+    centres, radii = (None, None) if balls is None else balls
 
     def summed(block: tuple[NDArray[Any], Integers]) -> Floats:
         rows, labels = readable(block[0]), np.asarray(block[1], dtype=np.int64)
         if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
-            raise ValueError(f"rows of {rows.shape[1]} columns and their labels do not fit {n_classes} x {width}")
+            raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
         totals = np.zeros((n_classes, width))
-        add_rows(rows, labels, UNIT * SLACK, 0.0 if unit_rows else 1.0, totals, row_buffer(rows))
+        buffer = row_buffer(rows, wide=balls is not None)
+        add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
         return totals
 
     def short() -> Iterator[tuple[NDArray[Any], Integers]]:

@@ -15,8 +15,8 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 _LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
-_TINY = 1e-150
-_MOST = np.int64(2**31 - 1)
+_TINY = 1e-150  # a norm below it has lost squares to underflow
+_MOST = np.int64(2**31 - 1)  # that 32 bits hold
 
 
 def _compiled(function: Any, **options: Any) -> Any:
@@ -35,9 +35,9 @@ def readable(block: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(block, dtype=None if kept else np.float64)
 
 
-def row_buffer(rows: NDArray[Any]) -> NDArray[Any]:
-    """Room for one row of a readable block, in floats."""
-    return np.empty(rows.shape[1], np.float64 if rows.dtype == np.float64 else np.float32)
+def row_buffer(rows: NDArray[Any], wide: bool = False) -> NDArray[Any]:
+    """Room for one row of a readable block, in floats; in float64 where entries are not only read."""
+    return np.empty(rows.shape[1], np.float64 if wide or rows.dtype == np.float64 else np.float32)
 
 
 @intrinsic
@@ -64,6 +64,12 @@ def _number_by_type(value: Any) -> Any:
 def _read(row: Any, buffer: Any) -> None:
     for j in range(len(row)):
         buffer[j] = _number(row[j])
+
+
+@_compiled
+def _read_about(row: Any, centre: Any, radius: float, buffer: Any) -> None:
+    for j in range(len(row)):
+        buffer[j] = (np.float64(_number(row[j])) - centre[j]) / radius
 
 
 @partial(_compiled, fastmath=_LAX)
@@ -98,8 +104,12 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
 
 
 @_compiled
-def add_rows(rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any) -> None:
+def add_rows(
+    rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any, centres: Any = None, radii: Any = None
+) -> None:
     """Add rows, scaled to norm `scale` and rounded toward zero, to the totals of their classes.
+
+    What is added has a norm of at most scale/(1 - 2^-32), for `scale` = UNIT * SLACK at most UNIT: see `rounding.py`.
 
     Parameters
     ----------
@@ -111,10 +121,17 @@ def add_rows(rows: Any, labels: Any, scale: float, floor: float, totals: Any, ro
     totals : array of shape (C, d), float64
         Exact as long as no entry leaves 53 bits.
     row : array of shape (d,)
-        From `row_buffer`.
+        From `row_buffer`, wide where there are centres.
+    centres : array of shape (C, d), float64, optional
+        Subtracted from the rows of each class before anything else.
+    radii : array of shape (C,), float64
+        By which those are then divided; given with `centres`.
     """
     for i in range(rows.shape[0]):
-        _read(rows[i], row)
+        if centres is None:
+            _read(rows[i], row)
+        else:
+            _read_about(rows[i], centres[labels[i]], radii[labels[i]], row)
         total = totals[labels[i]]
         first, second = _factor(row, scale, floor)
         if first == 0.0:

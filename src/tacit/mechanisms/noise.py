@@ -2,9 +2,10 @@
 
 Both draw on integers, so that mechanisms hand over scores and sums that carry no float error.
 
-`secure`    exact samplers with randomness of the operating system: OpenDP's discrete Gaussian and Laplace, and its
-            exponential noise by comparison of partial samples; the index of the largest score plus Gumbel noise by
-            `levels.py`, because comparing partial samples of a million takes seconds. It takes no seed.
+`secure`    exact samplers with randomness of the operating system: OpenDP's discrete Gaussian and Laplace. The index
+            of the largest score plus Gumbel noise is drawn by `levels.py`; plus exponential noise, it is permute-and-
+            flip [Ding et al. 2021], which gives every candidate a coin (`coins.py`) and takes one of those that show
+            heads at random. OpenDP compares partial samples, which takes seconds for a million. It takes no seed.
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
@@ -21,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
 from tacit.errors import BudgetError, InputError
+from tacit.mechanisms.coins import flips_exp
 from tacit.mechanisms.levels import choose
 
 Integers = NDArray[np.int64]
@@ -77,19 +80,15 @@ class SecureNoise(NoiseSource):
 
     def _added(self, add_noise: Any, values: Integers) -> Integers:
         flat = values.ravel()
-        chunks = (flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK))
-        noisy = [add_noise(chunk) for chunk in progress(chunks, "secure noise", len(flat), len)]
+        chunks = [flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK)]
+        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)  # OpenDP lets go of the lock
         return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(values.shape)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         if noise == "gumbel":
             return choose(scores, scale, secrets.randbelow)
-        from opendp.measurements import make_noisy_max
-        from opendp.measures import max_divergence
-        from opendp.metrics import linf_distance
-
-        distance = linf_distance(T="i64", monotonic=True)  # under pure DP OpenDP's noise is exponential
-        return int(make_noisy_max(_integer_vectors(), distance, max_divergence(), scale=scale)(scores))
+        heads = np.flatnonzero(flips_exp(scores.max() - scores, scale, self.words, secrets.randbelow))
+        return int(heads[secrets.randbelow(len(heads))])
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(np.array(secrets.SystemRandom().sample(range(n), k), dtype=np.int64))

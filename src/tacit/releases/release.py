@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError
 from tacit.learners.common.decision import Decision, decision
-from tacit.learners.common.rows import BLOCK_ROWS
+from tacit.learners.common.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
@@ -215,7 +215,8 @@ class Release:
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Embeddings of the encoder that the private rows were encoded with; finite.
+            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store are read in
+            blocks.
 
         Returns
         -------
@@ -226,8 +227,7 @@ class Release:
         InputError
             If X does not have that form.
         """
-        nearest = np.argmax(self.similarities(X), axis=1)
-        return np.asarray(self.classes[nearest])
+        return np.asarray(self.classes[self.decision.nearest(self.arrays, _rows(X, self.width))])
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
@@ -337,19 +337,16 @@ def _check_countable(guarantee: Guarantee) -> None:
         raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
 
 
-def _rows(X: ArrayLike, width: int) -> NDArray[Any]:
+def _rows(X: Any, width: int) -> Any:
     try:
-        rows = np.asarray(X)
+        rows = X if hasattr(X, "shards") else np.asarray(X)  # the rows of a store stay in its files
     except ValueError as error:
         raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
     if rows.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
     if rows.ndim != 2 or rows.shape[1] != width:
         raise InputError(f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows were")
-    for start in range(0, len(rows), BLOCK_ROWS):
-        finite = np.isfinite(rows[start : start + BLOCK_ROWS]).all(axis=1)
-        if not finite.all():
-            raise InputError(f"row {start + int(np.argmin(finite))} of X is not finite; drop or mend it")
+    check_finite(rows)
     return rows
 
 

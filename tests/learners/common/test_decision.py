@@ -27,6 +27,17 @@ def test_nearness_is_the_mean_over_the_prototypes(metric, nearness, monkeypatch)
     assert np.allclose(NearestPrototype(metric).similarities({"prototypes": PROTOTYPES[:, 0]}, ROWS), single)
 
 
+@pytest.mark.parametrize("n", [0, 1, 7, 50])
+def test_the_nearest_class_is_the_first_of_the_most_similar(n, monkeypatch):
+    monkeypatch.setattr(decision, "BLOCK", 7)
+    twice = {"prototypes": PROTOTYPES[[0, 1, 1, 2, 0], 0]}
+    for rule in (NearestPrototype(), NearestPrototype("euclidean")):
+        similar = rule.similarities(twice, ROWS[:n])
+        nearest = rule.nearest(twice, ROWS[:n])
+        assert nearest.tolist() == [int(row.argmax()) for row in similar]
+        assert set(nearest.tolist()) <= {0, 1, 3}
+
+
 def test_a_prototype_of_zeros_is_never_nearest_by_cosine():
     prototypes = np.array([[0.0, 0.0], [-1.0, 0.0]])
     found = NearestPrototype().similarities({"prototypes": prototypes}, np.array([[1.0, 0.0]]))

@@ -123,8 +123,8 @@ def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
         raise InputError(f"engine={given!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
     if folder is None and (name == "slurm" or rest):
         raise InputError(f"engine={given!r} needs folder=... (--folder), one that all workers see; pass it")
-    if name == "slurm":
-        options["folder"] = str(Path(folder or ".") / "slurm")
+    if name == "slurm" and folder is not None:
+        options["folder"] = str(Path(folder) / "slurm")
     return engine(name, jobs, **options)
 
 

@@ -5,7 +5,8 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,15 +22,37 @@ def alone(function: Callable[[T], R], item: T) -> R:
 
     What is loaded keeps its threads afterwards; a library that the function itself is the first to load stays at one.
     """
-    with environment(ONE_THREAD), _torch_alone(), blas_limited():
+    with environment(ONE_THREAD), _torch_alone(), one_thread_each():
         return function(item)
 
 
+_users = 0
+_of_users = Lock()
+_restore: list[Callable[[], None]] = []
+
+
 @contextmanager
-def blas_limited() -> Iterator[None]:
-    """One thread for what is loaded of BLAS and OpenMP, within the block."""
-    with _libraries(len(sys.modules)).limit(limits=1):
+def one_thread_each() -> Iterator[None]:
+    """One thread for what is loaded of BLAS and OpenMP, within the block, and torch as it was afterwards.
+
+    Limits hold for the whole process, so where blocks overlap the first sets them and the last takes them back.
+    """
+    global _users
+    with _of_users:
+        if _users == 0:
+            torch: Any = sys.modules.get("torch")
+            of_torch = [] if torch is None else [partial(torch.set_num_threads, torch.get_num_threads())]
+            limited = _libraries(len(sys.modules)).limit(limits=1)
+            _restore[:] = [limited.restore_original_limits, *of_torch]
+        _users += 1
+    try:
         yield
+    finally:
+        with _of_users:
+            _users -= 1
+            if _users == 0:
+                for restore in _restore:
+                    restore()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats, inner_products, unit_rows_about
+from tacit.learners.common.rows import Floats, inner_products, unit_rows_about, with_lengths_about
 
 BLOCK = 256  # rows that are predicted at once, in a thread
 METRICS = ("cosine", "euclidean")
@@ -62,12 +62,23 @@ class Decision(ABC):
         -------
         ndarray of shape (n, C)
         """
-        similarity = self._similarity(arrays, products)
+        return self._by_blocks(self._similarity(arrays, products), rows)
+
+    def nearest(self, arrays: Arrays, rows: Any) -> NDArray[np.int64]:
+        """Position of the class that each row is most similar to, the first of equals, of shape (n,).
+
+        Rows are read in blocks: they may lie in files that are larger than the memory.
+        """
+        similarity = self._similarity(arrays, inner_products)
+        return self._by_blocks(lambda block: np.argmax(similarity(block), axis=1), rows)
+
+    def _by_blocks(self, function: Callable[[Floats], NDArray[Any]], rows: Any) -> NDArray[Any]:
+        """What a function makes of rows (b, d), block after block; its first axis is theirs."""
         starts = range(0, max(len(rows), 1), BLOCK)
-        blocks = in_threads(lambda start: similarity(np.asarray(rows[start : start + BLOCK], np.float64)), starts)
-        result = np.empty((0, 0))
+        blocks = in_threads(lambda start: function(np.asarray(rows[start : start + BLOCK], np.float64)), starts)
+        result = np.empty(0)
         for start, own in zip(starts, progress(blocks, "predicting", len(rows), len), strict=True):
-            result = result if start else np.empty((len(rows), own.shape[1]))
+            result = result if start else np.empty((len(rows), *own.shape[1:]), own.dtype)
             result[start : start + BLOCK] = own
         return result
 
@@ -148,7 +159,12 @@ class LinearHead(Decision):
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         coefficients, intercepts = (np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts"))
         centre = _centre(arrays)
-        return lambda rows: products(unit_rows_about(rows, centre), coefficients) + intercepts
+
+        def similarity(rows: Floats) -> Floats:
+            rows, lengths = with_lengths_about(rows, centre)
+            return products(rows, coefficients) / lengths + intercepts
+
+        return similarity
 
 
 @dataclass(frozen=True)
@@ -179,8 +195,9 @@ class QuadraticHead(Decision):
         centre = _centre(arrays)
 
         def similarity(rows: Floats) -> Floats:
-            unit = unit_rows_about(rows, centre)
-            return products(unit, coefficients) + products(products(unit, axes.T) ** 2, squares) + intercepts
+            rows, lengths = with_lengths_about(rows, centre)
+            along = products(rows, axes.T) / lengths
+            return products(rows, coefficients) / lengths + products(along**2, squares) + intercepts
 
         return similarity
 
@@ -278,7 +295,8 @@ def _cosine(
     mean = directions.mean(axis=1)
 
     def similarity(rows: Floats) -> Floats:
-        result = products(unit_rows_about(pooled(rows, pooling), centre), mean)
+        rows, lengths = with_lengths_about(pooled(rows, pooling), centre)
+        result = products(rows, mean) / lengths
         result[:, empty] = -np.inf
         return result
 

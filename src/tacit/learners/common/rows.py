@@ -1,4 +1,4 @@
-"""Rows of embeddings: on the unit sphere, in blocks, and their sums and inner products."""
+"""Rows of embeddings: finite, on the unit sphere, in blocks, and their sums and inner products."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -6,35 +6,78 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.bits import CACHED, all_finite
 from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
+from tacit.errors import InputError
 
 Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 8192
 
 
-def unit_rows(rows: NDArray[Any]) -> Floats:
-    """Rows divided by their Euclidean norm in float64; rows of zeros stay zeros."""
-    rows = np.ascontiguousarray(rows, dtype=np.float64)  # bits of a norm must not depend on the other rows
+def check_finite(x: NDArray[Any], name: str = "X") -> None:
+    """Refuse NaN and infinity.
+
+    Raises
+    ------
+    InputError
+        Naming the first such row.
+    """
+    if x.dtype.kind != "f":
+        return
+    step = max(1, CACHED // max(1, x.shape[1]))
+
+    def bad(start: int) -> int | None:
+        block = x[start : start + step]
+        if all_finite(block):
+            return None
+        return start + int(np.isfinite(block).all(axis=1).argmin())
+
+    for row in in_threads(bad, range(0, len(x), step)):
+        if row is not None:
+            raise InputError(f"row {row} of {name} is not finite (NaN or infinity); drop or repair it")
+
+
+def with_lengths(rows: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Rows in float64 and their Euclidean norms, (n, 1): rows are unit when divided by them.
+
+    Rows whose squares leave float64's range are scaled by their largest entry first; the length of zeros is 1.
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
     with np.errstate(over="ignore"):
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    extreme = ~np.isfinite(norms[:, 0]) | (norms[:, 0] < 1e-150)
-    if extreme.any():  # the squares left float64's range: scale these rows by their largest entry first
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)  # unlike einsum, the same bits for a row alone
+    usual = (norms > 1e-150) & (norms < 1e150)
+    if not usual.all():
+        extreme = ~usual[:, 0]
         rows = rows.copy()
         rows[extreme] /= np.maximum(np.abs(rows[extreme]).max(axis=1, keepdims=True), np.finfo(float).tiny)
         norms[extreme] = np.linalg.norm(rows[extreme], axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1.0)
+        norms[norms == 0] = 1.0
+    return rows, norms
+
+
+def unit_rows(rows: NDArray[Any]) -> Floats:
+    """Rows divided by their Euclidean norm in float64; rows of zeros stay zeros."""
+    rows, lengths = with_lengths(rows)
+    return rows / lengths
+
+
+def with_lengths_about(rows: NDArray[Any], centre: Floats | None) -> tuple[Floats, Floats]:
+    """Unit rows less a public centre, and their norms; without a centre, `with_lengths`. Rows of zeros stay zeros.
+
+    However far the centre moves a row, it has norm 1 at most once divided, so no sensitivity changes.
+    """
+    if centre is None:
+        return with_lengths(rows)
+    unit = unit_rows(rows)
+    return with_lengths(np.where(unit.any(axis=1, keepdims=True), unit - centre, 0.0))
 
 
 def unit_rows_about(rows: NDArray[Any], centre: Floats | None) -> Floats:
-    """Unit rows less a public centre, made unit again; without a centre, unit rows. Rows of zeros stay zeros.
-
-    However far the centre moves a row, it has norm 1 at most afterwards, so no sensitivity changes.
-    """
-    unit = unit_rows(rows)
-    if centre is None:
-        return unit
-    return unit_rows(np.where(unit.any(axis=1, keepdims=True), unit - centre, 0.0))
+    """Unit rows less a public centre, made unit again; without a centre, unit rows."""
+    rows, lengths = with_lengths_about(rows, centre)
+    return rows / lengths
 
 
 def normalisation(centre: Floats | None) -> str:

@@ -14,7 +14,7 @@ from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
 from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
-from tacit.learners.common.rows import Floats, blocks, exact_class_sums
+from tacit.learners.common.rows import Floats, blocks, exact_class_sums, pieces
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -166,7 +166,7 @@ class CoinPressPrototypes(PrivateClassifier):
         counts = declared_counts(self.counts, len(self.classes_))
         if counts is None:
             assert of_counts is not None
-            ones = ((np.ones((len(own), 1)), own) for _, own in blocks(X, labels, "counts"))
+            ones = ((np.ones((len(own), 1)), own) for _, own in pieces(X, labels, "counts"))
             noisy = gaussian.noisy_class_sums(
                 ones, n_classes=len(self.classes_), width=1, noise_multiplier=of_counts, noise=noise
             )
@@ -195,11 +195,12 @@ class CoinPressPrototypes(PrivateClassifier):
         steps = []
         for number, z in enumerate(multipliers, 1):
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
-            rows = (
-                ((pooled(block, self.pooling) * scale - centre[own]) / clip[own, None], own)
-                for block, own in blocks(X, labels, f"step {number}")
+            read = pieces if self.pooling == 1 else blocks
+            rows = ((pooled(block, self.pooling), own) for block, own in read(X, labels, f"step {number}"))
+            balls = centre / scale, clip / scale
+            sums = gaussian.noisy_class_sums(
+                rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise, balls=balls
             )
-            sums = gaussian.noisy_class_sums(rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise)
             centre = centre + sums * (clip / counts)[:, None]
             deviation = z * clip / counts
             steps.append(Step(radius, clip, deviation, np.linalg.norm(centre, axis=1)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.engines import engine_from
+from tacit.compute.engines import Engine, engine_from
 from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.data.rows import check_rows
@@ -19,7 +19,7 @@ from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import IN_MEMORY, scores, scoring, window, work_folder
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scores, scoring, window, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
@@ -67,7 +67,7 @@ class PublicPrototypes(PrivateClassifier):
         Where shards of clipped scores are computed: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION".
         By default in threads of this process. Workers must see `folder` and the files of the public rows.
     jobs : int, default=1
-        Shards that an engine computes at the same time.
+        Shards that an engine computes at the same time, at most 1024.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -146,7 +146,7 @@ class PublicPrototypes(PrivateClassifier):
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
         window(self.d_min, self.d_max)
-        whole("jobs", self.jobs, 1, 2**31)
+        whole("jobs", self.jobs, 1, 1024)
         check_name(self.arithmetic)
         flag("centre", self.centre)
         if self.selection not in SELECTIONS:
@@ -175,7 +175,7 @@ class PublicPrototypes(PrivateClassifier):
         if folder is not None:
             with work_folder(folder):
                 pass
-        engine_from(self.engine, self.jobs, folder)
+        self._engine(folder)
         check_rows(public, name="public")
         self.centre_ = public_centre(public, width) if self.centre else None
         self._scoring = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
@@ -188,10 +188,13 @@ class PublicPrototypes(PrivateClassifier):
             raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
         return None if self.folder is None else Path(self.folder)
 
+    def _engine(self, folder: Path | None) -> Engine | None:
+        return engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
+
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         epsilon, public, how = self._epsilon(), self._public_rows(X.shape[1]), self._scoring
         n_classes, folder = len(self.classes_), self._folder()
-        engine = engine_from(self.engine, self.jobs, folder)
+        engine = self._engine(folder)
         with ExitStack() as stack:
             totals: Any = shared(
                 "public-scores",

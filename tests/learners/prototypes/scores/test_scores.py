@@ -17,7 +17,7 @@ from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, clipped, scoring, unclipped, window
+from tacit.learners.prototypes.scores import NORM, WORK, clipped, scoring, unclipped, window
 from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, arithmetic_for
 from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
 
@@ -204,8 +204,8 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
     monkeypatch.setattr(clipped.Clipped, "tile", counted)
     with pytest.raises(KeyboardInterrupt):
         found(public, x, y, 3, bounds, folder=tmp_path)
-    assert len(list(tmp_path.glob("work/scores-*/*.npy"))) == 4  # of two tiles each
-    assert not (tmp_path / "work" / "part").exists()
+    assert len(list(tmp_path.glob("tacit-scores/scores-*/*.npy"))) == 4  # of two tiles each
+    assert not (tmp_path / WORK / "part").exists()
     monkeypatch.setattr(clipped.Clipped, "tile", lambda self, first: tiles.append(first) or compute(self, first))
     others = [tmp_path.with_name(f"{tmp_path.name}-{name}") for name in "ab"]
     for folder in others:
@@ -215,7 +215,7 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
     moved, _ = found(public, x[::-1], y, 3, bounds, folder=others[1])  # nor those of other records
     assert np.array_equal(moved, found(public, x[::-1], y, 3, bounds)[0])
     del tiles[9:]
-    kept = sorted(tmp_path.glob("work/scores-*/*.npy"))
+    kept = sorted(tmp_path.glob("tacit-scores/scores-*/*.npy"))
     kept[0].write_bytes(b"")  # and a damaged one neither
     np.save(kept[1], np.zeros((3, 5)))
     scores, _ = found(public, x, y, 3, bounds, folder=tmp_path)
@@ -247,13 +247,26 @@ def test_nothing_is_charged_for_a_folder_that_cannot_be_used(tmp_path):
     assert not ledger.account().charges
 
 
+@pytest.mark.parametrize("bounds", [(0, 2), (1.2, 1.8)])
+def test_a_full_disk_is_met_before_anything_is_mapped(bounds, tmp_path, monkeypatch):
+    public, x, y = random_data(4)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(InputError, match=r"tacit-scores has no room for \d+ bytes \(No space left on device\)"):
+        found(public, x, y, 3, bounds, folder=tmp_path)
+    assert not list(tmp_path.glob("*/part"))
+
+
 def test_private_files_are_the_users_alone(tmp_path, monkeypatch):
     public, x, y = random_data(4)
     tmp_path.chmod(0o755)
-    (tmp_path / "work").mkdir(mode=0o755)
+    (tmp_path / WORK).mkdir(mode=0o755)
     with module.scores(scoring(public, 1.2, 1.8), public, x, y, 3, folder=tmp_path):
-        assert (tmp_path / "work").stat().st_mode & 0o077 == 0
-        assert {path.name for path in tmp_path.iterdir()} == {".lock", "work"}
+        assert (tmp_path / WORK).stat().st_mode & 0o077 == 0
+        assert {path.name for path in tmp_path.iterdir()} == {".lock", WORK}
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(InputError, match="is not yours"):
         found(public, x, y, 3, (1.2, 1.8), folder=tmp_path)
@@ -375,7 +388,7 @@ import psutil
 
 parent, folder = psutil.Process(int(sys.argv[1])), Path(sys.argv[2])
 while True:
-    if any(folder.glob("work/scores-*/0*.npy")):
+    if any(folder.glob("tacit-scores/scores-*/0*.npy")):
         for one in parent.children(recursive=True):
             if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
                 one.kill()

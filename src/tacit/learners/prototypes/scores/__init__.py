@@ -9,11 +9,12 @@ Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,7 +44,7 @@ from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
 from tacit.mechanisms.noise import Integers
 
 MOST_ROWS = 2**26  # each adds at most 2^37
-WORK = "work"
+WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use
 IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
 
 
@@ -163,17 +164,36 @@ def scores(
         file = place / "part"
         try:
             if scoring.clipped:
-                rows = np.memmap(file, scoring.arithmetic.dtype, "w+", shape=X.shape)
+                rows = _file_of(file, scoring.arithmetic.dtype, X.shape)
                 clipped = _clipped(scoring, public, X, labels, n_classes, rows)
+                if engine is not None and len(clipped.rows):  # workers read this very file
+                    rows.flush()
+                    clipped = replace(clipped, rows=np.memmap(file, rows.dtype, "r", shape=clipped.rows.shape))
                 own = place / f"scores-{_key(clipped)}"
                 own.mkdir(exist_ok=True)
                 yield Scores(shards_in_folder(clipped, own, engine))
             else:
-                room = np.memmap(file, np.int64, "w+", shape=(n_classes, len(public)))
+                room = _file_of(file, "int64", (n_classes, len(public)))
                 yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older ones too; some file systems keep what is still mapped
+
+
+def _file_of(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
+    """An array in a file, whose room is taken at once: a disk that is full later kills who writes to a map."""
+    size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
+    try:
+        with file.open("wb") as part:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(part.fileno(), 0, size)
+            else:
+                part.truncate(size)
+    except OSError as error:
+        raise InputError(
+            f"{file.parent} has no room for {size} bytes ({error.strerror}); choose a folder that has"
+        ) from error
+    return np.memmap(file, dtype, "r+", shape=shape)
 
 
 @contextmanager
@@ -187,22 +207,20 @@ def work_folder(folder: Path | None) -> Iterator[Path]:
     """
     if folder is not None:
         own = folder / WORK
-        try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-            own.mkdir(mode=0o700, exist_ok=True)
-        except (OSError, ValueError) as error:
-            raise InputError(f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another") from error
-        if own.is_symlink() or own.stat().st_uid != os.geteuid():
-            raise InputError(f"{own} is not yours, and scores are private; choose another folder")
-        own.chmod(0o700)
         with ExitStack() as stack:
             try:
+                folder.mkdir(mode=0o700, exist_ok=True)
                 stack.enter_context(locked(folder / ".lock", wait=False))
+                own.mkdir(mode=0o700, exist_ok=True)
             except BlockingIOError as error:
                 raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
-            except OSError as error:
-                raise InputError(f"folder={folder} cannot be written ({error.strerror}); choose another") from error
-            own.mkdir(mode=0o700, exist_ok=True)  # another fit may have ended since
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another"
+                ) from error
+            if own.is_symlink() or own.stat().st_uid != os.geteuid():
+                raise InputError(f"{own} is not yours, and scores are private; choose another folder")
+            own.chmod(0o700)
             yield own
         return
     with TemporaryDirectory(prefix="tacit-scores-") as temporary:

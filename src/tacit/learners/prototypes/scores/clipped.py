@@ -5,27 +5,29 @@ whoever computes a tile, and in which order, its integers are the same. With a f
 when it is done, and a later run goes on from there; workers of an engine compute a shard each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
 from tacit.compute.engines import Engine
 from tacit.compute.mapped import mapped
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
+from tacit.data.rows import one_line
+from tacit.errors import InputError
 from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import Arithmetic
 from tacit.mechanisms.noise import Integers
 
 TILE = 2048  # candidates
 ROWS = 1024  # private records that meet a tile at once
-SHARD_BYTES = 2**26  # of scores in a shard
+SHARD_BYTES = 2**26  # of scores in a shard, at most
+SHARD_TILES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +69,19 @@ class Clipped:
         first = number * self.shard
         return range(first, min(first + self.shard, len(self.public)), TILE)
 
+    def scorer(self) -> Callable[[int], Integers]:
+        """What computes tiles, in threads; the private rows go to a device once, if there is one."""
+        if self.arithmetic.name != "int8-cuda":
+            return self.tile
+        import torch
+
+        rows = torch.from_numpy(np.array(self.rows)).cuda()
+        return partial(self._tile_on_device, torch.nn.functional.pad(rows, (0, -rows.shape[1] % 8)))
+
     def tile(self, first: int) -> Integers:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
         given = self.public[first : first + TILE]
         candidates = self.arithmetic.integers(given, self.centre)
-        if self.arithmetic.name == "int8-cuda":
-            return self._on_device(candidates)
         from tacit.mechanisms.kernels import add_clipped
 
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
@@ -82,23 +91,23 @@ class Clipped:
             add_clipped(products, segments, self.low, self.high, totals[some])
         return totals
 
-    def _on_device(self, candidates: NDArray[Any]) -> Integers:
+    def _tile_on_device(self, rows: Any, first: int) -> Integers:
         """The same on a CUDA device, whose products take multiples of 8."""
         import torch
 
+        candidates = self.arithmetic.integers(self.public[first : first + TILE], self.centre)
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
-        rows = _on_device(self)
         totals = torch.zeros((len(self.ends), len(padded)), dtype=torch.int64, device=rows.device)
         for start, some, segments in self._parts():
             part = rows[start : start + ROWS]
             tall = torch.nn.functional.pad(part, (0, 0, 0, max(0, 24 - len(part))))  # it takes more than 16 rows
             products = torch._int_mm(tall, right).clamp_(self.low, self.high)
-            first = 0
+            begin = 0
             for own, end in zip(totals[some], segments.tolist(), strict=True):
-                own += products[first:end].sum(0, dtype=torch.int64) - (end - first) * self.low
-                first = end
+                own += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * self.low
+                begin = end
         found: Integers = totals[:, : len(candidates)].cpu().numpy()
         return found
 
@@ -112,21 +121,13 @@ class Clipped:
 
 def shard_width(n_classes: int) -> int:
     """Candidates in a shard."""
-    return TILE * max(1, SHARD_BYTES // (8 * TILE * n_classes))
-
-
-@lru_cache(maxsize=1)
-def _on_device(clipped: Clipped) -> Any:
-    import torch
-
-    rows = np.asarray(clipped.rows)
-    return torch.nn.functional.pad(torch.from_numpy(rows).cuda(), (0, -rows.shape[1] % 8))
+    return TILE * min(SHARD_TILES, max(1, SHARD_BYTES // (8 * TILE * n_classes)))
 
 
 def shards_in_memory(clipped: Clipped) -> list[Integers]:
     """All shards, one after another."""
     starts = [first for number in range(clipped.count) for first in clipped.tiles(number)]
-    tiles = progress(in_threads(clipped.tile, starts), "scores", len(clipped.public), lambda tile: tile.shape[1])
+    tiles = progress(in_threads(clipped.scorer(), starts), "scores", len(clipped.public), lambda tile: tile.shape[1])
     return list(tiles)
 
 
@@ -135,8 +136,9 @@ def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> l
     paths = [_path(folder, number) for number in range(clipped.count)]
     missing = [number for number, path in enumerate(paths) if not _finished(clipped, path, number)]
     if engine is None:
+        scorer = clipped.scorer()
         for number in missing:
-            _write(clipped, folder, number, shown=True)
+            _write(clipped, scorer, folder, number, shown=True)
     elif missing:
         reference = replace(clipped, public=mapped(clipped.public, folder), rows=mapped(clipped.rows, folder))
         found = engine.map(partial(_write_mapped, reference, folder), missing)
@@ -159,17 +161,24 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:05d}.npy"
 
 
-def _write(clipped: Clipped, folder: Path, number: int, shown: bool = False) -> None:
+def _write(clipped: Clipped, scorer: Callable[[int], Integers], folder: Path, number: int, shown: bool = False) -> None:
     """Compute a shard and keep it."""
     starts = clipped.tiles(number)
-    tiles: Iterator[Integers] = in_threads(clipped.tile, starts)
+    tiles: Iterator[Integers] = in_threads(scorer, starts)
     if shown:
         tiles = progress(tiles, f"scores, part {number + 1} of {clipped.count}", len(starts))
     scores = np.concatenate(list(tiles), axis=1)
-    with atomic_file(_path(folder, number), force=True) as part, part.open("wb") as file:
-        np.save(file, scores, allow_pickle=False)
+    try:
+        with atomic_file(_path(folder, number), force=True) as part, part.open("wb") as file:
+            np.save(file, scores, allow_pickle=False)
+    except OSError as error:
+        why = one_line(error)
+        raise InputError(
+            f"{folder} cannot take {scores.nbytes} bytes of scores ({why}); choose another folder"
+        ) from error
 
 
 def _write_mapped(reference: Clipped, folder: Path, number: int) -> None:
     """The same in a worker, whose arrays are maps of files."""
-    _write(replace(reference, public=reference.public.open(), rows=reference.rows.open()), folder, number)
+    clipped = replace(reference, public=reference.public.open(), rows=reference.rows.open())
+    _write(clipped, clipped.scorer(), folder, number)

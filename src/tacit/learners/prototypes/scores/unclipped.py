@@ -16,7 +16,7 @@ from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK
 from tacit.mechanisms.noise import Integers
 
 NORM = ARITHMETICS["float64"].norm
-WIDE = 4 * BLOCK  # candidates at once
+WIDE = 8 * BLOCK  # candidates at once
 _EXACT_BITS = 53
 
 
@@ -57,8 +57,9 @@ def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
     width = sums.shape[1]
     root = -(-(width - 1).bit_length() // 2)  # |<p, part>| <= N sqrt(d) 2^bits
     bits = _EXACT_BITS - (NORM.bit_length() - 1) - root
-    rest, shift, parts = np.abs(sums), 0, []
-    while rest.any():
+    rest, shift = np.abs(sums), 0
+    parts: list[tuple[Floats, int]] = []
+    while rest.any() or not parts:
         parts.append(((np.sign(sums) * (rest & (2**bits - 1))).astype(np.float64), shift))
         rest, shift = rest >> bits, shift + bits
     return parts
