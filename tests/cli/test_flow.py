@@ -318,6 +318,21 @@ def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (130, 1)
 
 
+def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path):
+    (tmp_path / "interrupted.py").write_text(
+        "import os, signal, sys, time, tacit.cli.main as m\n"
+        "class Swallows:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)\n"
+        "def run(_): Swallows(); time.sleep(30); return 0\n"
+        "m._run = run\n"
+        "sys.exit(m.main([]))"
+    )
+    process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
+    error = process.communicate(timeout=60)[1]
+    assert (process.returncode, error.count("\n")) == (130, 1)
+    assert error.startswith("tacit: interrupted")
+
+
 def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     """A charge is never refunded: who interrupts cannot know what was already drawn."""
     run("ledger private --allow rho=1")

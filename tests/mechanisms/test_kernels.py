@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms.gaussian import UNIT, class_sums
-from tacit.mechanisms.kernels import add_clipped, add_rows, readable, round_rows, row_buffer
+from tacit.mechanisms.kernels import add_clipped, add_rows, readable, rotation_signs, round_rows, row_buffer
 from tacit.mechanisms.rounding import SLACK
 
 ODD = [np.zeros(5), np.full(5, 1e-320), np.full(5, 1e200), [1e-200, 0, 0, 0, 3e-200], [0, 0, 5e-324, 0, 0]]
@@ -105,6 +105,34 @@ def test_rounding_is_to_the_nearest_and_held():
     out = np.empty((1, 4), np.int8)
     round_rows(rows, float(np.linalg.norm(rows)) * 2, 7.0, out, row_buffer(rows))
     assert out.tolist() == [[6, -7, 1, 0]]
+
+
+def rotated(rows, scale=2.0**40):
+    out, given = np.empty(rows.shape), readable(rows)
+    round_rows(given, scale, np.inf, out, row_buffer(given), rotation_signs(rows.shape[1]))
+    return out / scale
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 63, 64, 65, 100, 127, 128, 768, 1281])
+def test_a_rotation_keeps_products(width, dtype):
+    rows = np.random.default_rng(width).normal(size=(40, width)).astype(dtype)
+    unit = rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+    found = rotated(rows)
+    assert np.allclose(found @ found.T, unit @ unit.T, atol=1e-9 if dtype == "float64" else 2e-6)
+    assert np.array_equal(rotated(rows[7:8])[0], found[7])
+
+
+@pytest.mark.parametrize("width", [256, 768, 1280, 1281, 1343])
+def test_a_rotation_spreads_what_lies_in_one_column_or_in_all(width):
+    """No entry exceeds 6 standard deviations of a number spread over a quarter of the columns."""
+    most = 6 / (width / 4) ** 0.5
+    assert np.abs(rotated(np.eye(width))).max() < most
+    assert np.abs(rotated(np.ones((1, width)))).max() < most
+    signs = rotation_signs(width)
+    assert np.abs(rotated(signs * np.ones((2, width)))).max() < most
+    assert set(signs.ravel().tolist()) == {-1.0, 1.0}
+    assert np.array_equal(signs, rotation_signs(width))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])

@@ -4,13 +4,18 @@ Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted
 standard library is imported before `main`, so that an interrupt is heard from the start.
 """
 
+import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
+    hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
@@ -24,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         fault = f"{error.filename or 'output'}: {error.strerror or error}"
         return _fail(f"{fault}; check the path, its permissions and the space left", 2)
+    finally:
+        sys.unraisablehook = hook
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -42,6 +49,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         fault = str(error).replace("requires an argument.", "is missing or has no value;")
         return _fail(f"{fault} see --help", 2)
     return 0
+
+
+def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Python drops what a callback or a finalizer raises: an interrupt that came there comes again."""
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        again = threading.Timer(0.01, partial(os.kill, os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def _fail(message: str, status: int) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 _LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
 _TINY = 1e-150  # a norm below it has lost squares to underflow
 _MOST = np.int64(2**31 - 1)  # that 32 bits hold
+SPREAD = 64  # a power of two
 
 
 def _compiled(function: Any, **options: Any) -> Any:
@@ -145,7 +146,53 @@ def add_rows(
 
 
 @_compiled
-def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
+def _rotate(row: Any, signs: Any, room: Any) -> None:
+    """An orthogonal map that spreads each entry over all others nearly evenly, in place; `room` is as long as the row.
+
+    Public signs, a Hadamard transform of each SPREAD entries that lie equally far apart, an exchange of places, and
+    both once more. Entries beyond the last multiple of SPREAD have their turn the second time.
+    """
+    size = 1
+    while 2 * size <= min(len(row), SPREAD):
+        size *= 2
+    apart = len(row) // size
+    length = size * apart
+    for j in range(len(row)):
+        row[j] *= signs[0, j]
+    _transform(row[:length], size, apart)
+    room[:length] = row[:length]
+    for i in range(size):
+        for j in range(apart):
+            row[j * size + i] = room[i * apart + j]
+    for j in range(len(row)):
+        row[j] *= signs[1, j]
+    _transform(row[len(row) - length :], size, apart)
+
+
+@_compiled
+def _transform(part: Any, size: int, apart: int) -> None:
+    root = 1.0 / math.sqrt(np.float64(size))
+    for j in range(len(part)):
+        part[j] *= root
+    half = len(part) // 2
+    while half >= apart and size > 1:
+        for start in range(0, len(part), 2 * half):
+            low, high = part[start : start + half], part[start + half : start + 2 * half]
+            for j in range(half):
+                a, b = low[j], high[j]
+                low[j] = a + b
+                high[j] = a - b
+        half //= 2
+
+
+def rotation_signs(width: int) -> NDArray[np.float32]:
+    """Public signs for rows of this width, (2, d): always the same."""
+    drawn = np.random.PCG64(width).random_raw((2, width)) >> np.uint64(63)
+    return 1 - 2 * drawn.astype(np.float32)
+
+
+@_compiled
+def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any = None) -> None:
     """Rows scaled to norm `scale`, each entry rounded to the nearest integer and held within +-limit.
 
     Parameters
@@ -156,7 +203,10 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
         Of a type that holds integers up to `limit`.
     row : array of shape (d,)
         From `row_buffer`.
+    signs : array of shape (2, d), float32, optional
+        From `rotation_signs`: rows are rotated first, all in the same way.
     """
+    room = np.empty_like(row)
     for i in range(rows.shape[0]):
         _read(rows[i], row)
         own = out[i]
@@ -164,6 +214,11 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
         if first == 0.0:
             own[:] = 0
             continue
+        if signs is not None:
+            for j in range(rows.shape[1]):
+                row[j] = np.float64(row[j]) * first * second
+            first, second = 1.0, 1.0
+            _rotate(row, signs, room)
         for j in range(rows.shape[1]):
             own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
 

@@ -6,9 +6,12 @@ integer that the arithmetic holds exactly, in any order, block shape, number of 
 float32     norm at most N = 2^12: |partial sums| <= N^2 = 2^24, by Cauchy and Schwarz
 float64     norm at most N = 2^18: 2^36
 int8        entries at most 127: |sums| <= 127^2 d < 2^31 for d <= 2^17, in int32. The scale is taken from public rows.
+            All rows are rotated alike before (`_rotate` of the kernels), which leaves their products as they are: no
+            column then dwarfs the others, and the scale with it.
 int8-cuda   the same integers on a CUDA device
 
-Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N.
+Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N. It
+changes a product by sqrt(1/6) s typically, of s^2: that is what decides whether a window is too narrow.
 Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
 """
 
@@ -22,17 +25,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines.workers import one_thread_each
 from tacit.errors import InputError
 from tacit.learners.common.rows import Floats, unit_rows_about
 from tacit.mechanisms.rounding import SLACK
 
 BLOCK = 256  # rows that are rounded at once
-SAMPLE = 1024  # first public rows, whose entries decide the scale of int8
-BEYOND = 1e-4  # share of their entries that int8 may clip
+SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int8
+FINE = 2.0**20  # scale of the entries that are looked at for it
 LARGE = 2**27  # numbers in the public rows from which on int8 is considered: fewer are scored quickly in any way
 INT8_PROCESSORS = ("_is_amx_tile_supported", "_is_vnni_supported")
-FINE = 256  # steps that a window must have
-FINE_INT8 = 8192  # and for int8 to be chosen: what it rounds off is then below a hundredth of the window
+ERROR = 0.25  # what rounding may change in a product, as a share of the window
+ERROR_AUTO = 0.02  # and where it is not asked for by name
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ class Arithmetic:
         """The same with its scale for these public rows."""
         if self.norm:
             return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
-        entries = np.abs(unit_rows_about(np.asarray(public[:SAMPLE]), centre))
-        largest = float(np.quantile(entries, 1 - BEYOND, method="higher"))
+        looked_at = replace(self, dtype="float64", limit=math.inf, scale=FINE).integers(public[:SAMPLE], centre)
+        largest = float(np.abs(looked_at).max()) / FINE
         return replace(self, scale=self.limit / max(largest, 1 / math.sqrt(public.shape[1])))
 
     def window(self, d_min: float, d_max: float) -> tuple[int, int]:
@@ -73,14 +77,19 @@ class Arithmetic:
 
     def integers(self, rows: Any, centre: Floats | None = None) -> NDArray[Any]:
         """Rows as integers; a row of zeros stays zeros."""
-        from tacit.mechanisms.kernels import readable, round_rows, row_buffer
+        from tacit.mechanisms.kernels import readable, rotation_signs, round_rows, row_buffer
 
         found = np.empty(rows.shape, self.dtype)
+        signs = None if self.norm else rotation_signs(rows.shape[1])
         for start in range(0, len(rows), BLOCK):
             block = rows[start : start + BLOCK]
             given = readable(np.asarray(block if centre is None else unit_rows_about(block, centre)))
-            round_rows(given, self.scale, self.limit, found[start : start + BLOCK], row_buffer(given))
+            round_rows(given, self.scale, self.limit, found[start : start + BLOCK], row_buffer(given), signs)
         return found
+
+    def error(self, d_min: float, d_max: float) -> float:
+        """What rounding changes in a product, typically, as a share of the window."""
+        return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
 
     def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
         """Inner products, (r, t), computed in `room`, which is at least as tall."""
@@ -119,14 +128,14 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
     """
     if name != AUTO:
         chosen = ARITHMETICS[name].scaled(public, centre)
-        if _steps(chosen, d_min, d_max) < FINE and name != "float64":
+        if chosen.error(d_min, d_max) > ERROR and name != "float64":
             raise InputError(f"arithmetic={name!r} cannot resolve d_min={d_min}, d_max={d_max}; leave it out, or widen")
         return chosen
     names = ["float32", "float64"]
     if math.prod(public.shape) >= LARGE and int8_is_faster(public.shape[1]):
         names.insert(0, "int8")
     scaled = (ARITHMETICS[one].scaled(public, centre) for one in names)
-    fine = (one for one in scaled if _steps(one, d_min, d_max) >= (FINE_INT8 if one.dtype == "int8" else FINE))
+    fine = (one for one in scaled if one.error(d_min, d_max) <= ERROR_AUTO)
     return next(fine, ARITHMETICS["float64"].scaled(public))
 
 
@@ -151,11 +160,6 @@ def check_usable(name: str, width: int) -> None:
         raise InputError(f"arithmetic={name!r} needs a CUDA device, and torch sees none; leave it out")
 
 
-def _steps(one: Arithmetic, d_min: float, d_max: float) -> int:
-    low, high = one.window(d_min, d_max)
-    return high - low
-
-
 @lru_cache(maxsize=8)
 def int8_is_faster(width: int) -> bool:
     """Whether this machine multiplies int8 faster than float32: by a short measurement, where it has such products."""
@@ -165,7 +169,8 @@ def int8_is_faster(width: int) -> bool:
 
     if not any(getattr(torch.cpu, name, bool)() for name in INT8_PROCESSORS):
         return False
-    return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
+    with one_thread_each():  # as tiles are computed; threads that wait for others' work would be measured instead
+        return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
 
 def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> float:
