@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms.gaussian import UNIT, class_sums
-from tacit.mechanisms.kernels import add_clipped, add_rows, readable, rotation_signs, round_rows, row_buffer
+from tacit.mechanisms.kernels import (
+    add_clipped,
+    add_rows,
+    readable,
+    rotation_signs,
+    round_rotated,
+    round_rows,
+    row_buffer,
+)
 from tacit.mechanisms.rounding import SLACK
 
 ODD = [np.zeros(5), np.full(5, 1e-320), np.full(5, 1e200), [1e-200, 0, 0, 0, 3e-200], [0, 0, 5e-324, 0, 0]]
@@ -108,8 +116,9 @@ def test_rounding_is_to_the_nearest_and_held():
 
 
 def rotated(rows, scale=2.0**40):
-    out, given = np.empty(rows.shape), readable(rows)
-    round_rows(given, scale, np.inf, out, row_buffer(given), rotation_signs(rows.shape[1]))
+    out, given, width = np.empty(rows.shape), readable(rows), rows.shape[1]
+    nothing = np.zeros(width), np.empty(len(rows))
+    round_rotated(given, scale, np.inf, out, row_buffer(given), rotation_signs(width), *nothing)
     return out / scale
 
 
@@ -133,6 +142,21 @@ def test_a_rotation_spreads_what_lies_in_one_column_or_in_all(width):
     assert np.abs(rotated(signs * np.ones((2, width)))).max() < most
     assert set(signs.ravel().tolist()) == {-1.0, 1.0}
     assert np.array_equal(signs, rotation_signs(width))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_rounding_takes_along_a_direction_is_known(dtype):
+    rng = np.random.default_rng(0)
+    rows, along, scale = rng.normal(size=(30, 100)).astype(dtype), rng.normal(size=100), 300.0
+    rows[4] = 0
+    out, lost, given = np.full((30, 103), 7, np.int8), np.full(30, np.nan), readable(rows)
+    round_rotated(given, scale, 90.0, out, row_buffer(given), rotation_signs(100), along, lost)
+    exact = rotated(rows) * scale
+    assert np.array_equal(out[:, :100], np.rint(exact).clip(-90, 90))
+    assert (np.abs(exact) > 91).any()
+    assert np.allclose(lost, (exact - out[:, :100]) @ along, atol=1e-3)
+    assert not out[4].any()
+    assert (np.delete(out, 4, axis=0)[:, 100:] == 7).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])

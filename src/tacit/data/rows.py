@@ -67,11 +67,13 @@ def check_rows(x: Any, *, name: str = "X") -> None:
         Naming the first offending row, the rule and the remedy.
     """
     x = as_rows(x, name)
-    step = max(1, CACHED // x.shape[1])
+    step, cached = (max(1, values // x.shape[1]) for values in (BLOCK_VALUES, CACHED))
 
     def checked(start: int) -> int:
         block = _as_array(x[start : start + step], name)
-        return len(_checked(block, start, block.dtype, name))
+        for first in range(0, len(block), cached):
+            _checked(block[first : first + cached], start + first, block.dtype, name)
+        return len(block)
 
     for _ in progress(in_threads(checked, range(0, len(x), step)), "checking rows", len(x), int):
         pass

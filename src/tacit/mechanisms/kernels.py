@@ -192,7 +192,7 @@ def rotation_signs(width: int) -> NDArray[np.float32]:
 
 
 @_compiled
-def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any = None) -> None:
+def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
     """Rows scaled to norm `scale`, each entry rounded to the nearest integer and held within +-limit.
 
     Parameters
@@ -203,8 +203,33 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any, signs:
         Of a type that holds integers up to `limit`.
     row : array of shape (d,)
         From `row_buffer`.
-    signs : array of shape (2, d), float32, optional
-        From `rotation_signs`: rows are rotated first, all in the same way.
+    """
+    for i in range(rows.shape[0]):
+        _read(rows[i], row)
+        own = out[i]
+        first, second = _factor(row, scale, 0.0)
+        if first == 0.0:
+            own[:] = 0
+            continue
+        for j in range(rows.shape[1]):
+            own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
+
+
+@_compiled
+def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any) -> None:
+    """The same for rows that are rotated first, all in the same way.
+
+    Parameters
+    ----------
+    rows, scale, limit, row
+        As for `round_rows`.
+    out : array of shape (b, d or more)
+        Whose first d columns take the integers.
+    signs : array of shape (2, d), float32
+        From `rotation_signs`.
+    along : array of shape (d,), float64
+    lost : array of shape (b,), float64
+        Takes what rounding took from each row's product with `along`.
     """
     room = np.empty_like(row)
     for i in range(rows.shape[0]):
@@ -213,14 +238,22 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any, signs:
         first, second = _factor(row, scale, 0.0)
         if first == 0.0:
             own[:] = 0
+            lost[i] = 0.0
             continue
-        if signs is not None:
-            for j in range(rows.shape[1]):
-                row[j] = np.float64(row[j]) * first * second
-            first, second = 1.0, 1.0
-            _rotate(row, signs, room)
         for j in range(rows.shape[1]):
-            own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
+            row[j] = np.float64(row[j]) * first * second
+        _rotate(row, signs, room)
+        for j in range(len(row)):
+            own[j] = min(max(np.rint(row[j]), -limit), limit)
+        lost[i] = _lost(row, own, along)
+
+
+@partial(_compiled, fastmath=_LAX)
+def _lost(row: Any, own: Any, along: Any) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        total += (np.float64(row[j]) - own[j]) * along[j]
+    return total
 
 
 @_compiled

@@ -140,9 +140,10 @@ def test_integer_rows_keep_their_bounds(name, width):
         assert max(sum(int(v) ** 2 for v in row) for row in integers) <= one.norm**2
     else:
         assert np.abs(integers.astype(int)).max() <= 127
-        assert 127**2 * width < 2**31
-        assert np.abs(one.integers(public)).max() == 127
-    assert abs(np.linalg.norm(one.integers(public)[0].astype(float)) / one.scale - 1) < 0.01
+        assert 127**2 * one.width(width) < 2**31
+        assert np.abs(one.integers(public)[:, :width]).max() == 127
+        assert not one.integers(np.zeros((1, width))).any()
+    assert abs(np.linalg.norm(one.integers(public)[0, :width].astype(float)) / one.scale - 1) < 0.01
 
 
 def test_the_arithmetic_is_chosen_by_public_facts(monkeypatch):
@@ -173,7 +174,7 @@ def test_rounding_errs_as_much_as_is_said(name, width):
     public[:, 0] += 20
     x[:, 0] += 20
     one = ARITHMETICS[name].scaled(public)
-    products = one.integers(public).astype(float) @ one.integers(x).astype(float).T / one.scale**2
+    products = one.integers(public, public=True).astype(float) @ one.integers(x).astype(float).T / one.scale**2
     p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, x))
     assert 0.5 * one.error(1.0, 1.5) < (products - p @ q.T).std() / 0.5 < 2 * one.error(1.0, 1.5)
     assert one.error(1.5, 1.6) < ERROR_AUTO

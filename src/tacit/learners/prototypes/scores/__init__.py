@@ -151,20 +151,22 @@ def scores(
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
-    large = 8 * n_classes * len(public) > IN_MEMORY or X.size * np.dtype(scoring.arithmetic.dtype).itemsize > IN_MEMORY
+    shape = (len(X), scoring.arithmetic.width(X.shape[1]))
+    of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize
+    large = max(8 * n_classes * len(public), of_rows) > IN_MEMORY
     if folder is None and engine is None and not large:
         if not scoring.clipped:
             room = np.empty((n_classes, len(public)), np.int64)
             yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
             return
-        rows = np.empty(X.shape, scoring.arithmetic.dtype)
+        rows = np.empty(shape, scoring.arithmetic.dtype)
         yield Scores(shards_in_memory(_clipped(scoring, public, X, labels, n_classes, rows)))
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
             if scoring.clipped:
-                rows = _file_of(file, scoring.arithmetic.dtype, X.shape)
+                rows = _file_of(file, scoring.arithmetic.dtype, shape)
                 clipped = _clipped(scoring, public, X, labels, n_classes, rows)
                 if engine is not None and len(clipped.rows):  # workers read this very file
                     rows.flush()

@@ -5,19 +5,22 @@ integer that the arithmetic holds exactly, in any order, block shape, number of 
 
 float32     norm at most N = 2^12: |partial sums| <= N^2 = 2^24, by Cauchy and Schwarz
 float64     norm at most N = 2^18: 2^36
-int8        entries at most 127: |sums| <= 127^2 d < 2^31 for d <= 2^17, in int32. The scale is taken from public rows.
+int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, in int32. The scale is of public rows.
             All rows are rotated alike before (`_rotate` of the kernels), which leaves their products as they are: no
-            column then dwarfs the others, and the scale with it.
+            column then dwarfs the others, and the scale with it. Four more columns give back to each product what
+            rounding took from both rows along the public mean.
 int8-cuda   the same integers on a CUDA device
 
 Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N. It
-changes a product by sqrt(1/6) s typically, of s^2: that is what decides whether a window is too narrow.
+changes a product by sqrt(1/6) s typically, of s^2, in int8 by as much of what the mean does not explain: that is what
+decides whether a window is too narrow.
 Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
 """
 
 import math
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -54,6 +57,8 @@ class Arithmetic:
         What no entry exceeds.
     scale : float
         The norm of a unit row before rounding; from `scaled`.
+    mean : array of shape (d,), optional
+        Of rotated unit rows that are public; from `scaled` where rows are rotated.
     """
 
     name: str
@@ -61,35 +66,45 @@ class Arithmetic:
     norm: int
     limit: float
     scale: float = 0.0
+    mean: Floats | None = field(default=None, repr=False, compare=False)
 
     def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
         """The same with its scale for these public rows."""
         if self.norm:
             return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
-        looked_at = replace(self, dtype="float64", limit=math.inf, scale=FINE).integers(public[:SAMPLE], centre)
-        largest = float(np.abs(looked_at).max()) / FINE
-        return replace(self, scale=self.limit / max(largest, 1 / math.sqrt(public.shape[1])))
+        sample = public[:SAMPLE]
+        looked_at = np.empty(sample.shape)
+        _rotated(sample, centre, FINE, math.inf, looked_at, np.zeros(public.shape[1]))
+        largest = max(float(np.abs(looked_at).max()) / FINE, 1 / math.sqrt(public.shape[1]))
+        return replace(self, scale=self.limit / largest, mean=looked_at.mean(axis=0) / FINE)
 
     def window(self, d_min: float, d_max: float) -> tuple[int, int]:
         """Clip bounds of 1 + cosine as bounds of an integer product."""
         low, high = (round((bound - 1) * self.scale**2) for bound in (d_min, d_max))
         return low, high
 
-    def integers(self, rows: Any, centre: Floats | None = None) -> NDArray[Any]:
-        """Rows as integers; a row of zeros stays zeros."""
-        from tacit.mechanisms.kernels import readable, rotation_signs, round_rows, row_buffer
+    def width(self, columns: int) -> int:
+        """Columns of integer rows."""
+        return columns if self.norm else columns + 4
 
-        found = np.empty(rows.shape, self.dtype)
-        signs = None if self.norm else rotation_signs(rows.shape[1])
-        for start in range(0, len(rows), BLOCK):
-            block = rows[start : start + BLOCK]
-            given = readable(np.asarray(block if centre is None else unit_rows_about(block, centre)))
-            round_rows(given, self.scale, self.limit, found[start : start + BLOCK], row_buffer(given), signs)
+    def integers(self, rows: Any, centre: Floats | None = None, *, public: bool = False) -> NDArray[Any]:
+        """Rows as integers, (b, width); a row of zeros stays zeros. Products are those of public with private rows."""
+        if self.mean is None:
+            return _rounded(rows, centre, self.scale, self.limit, self.dtype)
+        columns = rows.shape[1]
+        found = np.zeros((len(rows), self.width(columns)), self.dtype)
+        lost = _rotated(rows, centre, self.scale, self.limit, found, self.mean * self.scale)
+        high = np.rint(lost / self.limit).clip(-self.limit, self.limit)
+        low = np.rint(lost - high * self.limit).clip(-self.limit, self.limit)
+        one = found.any(axis=1)
+        given, taken = (high, low), (one * self.limit, one)
+        found[:, columns:] = np.column_stack(given + taken if public else taken + given)
         return found
 
     def error(self, d_min: float, d_max: float) -> float:
         """What rounding changes in a product, typically, as a share of the window."""
-        return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
+        explained = 0.0 if self.mean is None else float(self.mean @ self.mean)
+        return math.sqrt(max(0.0, 1 - explained) / 6) / (self.scale * (d_max - d_min))
 
     def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
         """Inner products, (r, t), computed in `room`, which is at least as tall."""
@@ -137,6 +152,35 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
     scaled = (ARITHMETICS[one].scaled(public, centre) for one in names)
     fine = (one for one in scaled if one.error(d_min, d_max) <= ERROR_AUTO)
     return next(fine, ARITHMETICS["float64"].scaled(public))
+
+
+def _rounded(rows: Any, centre: Floats | None, scale: float, limit: float, dtype: str) -> NDArray[Any]:
+    from tacit.mechanisms.kernels import round_rows, row_buffer
+
+    found = np.empty(rows.shape, dtype)
+    for place, given in _blocks(rows, centre):
+        round_rows(given, scale, limit, found[place], row_buffer(given))
+    return found
+
+
+def _rotated(
+    rows: Any, centre: Floats | None, scale: float, limit: float, found: NDArray[Any], along: Floats
+) -> Floats:
+    """What rounding took from the products of rotated rows with `along`; their integers are put into `found`."""
+    from tacit.mechanisms.kernels import rotation_signs, round_rotated, row_buffer
+
+    lost, signs = np.empty(len(rows)), rotation_signs(rows.shape[1])
+    for place, given in _blocks(rows, centre):
+        round_rotated(given, scale, limit, found[place], row_buffer(given), signs, along, lost[place])
+    return lost
+
+
+def _blocks(rows: Any, centre: Floats | None) -> Iterator[tuple[slice, NDArray[Any]]]:
+    from tacit.mechanisms.kernels import readable
+
+    for start in range(0, len(rows), BLOCK):
+        place = slice(start, start + BLOCK)
+        yield place, readable(np.asarray(rows[place] if centre is None else unit_rows_about(rows[place], centre)))
 
 
 def check_name(name: Any) -> None:

@@ -81,7 +81,7 @@ class Clipped:
     def tile(self, first: int) -> Integers:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
         given = self.public[first : first + TILE]
-        candidates = self.arithmetic.integers(given, self.centre)
+        candidates = self.arithmetic.integers(given, self.centre, public=True)
         from tacit.mechanisms.kernels import add_clipped
 
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
@@ -95,7 +95,7 @@ class Clipped:
         """The same on a CUDA device, whose products take multiples of 8."""
         import torch
 
-        candidates = self.arithmetic.integers(self.public[first : first + TILE], self.centre)
+        candidates = self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
