@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CACHED = 2**20  # numbers that stay in the caches while they are looked at twice
+CACHED = 2**22  # bytes that stay in the caches while they are looked at twice
 
 
 def all_finite(block: NDArray[Any]) -> bool:

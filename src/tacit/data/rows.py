@@ -67,10 +67,11 @@ def check_rows(x: Any, *, name: str = "X") -> None:
         Naming the first offending row, the rule and the remedy.
     """
     x = as_rows(x, name)
-    step, cached = (max(1, values // x.shape[1]) for values in (BLOCK_VALUES, CACHED))
+    step = max(1, BLOCK_VALUES // x.shape[1])
 
     def checked(start: int) -> int:
         block = _as_array(x[start : start + step], name)
+        cached = max(1, CACHED // block[0].nbytes)
         for first in range(0, len(block), cached):
             _checked(block[first : first + cached], start + first, block.dtype, name)
         return len(block)
