@@ -74,10 +74,19 @@ def _read_about(row: Any, centre: Any, radius: float, buffer: Any) -> None:
 
 
 @partial(_compiled, fastmath=_LAX)
-def _squared_norm(row: Any) -> float:
+def _squared(row: Any) -> float:
     total = 0.0
     for j in range(len(row)):
-        value = np.float64(row[j])
+        value = np.float64(_number(row[j]))
+        total += value * value
+    return total
+
+
+@partial(_compiled, fastmath=_LAX)
+def _squared_distance(row: Any, centre: Any) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        value = np.float64(_number(row[j])) - centre[j]
         total += value * value
     return total
 
@@ -85,7 +94,7 @@ def _squared_norm(row: Any) -> float:
 @_compiled
 def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     """Two numbers by which a row is multiplied, one after the other, so that it has norm `scale`, or less."""
-    norm = math.sqrt(_squared_norm(row))
+    norm = math.sqrt(_squared(row))
     if _TINY < norm < math.inf:
         return scale / max(norm, floor), 1.0
     largest = 0.0
@@ -129,18 +138,26 @@ def add_rows(
         By which those are then divided; given with `centres`.
     """
     for i in range(rows.shape[0]):
+        total = totals[labels[i]]
+        if centres is None:
+            radius, length = 1.0, math.sqrt(_squared(rows[i]))
+        else:
+            centre, radius = centres[labels[i]], radii[labels[i]]
+            length = math.sqrt(_squared_distance(rows[i], centre))
+        if _TINY < length < math.inf and length / radius < math.inf:
+            factor = scale / max(length / radius, floor) / radius
+            for j in range(rows.shape[1]):
+                value = np.float64(_number(rows[i, j]))
+                if centres is not None:
+                    value -= centre[j]
+                total[j] += np.trunc(value * factor)
+            continue
         if centres is None:
             _read(rows[i], row)
         else:
-            _read_about(rows[i], centres[labels[i]], radii[labels[i]], row)
-        total = totals[labels[i]]
+            _read_about(rows[i], centre, radius, row)
         first, second = _factor(row, scale, floor)
-        if first == 0.0:
-            continue
-        if second == 1.0:
-            for j in range(rows.shape[1]):
-                total[j] += np.trunc(np.float64(row[j]) * first)
-        else:
+        if first != 0.0:
             for j in range(rows.shape[1]):
                 total[j] += np.trunc(np.float64(row[j]) * first * second)
 

@@ -42,7 +42,7 @@ def test_onnx(onnx_model, pictures):
 
 
 def test_timm_equals_its_own_transform(timm_model, pictures):
-    features = load_encoder("timm:test_vit.r160_in1k", weights=timm_model)
+    features = load_encoder("timm:test_vit.r160_in1k", weights=timm_model, precision="float32")
     import timm
     import torch
 
@@ -60,7 +60,7 @@ def test_timm_takes_weights_alone(timm_model, tmp_path, pictures):
 
 
 def test_open_clip_equals_its_own_transform(clip_model, pictures):
-    features = load_encoder("open_clip:tiny", weights=clip_model)
+    features = load_encoder("open_clip:tiny", weights=clip_model, precision="float32")
     import open_clip
     import torch
 
@@ -68,13 +68,13 @@ def test_open_clip_equals_its_own_transform(clip_model, pictures):
     batch = torch.stack([transform(Image.fromarray(one)) for one in pictures])
     with torch.no_grad():
         close(tacit.encode(pictures, features), model.encode_image(batch).numpy())
-        texts = load_encoder("open_clip:tiny", kind="text", weights=clip_model)
+        texts = load_encoder("open_clip:tiny", kind="text", weights=clip_model, precision="float32")
         tokens = open_clip.get_tokenizer(f"local-dir:{clip_model}")(TEXTS)
         close(tacit.encode(TEXTS, texts), model.encode_text(tokens).numpy())
 
 
 def test_transformers_for_pictures(vit_model, pictures):
-    found = tacit.encode(pictures, "transformers:tiny", weights=vit_model)
+    found = tacit.encode(pictures, "transformers:tiny", weights=vit_model, precision="float32")
     import torch
     from transformers import AutoModel
 
@@ -112,7 +112,7 @@ def test_image_processors_that_are_not_known(facts, tmp_path):
 
 
 def test_transformers_for_texts(bert_model):
-    found = tacit.encode(TEXTS, "transformers:tiny", weights=bert_model)
+    found = tacit.encode(TEXTS, "transformers:tiny", weights=bert_model, precision="float32")
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -124,7 +124,7 @@ def test_transformers_for_texts(bert_model):
 
 
 def test_sentence_transformers(sentence_model):
-    found = tacit.encode(TEXTS, "sentence-transformers:tiny", weights=sentence_model)
+    found = tacit.encode(TEXTS, "sentence-transformers:tiny", weights=sentence_model, precision="float32")
     from sentence_transformers import SentenceTransformer
 
     close(found, SentenceTransformer(str(sentence_model), device="cpu").encode(TEXTS))
@@ -138,7 +138,7 @@ def test_a_users_own_module(own_module, pictures):
     torch.manual_seed(0)
     net = Net()
     torch.save(net.state_dict(), own_module / "net.pt")
-    found = tacit.encode(pictures, "torch:ours.Net", weights=own_module / "net.pt")
+    found = tacit.encode(pictures, "torch:ours.Net", weights=own_module / "net.pt", precision="float32")
     batch = [np.asarray(Image.fromarray(one).resize((8, 8), Image.Resampling.BICUBIC)) for one in pictures]
     with torch.no_grad():
         close(found, net(torch.tensor(np.stack(batch).transpose(0, 3, 1, 2) / 255, dtype=torch.float32)).numpy())

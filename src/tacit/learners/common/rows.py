@@ -26,7 +26,7 @@ def check_finite(x: NDArray[Any], name: str = "X") -> None:
     """
     if x.dtype.kind != "f":
         return
-    step = max(1, CACHED // max(1, x.itemsize * x.shape[1]))
+    step = max(1, CACHED // max(1, x.dtype.itemsize * x.shape[1]))
 
     def bad(start: int) -> int | None:
         block = x[start : start + step]
