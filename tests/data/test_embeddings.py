@@ -241,6 +241,10 @@ def test_the_offending_row_is_found_in_a_later_block(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="rows of mine row 3 is all zeros"):
         check_rows(with_row([0.0, 0.0]), name="rows of mine")
     check_rows(with_row([0.0, 1.0]))
+    monkeypatch.undo()
+    monkeypatch.setattr("tacit.data.rows.CACHED", 1)
+    with pytest.raises(InputError, match="row 3 is all zeros"):
+        check_rows(with_row([0.0, 0.0]))
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,22 @@ def test_extreme_rows_keep_their_direction(row):
     assert (np.linalg.norm(clipped) > UNIT / 2) == (total > 1)
 
 
+@pytest.mark.parametrize("radius", [1e-200, 1e-50, 1.0, 1e50, 1e200])
+@pytest.mark.parametrize("row", ODD)
+def test_extreme_rows_in_balls(row, radius):
+    row, far = np.array([row], np.float64), np.full((1, 5), 1e300)
+    for centre in (np.zeros((1, 5)), far, -far):
+        sums = class_sums([(row, np.zeros(1, int))], n_classes=1, width=5, balls=(centre, np.array([radius])))
+        assert sum(int(value) ** 2 for value in sums[0]) <= UNIT**2
+        if not centre.any() and radius == 1:
+            assert np.array_equal(sums, added(row, 1.0))
+        if not centre.any() and radius == 1e-50 and 1e-50 < np.abs(row).max() < 1e200:
+            assert np.linalg.norm(sums) > 0.999 * UNIT
+    near = np.array([[1e-160, 0, 0, 0, 0]])  # whose square is none
+    sums = class_sums([(near, np.zeros(1, int))], n_classes=1, width=5, balls=(np.zeros((1, 5)), np.array([2e-160])))
+    assert abs(sums[0, 0] / UNIT - 0.5) < 1e-6
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_rows_that_are_not_finite_add_nothing(bad, dtype):

@@ -113,7 +113,7 @@ def fit(
         labels = labels_of(data, store)
         learner.set_params(classes=declared if declared is not None else _declared(data))
         learner.set_params(ledger=_ledger(ledger, located(store, split), data))
-        read = read_unchecked if method == "public" else read_data  # it checks its public rows itself: they may be many
+        read = read_unchecked if method == "public" else read_data  # PublicPrototypes checks them: many, so once
         public_data = None if public is None else read(public, split=public_split)
         if public_data is not None:
             learner.set_params(public=public_data.x)

@@ -9,13 +9,15 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
-    hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_interrupt_again, hook)
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
@@ -51,14 +53,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
-    """Python drops what a callback or a finalizer raises: an interrupt that came there comes again."""
+def _interrupt_again(hook: Callable[[Any], Any], dropped: Any) -> None:
+    """Python drops what a callback or a finalizer raises; an interrupt comes again, once Python has left this too."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.01, partial(os.kill, os.getpid(), signal.SIGINT))
+        again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
         again.daemon = True
         again.start()
     else:
-        sys.__unraisablehook__(dropped)
+        hook(dropped)
 
 
 def _fail(message: str, status: int) -> int:

@@ -72,7 +72,7 @@ def read_unchecked(
     split: str | None = None,
     card: str | Path | None = None,
 ) -> Arrays | EmbeddingStore:
-    """As `read_data`, without checking the rows: `EmbeddingStore.write` does that as it copies."""
+    """As `read_data`, without checking the rows: for callers that check them as they use them."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if len(files) == 1 and (store := located(files[0], split)) != files[0]:
         files, split = [store], None

@@ -71,7 +71,7 @@ def check_rows(x: Any, *, name: str = "X") -> None:
 
     def checked(start: int) -> int:
         block = _as_array(x[start : start + step], name)
-        cached = max(1, CACHED // block[0].nbytes)
+        cached = max(1, CACHED // block[0].nbytes)  # read in large pieces, looked at in those that caches hold
         for first in range(0, len(block), cached):
             _checked(block[first : first + cached], start + first, block.dtype, name)
         return len(block)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 _LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
 _TINY = 1e-150  # a norm below it has lost squares to underflow
 _MOST = np.int64(2**31 - 1)  # that 32 bits hold
-SPREAD = 64  # a power of two
+SPREAD = 64  # entries that one transform mixes; a power of two
 
 
 def _compiled(function: Any, **options: Any) -> Any:
@@ -144,8 +144,9 @@ def add_rows(
         else:
             centre, radius = centres[labels[i]], radii[labels[i]]
             length = math.sqrt(_squared_distance(rows[i], centre))
-        if _TINY < length < math.inf and length / radius < math.inf:
-            factor = scale / max(length / radius, floor) / radius
+        norm = length / radius
+        if length > _TINY and _TINY < norm < math.inf:
+            factor = scale / max(norm, floor) / radius
             for j in range(rows.shape[1]):
                 value = np.float64(_number(rows[i, j]))
                 if centres is not None:
@@ -164,10 +165,10 @@ def add_rows(
 
 @_compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
-    """An orthogonal map that spreads each entry over all others nearly evenly, in place; `room` is as long as the row.
+    """An orthogonal map, in place, that spreads an entry over up to SPREAD^2 others; `room` is as long as the row.
 
     Public signs, a Hadamard transform of each SPREAD entries that lie equally far apart, an exchange of places, and
-    both once more. Entries beyond the last multiple of SPREAD have their turn the second time.
+    both once more. Entries left over at the end take part the second time only, and reach SPREAD others.
     """
     size = 1
     while 2 * size <= min(len(row), SPREAD):
@@ -192,7 +193,7 @@ def _transform(part: Any, size: int, apart: int) -> None:
     for j in range(len(part)):
         part[j] *= root
     half = len(part) // 2
-    while half >= apart and size > 1:
+    while half >= apart:
         for start in range(0, len(part), 2 * half):
             low, high = part[start : start + half], part[start + half : start + 2 * half]
             for j in range(half):

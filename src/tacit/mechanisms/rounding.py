@@ -2,7 +2,7 @@
 
 Each row is scaled into the unit ball where it is longer, multiplied by unit (1 - 2^-32) and rounded toward
 zero. Rounding toward zero never lengthens a row; the factor covers the float64 error of the norm and of
-the division, at most (d + 4) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer
+the divisions, at most (d + 8) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer
 row has norm at most `unit`. A row with an infinite or undefined entry, or whose norm overflows, becomes
 zeros: by its own values alone, so that it too moves a sum by no more than `unit`.
 `tests/mechanisms/test_rounding.py` checks it in exact arithmetic.

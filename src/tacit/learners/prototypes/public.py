@@ -227,7 +227,8 @@ class PublicPrototypes(PrivateClassifier):
             "clip window of 1 + cosine": list(window(self.d_min, self.d_max)),
             "sampling": "none; every record is used once",
             "arithmetic": f"integers held by {self._scoring.arithmetic.name}, unit rows of norm "
-            f"{self._scoring.arithmetic.scale:.6g}",
+            f"{self._scoring.arithmetic.scale:.6g}"
+            + (", rotated and corrected along the public mean" if self._scoring.arithmetic.rotated else ""),
             "normalisation": "cosine similarity of unit vectors, rounded to integers"
             + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
         }

@@ -1,9 +1,9 @@
 """The score of every public record for every class, in exact integers.
 
 u_c(p) = sum over records x of class c of (clip(1 + cos(x, p), d_min, d_max) - d_min).
-Unit: add/remove one record. Unit rows become integer rows (`arithmetic.py`) by their own values alone, whose products
-are exact integers in any order, block shape, number of threads or workers. Clipped to [low, high] and less the lower
-bound, each record adds a whole number in [0, W], W = high - low: sensitivity W, monotone, exact.
+Unit: add/remove one record. Each unit row becomes an integer row (`arithmetic.py`) by its own values and public facts;
+their products are exact integers in any order, block shape, number of threads or workers. Clipped to [low, high] and
+less the lower bound, each record adds a whole number in [0, W], W = high - low: sensitivity W, monotone, exact.
 (Float products are not: adding a record can change the bits of other records' scores.)
 Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product for each class, W = 2 N^2.
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
@@ -152,7 +152,7 @@ def scores(
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
     shape = (len(X), scoring.arithmetic.width(X.shape[1]))
-    of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize
+    of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize if scoring.clipped else 0
     large = max(8 * n_classes * len(public), of_rows) > IN_MEMORY
     if folder is None and engine is None and not large:
         if not scoring.clipped:

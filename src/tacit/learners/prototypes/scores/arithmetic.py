@@ -12,8 +12,8 @@ int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, i
 int8-cuda   the same integers on a CUDA device
 
 Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N. It
-changes a product by sqrt(1/6) s typically, of s^2, in int8 by as much of what the mean does not explain: that is what
-decides whether a window is too narrow.
+changes a cosine by sqrt(1/6)/s typically, in int8 by sqrt((1 - |mean|^2)/6)/s: what share of the window that is decides
+whether it is too narrow (`Arithmetic.error`).
 Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
 """
 
@@ -37,7 +37,7 @@ BLOCK = 256  # rows that are rounded at once
 SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int8
 FINE = 2.0**20  # scale of the entries that are looked at for it
 LARGE = 2**27  # numbers in the public rows from which on int8 is considered: fewer are scored quickly in any way
-INT8_PROCESSORS = ("_is_amx_tile_supported", "_is_vnni_supported")
+INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
 ERROR = 0.25  # what rounding may change in a product, as a share of the window
 ERROR_AUTO = 0.02  # and where it is not asked for by name
 
@@ -68,9 +68,14 @@ class Arithmetic:
     scale: float = 0.0
     mean: Floats | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def rotated(self) -> bool:
+        """Whether rows are rotated, and corrected along the public mean."""
+        return not self.norm
+
     def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
-        """The same with its scale for these public rows."""
-        if self.norm:
+        """The same with its scale for these public rows, and their mean where rows are rotated."""
+        if not self.rotated:
             return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
         sample = public[:SAMPLE]
         looked_at = np.empty(sample.shape)
@@ -85,10 +90,10 @@ class Arithmetic:
 
     def width(self, columns: int) -> int:
         """Columns of integer rows."""
-        return columns if self.norm else columns + 4
+        return columns + 4 if self.rotated else columns
 
     def integers(self, rows: Any, centre: Floats | None = None, *, public: bool = False) -> NDArray[Any]:
-        """Rows as integers, (b, width); a row of zeros stays zeros. Products are those of public with private rows."""
+        """Rows as integers, (b, width); zeros stay zeros. In a product one side is `public`, the other not."""
         if self.mean is None:
             return _rounded(rows, centre, self.scale, self.limit, self.dtype)
         columns = rows.shape[1]
@@ -96,9 +101,9 @@ class Arithmetic:
         lost = _rotated(rows, centre, self.scale, self.limit, found, self.mean * self.scale)
         high = np.rint(lost / self.limit).clip(-self.limit, self.limit)
         low = np.rint(lost - high * self.limit).clip(-self.limit, self.limit)
-        one = found.any(axis=1)
-        given, taken = (high, low), (one * self.limit, one)
-        found[:, columns:] = np.column_stack(given + taken if public else taken + given)
+        present = found.any(axis=1)
+        own, factors = (high, low), (present * self.limit, present)  # of the other side: own times factors is `lost`
+        found[:, columns:] = np.column_stack(own + factors if public else factors + own)
         return found
 
     def error(self, d_min: float, d_max: float) -> float:
@@ -211,9 +216,9 @@ def int8_is_faster(width: int) -> bool:
         return False
     import torch
 
-    if not any(getattr(torch.cpu, name, bool)() for name in INT8_PROCESSORS):
+    if not any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS):
         return False
-    with one_thread_each():  # as tiles are computed; threads that wait for others' work would be measured instead
+    with one_thread_each():  # as tiles are computed
         return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
 

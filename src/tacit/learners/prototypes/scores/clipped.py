@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
 from tacit.compute.engines import Engine
@@ -38,7 +39,7 @@ class Clipped:
     ----------
     public : array of shape (m, d)
         Candidates.
-    rows : array of shape (n, d)
+    rows : array of shape (n, arithmetic.width(d))
         Private records as integers, by class.
     ends : array of shape (C,), int64
         Where each class's records end.
@@ -80,10 +81,9 @@ class Clipped:
 
     def tile(self, first: int) -> Integers:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
-        given = self.public[first : first + TILE]
-        candidates = self.arithmetic.integers(given, self.centre, public=True)
         from tacit.mechanisms.kernels import add_clipped
 
+        candidates = self._candidates(first)
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
         room = self.arithmetic.room(ROWS, len(candidates))
         for start, some, segments in self._parts():
@@ -95,7 +95,7 @@ class Clipped:
         """The same on a CUDA device, whose products take multiples of 8."""
         import torch
 
-        candidates = self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
+        candidates = self._candidates(first)
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
@@ -110,6 +110,9 @@ class Clipped:
                 begin = end
         found: Integers = totals[:, : len(candidates)].cpu().numpy()
         return found
+
+    def _candidates(self, first: int) -> NDArray[Any]:
+        return self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
 
     def _parts(self) -> Iterator[tuple[int, slice, Integers]]:
         """Where each block of private rows begins, its classes, and where theirs end in it."""
