@@ -333,6 +333,21 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path):
     assert error.startswith("tacit: interrupted")
 
 
+def test_a_fault_after_an_interrupt_that_was_swallowed_is_an_interrupt(tmp_path):
+    """As of a compiler, whose callback the interrupt left undone."""
+    (tmp_path / "interrupted.py").write_text(
+        "import os, signal, sys, tacit.cli.main as m\n"
+        "class Swallows:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); list(range(10**6))\n"
+        "def run(_): Swallows(); raise RuntimeError('left undone')\n"
+        "m._run = run\n"
+        "sys.exit(m.main([]))"
+    )
+    process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
+    error = process.communicate(timeout=60)[1]
+    assert (process.returncode, error.count("\n")) == (130, 1)
+
+
 def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     """A charge is never refunded: who interrupts cannot know what was already drawn."""
     run("ledger private --allow rho=1")

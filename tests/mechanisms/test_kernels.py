@@ -17,7 +17,15 @@ from tacit.mechanisms.kernels import (
 )
 from tacit.mechanisms.rounding import SLACK
 
-ODD = [np.zeros(5), np.full(5, 1e-320), np.full(5, 1e200), [1e-200, 0, 0, 0, 3e-200], [0, 0, 5e-324, 0, 0]]
+ODD = [
+    np.zeros(5),
+    np.full(5, 5e-324),
+    np.full(5, 1e-320),
+    np.full(5, 1.7e308),
+    np.full(5, 1e200),
+    [1e-200, 0, 0, 0, 3e-200],
+    [0, 0, 5e-324, 0, 0],
+]
 
 
 def added(rows, floor, scale=UNIT * SLACK):
@@ -63,6 +71,14 @@ def test_a_class_has_a_ball_in_which_its_rows_are_measured_before_they_are_clipp
     ]
     assert np.array_equal(found, sum(alone))
     assert max(sum(int(value) ** 2 for value in own.ravel()) for own in alone) <= UNIT**2
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 64, 1281])
+@pytest.mark.parametrize("value", [5e-324, 1e-323, 3e-320, 1e-310, 1e-308, 1e-160, 1e160, 1.7e308])
+def test_extreme_rows_are_no_longer_than_the_unit(value, width):
+    for floor in (0.0, 1.0):
+        assert sum(int(v) ** 2 for v in added(np.full((1, width), value), floor)[0]) <= UNIT**2
+    assert np.linalg.norm(added(np.full((1, width), value), 0.0)) > 0.999 * UNIT
 
 
 @pytest.mark.parametrize("row", ODD)

@@ -100,7 +100,7 @@ MUTANTS = [
     _of(SCORED, "arithmetic", "scores: rounding lengthens rows", "(self.norm - math.sqrt(public.shape[1]) / 2)", "self.norm", SCORES),
     _of(SCORED, "arithmetic", "scores: what rounding took is not given back", "found, self.mean * self.scale)", "found, self.mean * 0.0)", SCORES),
     _of(SCORED, "arithmetic", "scores: rows of zeros are given something", "present = found.any(axis=1)", "present = np.ones(len(found))", SCORES),
-    _of(SCORED, "arithmetic", "scores: the error of rounding is taken for less", "1 - explained) / 6)", "1 - explained) / 96)", SCORES),
+    _of(SCORED, "arithmetic", "scores: the error of rounding is taken for less", "math.sqrt(1 / 6) /", "math.sqrt(1 / 96) /", SCORES),
     _of(MECHANISMS, "kernels", "scores: a rotation that lengthens rows", "1.0 / math.sqrt(np.float64(size))", "1.001 / math.sqrt(np.float64(size))"),
     _of(MECHANISMS, "kernels", "scores: a rotation without an exchange of places", "row[j * size + i] = room[i * apart + j]", "row[i * apart + j] = room[i * apart + j]"),
     _of(SCORED, "arithmetic", "scores: the arithmetic depends on nothing public", "if math.prod(public.shape) >= LARGE and", "if", SCORES),

@@ -10,29 +10,34 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
+
+INTERRUPTED = "interrupted; no output was written, and a charge already made to a ledger stays"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
-    hook = sys.unraisablehook
-    sys.unraisablehook = partial(_interrupt_again, hook)
+    hook, dropped = sys.unraisablehook, Dropped(sys.unraisablehook)
+    sys.unraisablehook = dropped
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
         # under `python -m`, CPython notes an interrupt inside exec of a string, as in dataclasses, and dies by it later
         exec("")
-        said = "interrupted; no output was written, and a charge already made to a ledger stays"
-        return _fail(str(stop) or said, 130)
+        return _fail(str(stop) or INTERRUPTED, 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, as with `| head`
         return 0
     except OSError as error:
         fault = f"{error.filename or 'output'}: {error.strerror or error}"
         return _fail(f"{fault}; check the path, its permissions and the space left", 2)
+    except Exception:
+        if not dropped.again:
+            raise
+        return _fail(INTERRUPTED, 130)  # a library's code, whose callback the interrupt left undone
     finally:
         sys.unraisablehook = hook
+        dropped.cancel()
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -53,14 +58,33 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _interrupt_again(hook: Callable[[Any], Any], dropped: Any) -> None:
-    """Python drops what a callback or a finalizer raises; an interrupt comes again, once Python has left this too."""
-    if issubclass(dropped.exc_type, KeyboardInterrupt):
+class Dropped:
+    """Python drops what a callback or a finalizer raises; an interrupt comes again, once Python has left this too.
+
+    Parameters
+    ----------
+    hook : callable
+        Takes whatever else is dropped.
+    """
+
+    def __init__(self, hook: Callable[[Any], Any]) -> None:
+        self.hook = hook
+        self.again: list[threading.Timer] = []
+
+    def __call__(self, dropped: Any) -> None:
+        """As `sys.unraisablehook`."""
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            self.hook(dropped)
+            return
         again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
         again.daemon = True
+        self.again.append(again)
         again.start()
-    else:
-        hook(dropped)
+
+    def cancel(self) -> None:
+        """Let none come that is no longer needed."""
+        for timer in self.again:
+            timer.cancel()
 
 
 def _fail(message: str, status: int) -> int:

@@ -110,7 +110,7 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
         value = np.float64(row[j]) / largest
         squares += value * value
     first = 1.0 / largest if largest > 1e-300 else 1e300
-    return first, scale / (math.sqrt(squares) * largest * first)
+    return first, scale / (math.sqrt(squares) * (largest * first))  # so bracketed, no product is subnormal
 
 
 @_compiled

@@ -181,3 +181,15 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
 def test_bad_parameters(data, parameters, error, message):
     with pytest.raises(error, match=message):
         fit(data, **parameters)
+
+
+def test_public_rows_of_whole_numbers_are_released_as_floats(tmp_path):
+    public = np.array([[3, 0], [0, 2], [-1, -1]])
+    model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=2, noise="research")
+    model.fit(np.array([[1.0, 0.1], [0.1, 1.0]]), np.array([0, 1]))
+    assert model.prototypes_.dtype == np.float64
+    assert model.prototypes_.tolist() == [[3, 0], [0, 2]]
+    private = tacit.PublicPrototypes("epsilon=1", public=public, classes=2)
+    release = tacit.Release.of(private.fit(np.array([[1.0, 0.1], [0.1, 1.0]]), np.array([0, 1])))
+    release.save(tmp_path / "release")
+    assert tacit.Release.load(tmp_path / "release").predict([[1.0, 0.0]]) in ([0], [1])

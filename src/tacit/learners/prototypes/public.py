@@ -74,7 +74,7 @@ class PublicPrototypes(PrivateClassifier):
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), or (C, k, d) for k > 1
-        The chosen rows, as passed, in the order of `public`.
+        The chosen rows, as passed (whole numbers as floats), in the order of `public`.
     indices_ : ndarray of shape (C,) or (C, k)
         Their positions in `public`.
     centre_ : ndarray of shape (d,), or None
@@ -209,7 +209,9 @@ class PublicPrototypes(PrivateClassifier):
             self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
             if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
                 self.utilities_ = np.asarray(totals) / how.sensitivity
-        self.prototypes_ = np.asarray(public[self.indices_.ravel()]).reshape(*self.indices_.shape, -1)
+        chosen = np.asarray(public[self.indices_.ravel()])
+        floats = chosen if chosen.dtype.kind == "f" else chosen.astype(np.float64)
+        self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
 
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
         if math.isinf(epsilon):

@@ -174,9 +174,11 @@ def test_rounding_errs_as_much_as_is_said(name, width):
     public[:, 0] += 20
     x[:, 0] += 20
     one = ARITHMETICS[name].scaled(public)
-    products = one.integers(public, public=True).astype(float) @ one.integers(x).astype(float).T / one.scale**2
-    p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, x))
-    assert 0.5 * one.error(1.0, 1.5) < (products - p @ q.T).std() / 0.5 < 2 * one.error(1.0, 1.5)
+    near = 1 if one.mean is None else (1 - one.mean @ one.mean) ** 0.5
+    for private, expected in ((x, near * one.error(1.0, 1.5)), (rng.normal(size=(300, width)), one.error(1.0, 1.5))):
+        products = one.integers(public, public=True).astype(float) @ one.integers(private).astype(float).T
+        p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, private))
+        assert 0.5 * expected < (products / one.scale**2 - p @ q.T).std() / 0.5 < 1.5 * expected
     assert one.error(1.5, 1.6) < ERROR_AUTO
 
 

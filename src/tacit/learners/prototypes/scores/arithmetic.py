@@ -12,8 +12,8 @@ int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, i
 int8-cuda   the same integers on a CUDA device
 
 Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N. It
-changes a cosine by sqrt(1/6)/s typically, in int8 by sqrt((1 - |mean|^2)/6)/s: what share of the window that is decides
-whether it is too narrow (`Arithmetic.error`).
+changes a cosine by sqrt(1/6)/s typically, in int8 by sqrt((1 - |mean|^2)/6)/s where rows lie about the mean, which is
+not known of private ones. What share of the window sqrt(1/6)/s is decides whether it is too narrow.
 Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
 """
 
@@ -107,9 +107,8 @@ class Arithmetic:
         return found
 
     def error(self, d_min: float, d_max: float) -> float:
-        """What rounding changes in a product, typically, as a share of the window."""
-        explained = 0.0 if self.mean is None else float(self.mean @ self.mean)
-        return math.sqrt(max(0.0, 1 - explained) / 6) / (self.scale * (d_max - d_min))
+        """What rounding changes in a cosine, typically, at most, as a share of the window."""
+        return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
 
     def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
         """Inner products, (r, t), computed in `room`, which is at least as tall."""
