@@ -318,12 +318,19 @@ def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (130, 1)
 
 
-def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path):
+@pytest.mark.parametrize(
+    "then",
+    [
+        "time.sleep(30); return 0",
+        "raise RuntimeError('left undone')",  # as a compiler does, whose callback the interrupt left undone
+    ],
+)
+def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
     (tmp_path / "interrupted.py").write_text(
         "import os, signal, sys, time, tacit.cli.main as m\n"
         "class Swallows:\n"
         "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)\n"
-        "def run(_): Swallows(); time.sleep(30); return 0\n"
+        f"def run(_): Swallows(); {then}\n"
         "m._run = run\n"
         "sys.exit(m.main([]))"
     )
@@ -331,21 +338,6 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path):
     error = process.communicate(timeout=60)[1]
     assert (process.returncode, error.count("\n")) == (130, 1)
     assert error.startswith("tacit: interrupted")
-
-
-def test_a_fault_after_an_interrupt_that_was_swallowed_is_an_interrupt(tmp_path):
-    """As of a compiler, whose callback the interrupt left undone."""
-    (tmp_path / "interrupted.py").write_text(
-        "import os, signal, sys, tacit.cli.main as m\n"
-        "class Swallows:\n"
-        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); list(range(10**6))\n"
-        "def run(_): Swallows(); raise RuntimeError('left undone')\n"
-        "m._run = run\n"
-        "sys.exit(m.main([]))"
-    )
-    process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
-    error = process.communicate(timeout=60)[1]
-    assert (process.returncode, error.count("\n")) == (130, 1)
 
 
 def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):

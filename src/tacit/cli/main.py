@@ -17,8 +17,7 @@ INTERRUPTED = "interrupted; no output was written, and a charge already made to 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the console script exits with what this returns."""
-    hook, dropped = sys.unraisablehook, Dropped(sys.unraisablehook)
-    sys.unraisablehook = dropped
+    sys.unraisablehook = dropped = Dropped(sys.unraisablehook)
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(INTERRUPTED, 130)  # a library's code, whose callback the interrupt left undone
     finally:
-        sys.unraisablehook = hook
+        sys.unraisablehook = dropped.hook
         dropped.cancel()
 
 
