@@ -6,6 +6,13 @@ probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k with 1
 one of the k, uniformly.
 Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
 al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
+Theorem, curves: the event is randomized response over k labels, of profile (E - e^t)/(E + k - 1) for 0 <= t <= epsilon,
+whatever the number of classes. For two labels among the k that is the profile itself. For one of them against a label
+outside, with p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k between q and p: the profile is max(p - u e^t, 0) one way
+and (k - 1) max(u - q e^t, 0) the other; the first is at most p - q e^t since u >= q, the second is p - u <= p - q at
+t = 0 and falls by a slope of (k - 1) q e^t >= q e^t. Profiles at t < 0 follow from these by symmetry. The profile falls
+with k, so where labels have priors of different k, the smallest k above 1 bounds all [checked against the matrices in
+tests/contracts/test_randomizers.py].
 Sampling: one 64-bit word u for each label, which is exact: label y gives the class at place u // m of the order, or
 stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down. A
 label outside the first k has m = floor(2^64/k), and the last words, fewer than k, give one class each. The cost does

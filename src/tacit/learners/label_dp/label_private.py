@@ -23,9 +23,10 @@ from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, Model, learn
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
+from tacit.learners.label_dp.randomizers import checked_prior
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, PureDP, compose
+from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
@@ -153,10 +154,21 @@ class LabelPrivate(PrivateClassifier):
         if not isinstance(self.randomizer, str) or self.randomizer not in CHOICES:
             raise InputError(f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out")
         of_prior, of_labels = self._budgets()
-        # the price of an answer does not depend on the number of classes, which may not be known yet
+        answer = self._answer(of_labels)
+        return answer if of_prior is None else compose([PureDP(of_prior), answer])
+
+    def _answer(self, budget: Budget) -> Event:
+        """What one answer for each label costs, from the parameters alone.
+
+        Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit:
+        that of the classes where none are declared, or of those that a prior learned from answers leaves.
+        """
+        if self.randomizer == "rr-with-prior" and not budget.infinite and (self._clusters() or self.stages != 1):
+            return RandomizedResponse(budget.largest_pure(), 2)
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
-        answer = of_classes(self.randomizer, of_labels, size, priors.uniform(0, size).rows).event
-        return compose([answer] if of_prior is None else [PureDP(of_prior), answer])
+        if self.classes is None and not isinstance(self.prior, str):
+            size = checked_prior(self.prior).shape[1]
+        return of_classes(self.randomizer, budget, size, self._rows_of(size)).event
 
     def _budgets(self) -> tuple[float | None, Budget]:
         """Epsilon of the histograms, where there are any, and the budget of the answers."""

@@ -76,7 +76,10 @@ class Randomizer(ABC):
 
 
 class _Response(Randomizer):
-    """Randomized response on the first k classes of each prior's order."""
+    """Randomized response on the first k classes of each prior's order.
+
+    Its event is that of the smallest k above 1 of any prior, which costs the most; see `randomized_response`.
+    """
 
     def __init__(self, epsilon: float, n_classes: int, orders: Integers, k: Integers) -> None:
         self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST)
@@ -86,7 +89,7 @@ class _Response(Randomizer):
 
     @property
     def event(self) -> Event:
-        return RandomizedResponse(self.epsilon, max(self.n_classes, 2))
+        return RandomizedResponse(self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2))
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
         self._check(which)
