@@ -34,6 +34,16 @@ AMPLE = {
 }  # what a method needs to do well on few records
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
 BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
+STRICT = (
+    *BUDGETS,
+    "rho=0.3",
+    "rho=7.7",
+    "rho=0.001",
+    "epsilon=0.1,delta=1e-9",
+    "epsilon=8.4,delta=1e-5",
+    "epsilon=0.3",
+    "epsilon=3.3",
+)
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],
     "least-squares": [{}, {"alpha": 0.5, "intercept": 0.5}, {"public": PUBLIC, "normalise": False}],

@@ -21,6 +21,7 @@ from contracts.learners import (
     NEEDS,
     PURE,
     STOPPING,
+    STRICT,
     UNITS_OF,
     WIDTH,
     X,
@@ -66,7 +67,20 @@ def test_promise_is_kept_and_within_the_budget(method, variant, budget, unit):
     else:
         assert learner.spent_ == promise
     assert promise.unit == unit
-    assert Budget.parse(budget).permits(promise.event)
+
+
+@ALL
+@UNITS
+@pytest.mark.parametrize("budget", STRICT)
+def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
+    """Strictly, in floats: a calibration has no slack."""
+    if not payable(method, variant, budget) or unit not in UNITS_OF.get(method, (unit,)):
+        pytest.skip("refused; test_promise_is_kept_and_within_the_budget expects so")
+    promise, allowed = make(method, variant, budget=budget, unit=unit).promise(), Budget.parse(budget)
+    if allowed.rho is not None:
+        assert promise.rho <= allowed.rho
+    else:
+        assert promise.epsilon(allowed.delta or 0.0) <= allowed.epsilon
 
 
 @ALL

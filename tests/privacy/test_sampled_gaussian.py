@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from tacit.errors import InputError
 from tacit.privacy import accounting
+from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, SampledGaussian
 
 
@@ -92,7 +93,7 @@ def test_what_the_notebook_of_label_privacy_states_and_does():
     ("epsilon", "at", "rate", "count"), [(1.0, 1e-5, 0.05, 30), (0.2, 1e-6, 0.3, 5), (8.0, 1e-5, 0.2, 10)]
 )
 def test_noise_is_the_least_that_meets_the_budget(epsilon, at, rate, count):
-    z = accounting.sampled_multiplier(epsilon, at, rate, count)
+    z = Budget.approx(epsilon, at).sampled_gaussian(rate, count)
     assert accounting.epsilon(count * SampledGaussian(z, rate), at) <= epsilon
     assert accounting.epsilon(count * SampledGaussian(z * 0.997, rate), at) > epsilon
 

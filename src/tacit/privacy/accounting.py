@@ -119,31 +119,6 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def sampled_multiplier(epsilon_: float, delta: float, sampling_rate: float, count: int) -> float:
-    """Noise multiplier, rounded up by a thousandth, at which so many `SampledGaussian` are (epsilon, delta)-DP."""
-    from scipy.optimize import brentq
-
-    def excess(log_z: float) -> float:
-        return epsilon(count * SampledGaussian(math.exp(log_z), sampling_rate), delta) - epsilon_
-
-    def excess_of_curve(log_z: float) -> float:
-        return _renyi_epsilon(count * SampledGaussian(math.exp(log_z), sampling_rate), delta) - epsilon_
-
-    check_delta(delta)
-    if delta == 0 or math.isinf(epsilon_):
-        return 0.0 if math.isinf(epsilon_) else math.inf
-    enough = math.log(gaussian_multiplier(epsilon_, delta) * math.sqrt(count)) + 1  # without sampling
-    high = brentq(excess_of_curve, enough - 30, enough, xtol=1e-3) + 1e-3
-    low = high - 0.2
-    while excess(low) <= 0:
-        low -= 0.4
-    z = brentq(excess, low, high, xtol=5e-4) + 5e-4
-    while excess(z) > 0:
-        z += 5e-4
-    return math.exp(z)
-
-
-@lru_cache(maxsize=1024)
 def largest_rho(epsilon_: float, delta: float) -> float:
     """Largest rho, rounded down, such that rho-zCDP is (epsilon, delta)-DP by the bounds above.
 

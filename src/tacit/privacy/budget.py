@@ -1,21 +1,27 @@
 """A budget: what may be spent, as text or as a value, and the noise that spends it.
 
-`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate differential privacy. A
-budget is read under the unit of whoever spends it. Calibrations round to the safe side.
+`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate differential privacy. A budget is read
+under the unit of whoever spends it. Calibrations round to the safe side: what they return costs no more than the
+budget, in floats too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tacit.errors import BudgetError
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, Exponential, Gaussian, PureDP
+from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
 _FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
-_SLACK = 1 + 1e-9  # sums of floats: ten charges of 0.1 fit an allowance of 1
+_LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
+
+# Where a budget is split over several events, noise is this much larger, so that their costs, added up in floats, keep
+# it. That exceeds the tolerance of the solver that finds epsilon, 1e-12.
+_ROUNDED_UP = 1 + 1e-11
 
 # How much further apart two data sets are under a unit than under add/remove, for one event on each of several
 # disjoint classes: in sqrt(rho) (so for Gaussian sums and for selections under zCDP), and in pure epsilon.
@@ -104,16 +110,21 @@ class Budget:
         return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in given)
 
     def permits(self, event: Event) -> bool:
-        """Whether `event` costs no more than this, up to float rounding of sums."""
+        """Whether `event` costs no more than this."""
         if self.rho is not None:
-            return event.rho <= self.rho * _SLACK
+            return event.rho <= self.rho
         assert self.epsilon is not None
-        return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon * _SLACK
+        return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 
-    def gaussian(self, unit: Unit = Unit.ADD_REMOVE) -> float:
+    def gaussian(self, unit: Unit = Unit.ADD_REMOVE, *, split: bool = False) -> float:
         """Noise multiplier of the Gaussian event, one on each of several disjoint classes, that spends the budget.
 
-        Several such events with multipliers z_i spend it when sum 1/z_i^2 = 1/z^2.
+        Parameters
+        ----------
+        unit : Unit
+            The unit in which the budget is read.
+        split : bool, default=False
+            Whether the budget is split over several such events. They keep it when sum 1/z_i^2 = 1/z^2.
 
         Raises
         ------
@@ -134,7 +145,7 @@ class Budget:
                 f"budget {self} is pure and Gaussian noise has no pure epsilon; "
                 f"pass rho=... or epsilon={self.epsilon:g},delta=1e-6"
             )
-        return z * _ROOT_RHO[unit]
+        return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
         """Epsilon of the exponential mechanism, one on each of several disjoint classes, that spends the budget."""
@@ -144,9 +155,31 @@ class Budget:
             epsilon = math.sqrt(8 * self.rho)
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
-            return epsilon / _ROOT_RHO[unit]
+            return epsilon / _ROOT_RHO[unit] / (_ROUNDED_UP if unit is Unit.CHANGE_LABEL else 1.0)
         assert self.epsilon is not None
         return self.epsilon / _PURE[unit]
+
+    def sampled_gaussian(self, sampling_rate: float, count: int) -> float:
+        """Noise multiplier at which so many `SampledGaussian` events keep the budget, rounded up by a thousandth.
+
+        Raises
+        ------
+        BudgetError
+            If the budget is not approximate, the only kind in which sampling gains anything.
+        """
+        if self.epsilon is None or self.delta is None:
+            raise BudgetError(
+                f"budget {self} is not approximate, so sampling gains nothing; pass for example epsilon=1,delta=1e-5"
+            )
+
+        if self.infinite:
+            return 0.0
+
+        def cost(inverse: float) -> Event:
+            return count * SampledGaussian(1 / inverse, sampling_rate)
+
+        unsampled = 1 / (accounting.gaussian_multiplier(self.epsilon, self.delta) * math.sqrt(count))
+        return 1 / calibrate(self, cost, 0.9 * unsampled, unsampled * math.exp(30), precision=1e-3)
 
     def largest_pure(self) -> float:
         """The largest epsilon of a mechanism of which only a pure epsilon is known."""
@@ -155,10 +188,47 @@ class Budget:
         if self.kind == "pure":
             assert self.epsilon is not None
             return self.epsilon
-        low, high = 0.0, 1.0
-        while high < 1e6 and self.permits(PureDP(high)):
-            high *= 2
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.permits(PureDP(middle)) else (low, middle)
-        return low
+        return calibrate(self, PureDP, _LEAST_PURE, _MOST_PURE)
+
+
+def calibrate(
+    budget: Budget, cost: Callable[[float], Event], low: float, high: float, precision: float = 1e-12
+) -> float:
+    """Largest amount whose cost the budget permits: the one bisection behind every calibrated parameter.
+
+    Parameters
+    ----------
+    budget : Budget
+    cost : callable
+        From an amount, such as an epsilon or the inverse of a noise multiplier, to the event it costs under the unit
+        in which the budget is read. Events cost more as the amount grows.
+    low, high : float
+        Positive ends of the range to search.
+    precision : float, default=1e-12
+        Relative; what is returned is at most this much below the largest amount.
+
+    Returns
+    -------
+    float
+        An amount that was checked: `budget.permits(cost(amount))`.
+
+    Raises
+    ------
+    BudgetError
+        If even `cost(low)` exceeds the budget.
+
+    Examples
+    --------
+    >>> round(calibrate(Budget.zcdp(0.5), Exponential, 1e-3, 1e3), 9)
+    2.0
+    """
+    if not budget.permits(cost(low)):
+        raise BudgetError(f"budget {budget} is too small: {cost(low).describe()} costs more; pass a larger one")
+    if budget.permits(cost(high)):
+        return high
+    while high > low * (1 + precision):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if budget.permits(cost(middle)) else (low, middle)
+    return low

@@ -51,14 +51,14 @@ def test_a_large_budget_is_the_clipped_formula():
 
 
 def test_the_budget_is_spent_in_moments_epochs_and_counts():
-    promise = tacit.FeatureCovariance("rho=0.5", epochs=7).promise()
-    parts = [8 * Gaussian((8 / (1 - COUNT_SHARE)) ** 0.5), Parallel(Gaussian(COUNT_SHARE**-0.5), "classes")]
+    promise, z = tacit.FeatureCovariance("rho=0.5", epochs=7).promise(), Budget.parse("rho=0.5").gaussian(split=True)
+    parts = [8 * Gaussian(z * (8 / (1 - COUNT_SHARE)) ** 0.5), Parallel(Gaussian(z / COUNT_SHARE**0.5), "classes")]
     assert promise.event == compose(parts)
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
-    assert tacit.FeatureCovariance("rho=0.5", epochs=7, balanced=False).promise().event == 8 * Gaussian(8**0.5)
+    assert tacit.FeatureCovariance("rho=0.5", epochs=7, balanced=False).promise().event == 8 * Gaussian(z * 8**0.5)
     declared = tacit.FeatureCovariance("rho=0.5", epochs=7, counts=125).promise()
-    assert declared.event == 8 * Gaussian(8**0.5)
+    assert declared.event == 8 * Gaussian(z * 8**0.5)
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 

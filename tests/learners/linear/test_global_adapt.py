@@ -122,7 +122,8 @@ def test_the_budget_is_spent_in_steps_thresholds_and_class_counts():
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
     declared = tacit.GlobalAdapt("rho=0.5", steps=7, threshold_share=0.2, counts=125).promise()
-    assert declared.event == compose([7 * Gaussian((7 / 0.8) ** 0.5), 7 * Gaussian(of_threshold)])
+    z = Budget.parse("rho=0.5").gaussian(split=True)
+    assert declared.event == compose([7 * Gaussian(z * (7 / 0.8) ** 0.5), 7 * Gaussian(z * of_threshold)])
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 

@@ -103,12 +103,13 @@ def test_residuals_are_softmax_less_one_hot():
 
 def test_the_budget_is_spent_in_steps_and_a_count():
     promise = tacit.GradientDescent("rho=0.5", steps=7).promise()
-    of_step, of_count = (7 / (1 - COUNT_SHARE)) ** 0.5, COUNT_SHARE**-0.5
+    z = Budget.parse("rho=0.5").gaussian(split=True)
+    of_step, of_count = z * (7 / (1 - COUNT_SHARE)) ** 0.5, z / COUNT_SHARE**0.5
     assert promise.event == compose([7 * Gaussian(of_step), Parallel(Gaussian(of_count), "classes")])
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
     declared = tacit.GradientDescent("rho=0.5", steps=7, counts=125).promise()
-    assert declared.event == 7 * Gaussian(7**0.5)
+    assert declared.event == 7 * Gaussian(z * 7**0.5)
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 

@@ -114,15 +114,15 @@ def test_derivatives_are_those_of_the_loss_and_do_not_depend_on_other_rows():
 
 
 def test_the_budget_is_spent_in_gradients_hessians_and_counts():
-    promise = tacit.Newton("rho=0.5", epochs=3).promise()
-    parts = [6 * Gaussian((6 / (1 - COUNT_SHARE)) ** 0.5), Parallel(Gaussian(COUNT_SHARE**-0.5), "classes")]
+    promise, z = tacit.Newton("rho=0.5", epochs=3).promise(), Budget.parse("rho=0.5").gaussian(split=True)
+    parts = [6 * Gaussian(z * (6 / (1 - COUNT_SHARE)) ** 0.5), Parallel(Gaussian(z / COUNT_SHARE**0.5), "classes")]
     assert promise.event == compose(parts)
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
     published = tacit.Newton("rho=0.5", epochs=3, balanced=False).promise()
     assert published.rho == pytest.approx(3 / 6)  # T/s^2
     declared = tacit.Newton("rho=0.5", epochs=3, counts=125).promise()
-    assert declared.event == 6 * Gaussian(6**0.5)
+    assert declared.event == 6 * Gaussian(z * 6**0.5)
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 

@@ -30,7 +30,7 @@ ROUTES = {"rho=1e4": (0.25, True), "rho=0.5": (0.5, True), "rho=0.001": (1.0, Fa
 
 @pytest.mark.parametrize("budget", ["rho=0.5", "rho=8", "epsilon=1,delta=1e-6"])
 def test_the_promise_is_a_quarter_for_the_sums_and_the_rest_for_what_follows(budget):
-    z = Budget.parse(budget).gaussian()
+    z = Budget.parse(budget).gaussian(split=True)
     promise = tacit.AutoPrototypes(budget, public=PUBLIC).promise()
     assert promise.event == compose([Parallel(Gaussian(2 * z), "classes"), Gaussian(z / 0.75**0.5)])
     assert Budget.parse(budget).permits(promise.event)
@@ -69,7 +69,7 @@ def test_every_route_spends_exactly_the_budget(draws, budget, unit):
     model = tacit.AutoPrototypes(budget, unit=unit, **FIT).fit(X, Y)
     of_sums, refined = ROUTES[budget]
     assert (model.spent_on_sums_, model.refined_) == (of_sums, refined)
-    z = Budget.parse(budget).gaussian(model.promise().unit)
+    z = Budget.parse(budget).gaussian(model.promise().unit, split=True)
     kinds = [kind for kind, _, _, _ in draws]
     shares = np.array([(z / multiplier) ** 2 for _, multiplier, _, _ in draws])
     assert shares.sum() == pytest.approx(1, abs=1e-12)

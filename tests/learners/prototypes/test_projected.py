@@ -111,13 +111,14 @@ def test_pulls_are_products():
 
 def test_the_budget_is_spent_in_sums_steps_and_counts():
     promise = tacit.ProjectedPrototypes("rho=0.5", steps=7, share=0.3).promise()
-    of_sums, of_step, of_counts = 0.3**-0.5, (7 / (0.7 - COUNT_SHARE)) ** 0.5, COUNT_SHARE**-0.5
+    z = Budget.parse("rho=0.5").gaussian(split=True)
+    of_sums, of_step, of_counts = z / 0.3**0.5, z * (7 / (0.7 - COUNT_SHARE)) ** 0.5, z / COUNT_SHARE**0.5
     sums, counts = (Parallel(Gaussian(z), "classes") for z in (of_sums, of_counts))
     assert promise.event == compose([sums, 7 * Gaussian(of_step), counts])
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
     declared = tacit.ProjectedPrototypes("rho=0.5", steps=7, share=0.3, counts=125).promise()
-    assert declared.event == compose([sums, 7 * Gaussian((7 / 0.7) ** 0.5)])
+    assert declared.event == compose([sums, 7 * Gaussian(z * (7 / 0.7) ** 0.5)])
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 

@@ -33,7 +33,7 @@ class UnitRowClassifier(PrivateClassifier):
         a replaced record does.
         """
         unit = Unit(self.unit)
-        return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE)
+        return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE, split=True)
 
     def _check(self, width: int) -> None:
         check_width(width + 1)

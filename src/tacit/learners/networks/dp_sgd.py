@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.errors import BudgetError, InputError
+from tacit.errors import InputError
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.models import as_flat, check_kind, record_shape
 from tacit.learners.common.networks import network
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import as_tensor, device, scores
 from tacit.mechanisms.noise import NoiseSource
-from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, SampledGaussian
 from tacit.privacy.ledger import Ledger
@@ -248,13 +247,7 @@ def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64
 
 @lru_cache(maxsize=256)
 def _multiplier(budget: Budget, rate: float, steps: int) -> float:
-    if budget.kind != "approx":
-        raise BudgetError(
-            f"budget {budget} is not approximate, as DPSGD needs it; pass for example epsilon=1,delta=1e-5"
-        )
-    assert budget.epsilon is not None
-    assert budget.delta is not None
-    return accounting.sampled_multiplier(budget.epsilon, budget.delta, rate, steps)
+    return budget.sampled_gaussian(rate, steps)
 
 
 def _drop_overflows(parameters: Sequence[Any]) -> None:

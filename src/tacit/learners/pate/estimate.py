@@ -6,7 +6,6 @@ of the promise, so less is left to buy labels with. See `tacit.mechanisms.smooth
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +20,11 @@ from tacit.mechanisms import votes as mechanism
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.smooth_votes import LabelCost, noisy_cost
 from tacit.privacy import accounting
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, SmoothGaussian, compose
+from tacit.privacy.budget import Budget, calibrate
+from tacit.privacy.events import ZCDP, Event, SmoothGaussian, compose
 
 NAMES = ("order", "smoothness", "scale")
+_LEAST_RHO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -88,22 +88,17 @@ class PaidEstimate:
             raise BudgetError(
                 f"estimate= has a price in epsilon and delta alone; pass epsilon=1,delta=1e-5, not {budget}"
             )
-        delta = budget.delta
 
-        def price(rho: float) -> float:
-            return accounting.epsilon(compose([ZCDP(rho), self.event]), delta)
+        def cost(rho: float) -> Event:
+            return compose([ZCDP(rho), self.event])
 
-        alone = accounting.epsilon(self.event, delta)
-        if not price(1e-12) <= budget.epsilon:
+        if not budget.permits(cost(_LEAST_RHO)):
+            alone = accounting.epsilon(self.event, budget.delta)
             raise BudgetError(
                 f"the estimate alone costs epsilon {alone:.4g} of {budget.epsilon:g}; pass a larger scale, a smaller "
                 "smoothness, or a larger budget"
             )
-        low, high = 1e-12, accounting.largest_rho(budget.epsilon, delta)
-        while high / low > 1 + 1e-9:
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if price(middle) <= budget.epsilon else (low, middle)
-        return low
+        return calibrate(budget, cost, _LEAST_RHO, accounting.largest_rho(budget.epsilon, budget.delta), 1e-9)
 
     def check(self, aggregator: Aggregator, n_classes: int) -> None:
         """Refuse what the theorem does not cover.

@@ -19,8 +19,6 @@ from tacit.privacy.events import ZCDP, Event, compose
 
 Floats = NDArray[np.float64]
 
-_SLACK = 1 + 1e-12  # sums of floats
-
 
 def allowances(budgets: Mapping[str, float], delta: float) -> dict[str, float]:
     """The largest rho of each group whose epsilon at delta is within its budget."""
@@ -63,7 +61,7 @@ class ZCDPFilter:
         check, label = self.prices(np.broadcast_to(sensitivities, (len(self.spent), len(paid))))
         cost = check + label * paid
         before = self.spent[:, None] + np.cumsum(cost, axis=1) - cost
-        fits = (before + check + label <= self.allowance[:, None] * _SLACK) | (check + label == 0)
+        fits = (before + check + label <= self.allowance[:, None]) | (check + label == 0)
         all_fit = fits.all(axis=0)
         return len(paid) if all_fit.all() else int(np.argmin(all_fit))
 

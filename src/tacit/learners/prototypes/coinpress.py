@@ -132,7 +132,7 @@ class CoinPressPrototypes(PrivateClassifier):
         shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
         if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
-        z = Budget.parse(self.budget).gaussian(Unit(self.unit))
+        z = Budget.parse(self.budget).gaussian(Unit(self.unit), split=True)
         count_share = COUNT_SHARE if self.counts is None else 0.0
         of_steps = [z / math.sqrt((1 - count_share) * share) for share in shares]
         return of_steps, z / math.sqrt(count_share) if count_share else None

@@ -19,7 +19,7 @@ from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import rowwise_inner_products
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import NoiseSource
-from tacit.privacy.budget import Budget
+from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -112,7 +112,7 @@ class Search(PrivateClassifier):
         return promise.event if plan.score is None else promise.event + plan.score
 
     def _plan(self) -> Plan:
-        """The dearest plan such that the search fits the budget, to eight digits."""
+        """The plan with the largest runs such that the search keeps the budget."""
         budget, unit = Budget.parse(self.budget), Unit(self.unit)
         amount = Budget.pure if budget.kind == "pure" else Budget.zcdp
         part = real("score_share", self.score_share, 0.001, 0.999) if self.validation is None else 0.0
@@ -121,22 +121,19 @@ class Search(PrivateClassifier):
             score = None if self.validation is not None else counts.event(amount(value * part))
             return Plan(amount(value * (1 - part)), score)
 
-        def fits(value: float) -> bool:
-            return budget.permits(Guarantee(Unit.ADD_REMOVE, self._cost(plan(value))).to(unit).event)
+        def cost(value: float) -> Event:
+            return Guarantee(Unit.ADD_REMOVE, self._cost(plan(value))).to(unit).event
 
         if budget.infinite:
             return plan(math.inf)
         low, high = _LEAST / min(1 - part, part or 1.0), _MOST
         known = (budget.rho or budget.epsilon or 1.0) / (1 - part)
         self._cost(plan(min(max(known, low), high)))  # so that a refusal names the amount that the caller passed
-        if not fits(low):
+        if not budget.permits(cost(low)):
             raise BudgetError(
                 f"budget {budget} leaves each run less than {plan(low).fit}; pass more, or try fewer runs"
             )
-        while high > low * (1 + 1e-9):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return plan(low * (1 - 1e-8))  # not the slack of `permits` too
+        return plan(calibrate(budget, cost, low, high, precision=1e-9))
 
     def _check(self, width: int) -> None:
         plan = self._plan()
