@@ -1,13 +1,16 @@
+import errno
 import fcntl
 import json
+import re
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 
 from tacit.errors import LedgerError
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, compose
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, balance
 from tacit.privacy.unit import Unit
@@ -77,7 +80,7 @@ def test_an_allowance_must_cover_what_was_spent_and_the_last_one_counts(ledger):
         ledger.allow("rho=0.4")
     ledger.allow("rho=0.6")
     ledger.allow("rho=0.5")
-    assert ledger.account().allowance == Budget.zcdp(0.5)
+    assert ledger.account().allowance.budget == Budget.zcdp(0.5)
 
 
 def test_charges_are_converted_to_the_unit_of_the_allowance(ledger):
@@ -145,6 +148,192 @@ def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(Budget.zcdp(1e-6).gaussian())), "a bit more")
 
 
+def test_amounts_add_up_as_the_decimals_they_are_written_as(ledger):
+    ledger.allow("rho=0.3")
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.1)), "first")
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.2)), "second")
+    assert ledger.account().left == 0
+    with pytest.raises(LedgerError, match="would overdraw"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(1e-9)), "a bit more")
+
+
+def test_groups_are_converted_in_the_currency_of_the_ledger(ledger):
+    """By rho the first group costs most, in pure epsilon the second."""
+    groups = (("a", RandomizedResponse(0.8, 2)), ("b", Exponential(1.2)))
+    assert groups[0][1].rho > groups[1][1].rho
+    guarantee = Guarantee(Unit.ADD_REMOVE, compose([]), groups=groups)
+    ledger.allow("epsilon=1.5")
+    ledger.charge(guarantee, "votes")
+    assert ledger.account().spent.pure == 1.2
+    other = Ledger(ledger.path.with_name("other.jsonl"), "data")
+    other.allow("rho=1")
+    other.charge(guarantee, "votes")
+    assert other.account().spent.rho == groups[0][1].rho
+
+
+def test_an_allowance_raised_after_a_charge_is_said_to_guarantee_nothing(ledger):
+    ledger.allow("rho=0.6")
+    ledger.allow("rho=1")  # nothing is charged yet
+    ledger.charge(HALF, "fit")
+    assert balance(ledger.account()).endswith("under unit add-remove")
+    ledger.allow("rho=2")
+    assert "raised from rho=1 after the first charge, so it is a record and no guarantee" in balance(ledger.account())
+    with pytest.raises(LedgerError, match="raised from rho=1 after the first charge"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(5)), "more")
+    ledger.allow("rho=0.5")
+    assert "lowered after the first charge; what is guaranteed is rho=1" in balance(ledger.account())
+    ledger.allow("rho=1")
+    assert ledger.account().caveat == ""
+
+
+def test_an_allowance_stated_after_a_charge_is_said_to_guarantee_nothing(ledger):
+    ledger.charge(HALF, "fit")
+    ledger.allow("rho=1")
+    assert "stated after the first charge, so it is a record and no guarantee" in balance(ledger.account())
+
+
+def test_what_costs_nothing_is_no_first_charge(ledger):
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, compose([])), "names")
+    ledger.allow("epsilon=1,delta=1e-5")
+    assert ledger.account().caveat == ""
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, PureDP(1.0)), "by its exact curve")
+    assert ledger.account().caveat == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("rho=1",), ("epsilon=9,delta=1e-6",)),
+        (("epsilon=9",), ("rho=9",)),
+        (("rho=9",), ("rho=99", "replace")),
+        (("epsilon=9,delta=1e-6",), ("epsilon=9,delta=1e-6", "add-remove", "renyi")),
+        (("epsilon=9,delta=1e-6", "add-remove", "renyi"), ("epsilon=10,delta=1e-6", "add-remove", "renyi")),
+    ],
+)
+def test_another_currency_after_a_charge_is_refused(ledger, before, after):
+    ledger.allow(*before)
+    Ledger(ledger.path, "other").allow(*after)
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, Exponential(0.1)), "fit")
+    content = ledger.path.read_bytes()
+    with pytest.raises(LedgerError, match="state it in the same kind"):
+        ledger.allow(*after)
+    assert ledger.path.read_bytes() == content
+
+
+@pytest.mark.parametrize("change", [("fit", "fat"), ("rho=1", "rho=9"), ('"left": "0.5"', '"left": "0.9"')])
+def test_an_edited_line_is_found(ledger, change):
+    ledger.allow("rho=1")
+    ledger.charge(HALF, "fit")
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.1)), "fit again")
+    text = ledger.path.read_text()
+    assert change[0] in text
+    ledger.path.write_text(text.replace(*change, 1))
+    with pytest.raises(LedgerError, match="does not match its hash"):
+        ledger.account()
+
+
+def test_a_line_that_is_missing_exchanged_or_added_is_found(ledger):
+    ledger.allow("rho=1")
+    for _ in range(3):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.1)), "fit")
+    first, second, third, fourth = ledger.path.read_text().splitlines(keepends=True)
+    bare = second.rpartition(', "hash"')[0] + "}\n"
+    for lines in ((first, third, fourth), (first, third, second, fourth), (first, second, second), (first, bare)):
+        ledger.path.write_text("".join(lines))
+        with pytest.raises(LedgerError, match=r"does not match its hash|has no hash"):
+            ledger.charge(HALF, "fit")
+    ledger.path.write_text(first + second)  # what the hash cannot find: lines missing at the end
+    assert len(ledger.account().charges) == 1
+
+
+def test_the_hash_is_shown_nowhere(ledger):
+    ledger.allow("rho=1")
+    ledger.charge(HALF, "fit")
+    hashes = re.findall(r'"hash": "(\w{64})"', ledger.path.read_text())
+    assert len(hashes) == 2
+    with pytest.raises(LedgerError) as caught:
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(9)), "more")
+    ledger.path.write_text(ledger.path.read_text().replace("fit", "fat"))
+    with pytest.raises(LedgerError) as damaged:
+        ledger.account()
+    shown = [str(caught.value), str(damaged.value)]
+    assert not any(found in text for found in hashes for text in shown)
+
+
+OLD = """\
+{"time": "2026-01-01T00:00:00+00:00", "identity": "data", "kind": "allow", "budget": "%s", "unit": "add-remove"}
+{"time": "2026-01-01T00:00:00+00:00", "identity": "data", "kind": "charge", "what": "fit", "guarantee": {"unit": \
+"add-remove", "event": {"type": "Gaussian", "noise_multiplier": 8.0}, "unprotected": [], "groups": {}, "scope": ""}}
+{"time": "2026-01-01T00:00:00+00:00", "identity": "data", "kind": "charge", "what": "fit", "guarantee": {"unit": \
+"add-remove", "event": {"type": "ZCDP", "rho": 0.001}, "unprotected": [], "groups": {}, "scope": ""}}
+"""
+
+
+def test_a_ledger_of_an_earlier_version_is_read_and_continued(ledger):
+    ledger.path.write_text(OLD % "rho=0.01")
+    assert ledger.account().left == Decimal("0.01") - Decimal("0.0078125") - Decimal("0.001")
+    assert ledger.account().caveat == ""
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.001)), "fit")
+    assert len(ledger.account().charges) == 3
+    with pytest.raises(LedgerError, match="would overdraw"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.001)), "fit")
+    ledger.path.write_text(ledger.path.read_text().replace("8.0", "9.0"))  # the first hash covers the lines before it
+    with pytest.raises(LedgerError, match="does not match its hash"):
+        ledger.account()
+
+
+def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(ledger):
+    ledger.path.write_text(OLD % "epsilon=1,delta=1e-05")
+    account = ledger.account()
+    assert account.left == 0  # ZCDP has no mu
+    assert "2 of them by an earlier version, whose rule does not bound their sum" in balance(account)
+    with pytest.raises(LedgerError, match="would overdraw"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "fit")
+
+
+def test_an_emptied_ledger_is_not_one_without_an_allowance(ledger, monkeypatch):
+    monkeypatch.setattr("tacit.privacy.ledger._PATIENCE", 0.05)
+    ledger.allow("rho=1")
+    ledger.path.write_text("")
+    for use in (ledger.account, lambda: ledger.charge(HALF, "fit"), lambda: ledger.allow("rho=1")):
+        with pytest.raises(LedgerError, match="is empty, so its entries are lost; restore it from a copy"):
+            use()
+    assert ledger.path.read_text() == ""
+
+
+def test_a_refused_first_entry_leaves_no_file(ledger, monkeypatch):
+    def refused(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tacit.privacy.ledger.os.fsync", refused)
+    with pytest.raises(LedgerError, match="cannot be written \\(No space left on device\\); nothing is charged"):
+        ledger.allow("rho=1")
+    assert not ledger.path.exists()
+
+
+def test_a_full_disk_leaves_the_ledger_as_it_was(ledger, monkeypatch):
+    ledger.allow("rho=1")
+    before = ledger.path.read_bytes()
+
+    def refused(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tacit.privacy.ledger.os.fsync", refused)
+    with pytest.raises(LedgerError, match="nothing is charged"):
+        ledger.charge(HALF, "fit")
+    assert ledger.path.read_bytes() == before
+
+
+def test_a_file_system_without_locks_is_refused(ledger, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(LedgerError, match=r"cannot be locked \(No locks available\).*file system with locks"):
+        ledger.charge(HALF, "fit")
+    assert not ledger.path.exists()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -176,7 +365,7 @@ def test_what_is_no_ledger_is_refused(tmp_path):
 
 def test_an_allowance_is_recorded_to_the_last_digit(ledger):
     ledger.allow("rho=0.9999999")
-    assert ledger.account().allowance == Budget.zcdp(0.9999999)
+    assert ledger.account().allowance.budget == Budget.zcdp(0.9999999)
 
 
 def test_an_unwritable_ledger_is_refused(tmp_path):

@@ -179,12 +179,22 @@ def test_a_ledger_holds_a_search(tmp_path):
     guarantee = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
     ledger.charge(guarantee, what="search")
     assert ledger.account().charges[0].guarantee == guarantee
-    assert figure(ledger.account(), guarantee.event) == "epsilon=2.06103 at delta=1e-06"
+    assert figure(ledger.account(), guarantee) == "epsilon=2.06103 at delta=1e-06"
     with pytest.raises(ValueError, match="allowance rho=9"):
         ledger.allow("rho=9")
-    ledger.allow("epsilon=3,delta=1e-6")
-    with pytest.raises(ValueError, match="would overdraw"):
+    ledger.allow("epsilon=3,delta=1e-6")  # the first charge counts by its exact curve
+    with pytest.raises(ValueError, match=r"again, the best of a secret number of runs.* has no price in mu"):
         ledger.charge(guarantee, what="again")
+
+
+def test_a_ledger_that_counts_renyi_divergence_prices_searches(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("epsilon=5,delta=1e-6", currency="renyi")
+    guarantee = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
+    ledger.charge(guarantee, what="search")
+    ledger.charge(guarantee, what="again")
+    with pytest.raises(ValueError, match="would overdraw"):
+        ledger.charge(guarantee, what="a third time")
 
 
 @pytest.mark.parametrize("mean", [0.5, math.nan, math.inf, -1])

@@ -11,6 +11,7 @@ def ledger(
     *,
     allow: str | None = None,
     unit: str = "add-remove",
+    currency: str | None = None,
     file: Path | None = None,
     split: str | None = None,
 ) -> None:
@@ -21,9 +22,13 @@ def ledger(
     store
         The private data: a store's folder, or any file that `tacit import` reads.
     allow
-        The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. It must cover what was spent.
+        The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. State it before the first fit: one that is raised
+        later is a record of what was spent and guarantees nothing. It must cover what was spent.
     unit
         add-remove, replace or change-label: the unit of the allowance.
+    currency
+        For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy, the default) or
+        renyi, which prices searches and zCDP too.
     file
         The ledger's file; by default STORE.ledger.jsonl beside the data.
     split
@@ -35,11 +40,15 @@ def ledger(
     name = identity_of(store, split)
     book = Ledger(file, name) if file is not None else Ledger.beside(located(store, split), name)
     if allow is not None:
-        book.allow(allow, unit)
+        book.allow(allow, unit, currency)
+    elif currency is not None:
+        raise InputError(f"currency={currency!r} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
         raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (or epsilon=1)")
     account = book.account()
     print(f"{book.path}, identity {name!r}: {balance(account)}")
+    if account.allowance is not None:
+        print(f"Rule: {account.allowance.rule}.")
     for charge in account.charges:
-        cost = figure(account, charge.guarantee.to(account.unit).event)
-        print(f"  {charge.time}  {charge.what}: {cost}; {charge.guarantee.event.describe()}")
+        paid = "; ".join(total.describe() for total in charge.guarantee.totals())
+        print(f"  {charge.time}  {charge.what}: {figure(account, charge.guarantee)}; {paid}")

@@ -128,16 +128,36 @@ def largest_rho(epsilon_: float, delta: float) -> float:
     check_delta(delta)
     if math.isinf(epsilon_) or delta == 0:
         return epsilon_ if math.isinf(epsilon_) else 0.0
-    orders = _WIDE_ORDERS
-    for _ in range(4):
-        allowed = (epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1)) / orders
-        order = orders[np.argmax(allowed)]
-        orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 201)
-    rho = max(float(allowed.max()), 0.0)
+    order = best_order(epsilon_, delta)
+    rho = max(_allowed(np.array([order]), epsilon_, delta)[0] / order, 0.0)
     step = 1e-10
     while rho > 0 and epsilon(ZCDP(rho), delta) > epsilon_:
         rho, step = rho * (1 - step), min(2 * step, 0.5)
-    return rho
+    return float(rho)
+
+
+@lru_cache(maxsize=1024)
+def best_order(epsilon_: float, delta: float) -> float:
+    """The Renyi order at which rho-zCDP may be largest while it is (epsilon, delta)-DP, for 0 < delta < 1."""
+    orders = _WIDE_ORDERS
+    for _ in range(4):
+        order = orders[np.argmax(_allowed(orders, epsilon_, delta) / orders)]
+        orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 201)
+    return float(orders[np.argmax(_allowed(orders, epsilon_, delta) / orders)])
+
+
+def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
+    """Largest Renyi divergence at this order, rounded down, that is (epsilon, delta)-DP by itself."""
+    orders = np.array([order])
+    value = max(float(_allowed(orders, epsilon_, delta)[0]), 0.0)
+    while value > 0 and renyi_epsilons(np.array([value]), orders, delta) > epsilon_:
+        value *= 1 - 1e-12
+    return value
+
+
+def _allowed(orders: Floats, epsilon_: float, delta: float) -> Floats:
+    """Renyi divergence at each order that the conversion below turns into epsilon."""
+    return np.asarray(epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1))
 
 
 def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:

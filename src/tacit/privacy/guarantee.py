@@ -6,13 +6,14 @@ Every number that tacit states about privacy is a method of this value, computed
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from tacit.errors import InputError
 from tacit.privacy import accounting
-from tacit.privacy.events import ZCDP, Event, compose
+from tacit.privacy.events import Event, compose
 from tacit.privacy.serial import event_from_json, event_to_json
 from tacit.privacy.unit import Unit
 
@@ -60,17 +61,17 @@ class Guarantee:
     @property
     def bounded(self) -> bool:
         """Whether any bound holds for every group; a search may have epsilon at a delta and neither rho nor mu."""
-        return all(event.bounded for event in self._totals())
+        return all(event.bounded for event in self.totals())
 
     @property
     def rho(self) -> float | None:
         """zCDP parameter of the worst group, or None when there is none."""
-        return _finite_or_none(max(event.rho for event in self._totals()))
+        return _finite_or_none(max(event.rho for event in self.totals()))
 
     @property
     def mu(self) -> float | None:
         """Gaussian-DP parameter of the worst group, or None when there is none."""
-        return _finite_or_none(max(event.mu for event in self._totals()))
+        return _finite_or_none(max(event.mu for event in self.totals()))
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
         """Smallest valid epsilon at `delta`, of one group or of the worst.
@@ -87,11 +88,11 @@ class Guarantee:
         float
             inf where no bound holds.
         """
-        return max(accounting.epsilon(event, delta) for event in self._totals(group))
+        return max(accounting.epsilon(event, delta) for event in self.totals(group))
 
     def attack_rate(self, false_positive_rate: float) -> float:
         """Largest true-positive rate of any membership attack at this false-positive rate."""
-        return max(accounting.attack_rate(event, false_positive_rate) for event in self._totals())
+        return max(accounting.attack_rate(event, false_positive_rate) for event in self.totals())
 
     def to(self, unit: Unit | str) -> Guarantee:
         """State the same release under another unit.
@@ -117,11 +118,9 @@ class Guarantee:
             f"{unit.value}"
         )
 
-    def of_everybody(self) -> Guarantee:
-        """The same without groups: each record at the price of the dearest group, as zCDP."""
-        if not self.groups:
-            return self
-        return replace(self, event=ZCDP(max(event.rho for event in self._totals())), groups=())
+    def of_everybody(self, cost: Callable[[Event], float]) -> Guarantee:
+        """The same without groups: every record is charged as the group that costs most, in the currency of `cost`."""
+        return replace(self, event=max(self.totals(), key=cost), groups=())
 
     def statement(self, delta: float = 1e-6) -> str:
         """Say in words what holds, under which unit, and what is outside."""
@@ -164,7 +163,8 @@ class Guarantee:
             scope=document["scope"],
         )
 
-    def _totals(self, group: str | None = None) -> list[Event]:
+    def totals(self, group: str | None = None) -> list[Event]:
+        """What each group pays in all, or one of them; a single event where there are no groups."""
         groups = dict(self.groups)
         if group is not None and group not in groups:
             raise InputError(f"group={group!r} is not one of {list(groups)}; name one of these, or none for the worst")
@@ -172,17 +172,17 @@ class Guarantee:
         return [compose((self.event, event)) for event in own] or [self.event]
 
     def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
-        """The numbers of the statement on one line, for one group or all."""
-        total = self._totals(group)[0]
-        if not total.bounded:
+        """The numbers of the statement on one line, of one group or of the worst, each the largest over the groups."""
+        totals = self.totals(group)
+        if not all(total.bounded for total in totals):
             return "no bound: this is not private"
-        pure = accounting.epsilon(total, 0.0)
+        pure, rho, mu = (max(getattr(total, name) for total in totals) for name in ("pure", "rho", "mu"))
         numbers = [f"epsilon = {rounded_up(pure)} (pure)"] if math.isfinite(pure) else []
         numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
-        if math.isfinite(total.rho):
-            numbers.append(f"rho = {rounded_up(total.rho)} (zCDP)")
-        if math.isfinite(total.mu):
-            numbers.append(f"mu = {rounded_up(total.mu)} (Gaussian DP)")
+        if math.isfinite(rho):
+            numbers.append(f"rho = {rounded_up(rho)} (zCDP)")
+        if math.isfinite(mu):
+            numbers.append(f"mu = {rounded_up(mu)} (Gaussian DP)")
         return ", ".join(numbers)
 
 

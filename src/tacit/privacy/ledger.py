@@ -1,29 +1,36 @@
 """The ledger: what was spent on a data set so far, in an append-only file beside it.
 
-One JSON object a line, each under a declared identity of the private data (not a hash of its
-content, which would itself be private, and would change with a copy). `allow` lines state the
-allowance, the last one in force; `charge` lines record a guarantee before its noise is drawn and are
-never refunded. An exclusive lock spans reading the balance and writing the charge, so that two
-processes cannot spend the same allowance.
+One JSON object a line, each under a declared identity of the private data (not a hash of its content, which would
+itself be private, and would change with a copy). `allow` lines state the allowance, the last one in force; `charge`
+lines record a guarantee before its noise is drawn and are never refunded. Both record what is left after them, in the
+currency of the allowance (`allowance.py`). An exclusive lock spans reading the balance and writing the charge, so that
+two processes cannot spend the same allowance. Lines are hashed (`chain.py`), which finds accidents and careless edits,
+not an owner who recomputes all hashes, nor lines that are missing at the end.
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import IO, Any
 
 from tacit.errors import LedgerError
+from tacit.privacy.allowance import NONE_LEFT, Allowance, free
 from tacit.privacy.budget import Budget
+from tacit.privacy.chain import Chain
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+
+_PATIENCE = 1.0  # seconds that a file may be empty, while another process creates it
 
 
 @dataclass(frozen=True)
@@ -37,18 +44,83 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """What the ledger says of one identity: the allowance in force and all charges."""
+    """What the ledger says of one identity: the allowance in force, all charges, and what they leave.
 
-    allowance: Budget | None
-    unit: Unit
-    charges: tuple[Charge, ...]
+    Attributes
+    ----------
+    allowance : Allowance or None
+    charges : tuple of Charge
+    left : Decimal or None
+        In the currency of the allowance; None where no allowance is stated.
+    first : Allowance or None
+        The allowance in force at the first charge.
+    others : tuple of str
+        Other identities for which the same file holds an allowance.
+    unfiltered : int
+        Charges that an earlier version accepted by a rule that does not bound their sum.
+    """
+
+    allowance: Allowance | None = None
+    charges: tuple[Charge, ...] = ()
+    left: Decimal | None = None
+    first: Allowance | None = None
     others: tuple[str, ...] = ()
-    """Other identities that the same file holds an allowance for."""
+    unfiltered: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """The unit in which charges are added up."""
+        return Unit.ADD_REMOVE if self.allowance is None else self.allowance.unit
 
     @property
     def spent(self) -> Event:
-        """The sum of all charges, under the allowance's unit."""
-        return compose(charge.guarantee.to(self.unit).event for charge in self.charges)
+        """The sum of all charges, under the allowance's unit; personal budgets at the group that costs most."""
+
+        def cost(event: Event) -> float:
+            return event.rho if self.allowance is None else self.allowance.cost(event)
+
+        return compose(charge.guarantee.to(self.unit).of_everybody(cost).event for charge in self.charges)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was charged that costs anything, so that nothing was learned from the data yet."""
+        return all(free(charge.guarantee) for charge in self.charges)
+
+    @property
+    def caveat(self) -> str:
+        """Why the sum of the charges is not guaranteed to be within the allowance; empty if it is."""
+        if self.allowance is None or self.untouched:
+            return ""
+        if self.first is None:
+            return "the allowance was stated after the first charge, so it is a record and no guarantee"
+        if self.unfiltered:
+            return f"{self.unfiltered} of them by an earlier version, whose rule does not bound their sum"
+        if self.allowance.total > self.first.total:
+            return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
+        if self.allowance.total < self.first.total:
+            return f"lowered after the first charge; what is guaranteed is {self.first}"
+        return ""
+
+    def after(self, guarantee: Guarantee) -> Decimal | None:
+        """What one more charge would leave; None if it does not fit. Only for an account with an allowance."""
+        assert self.allowance is not None
+        if self.untouched:
+            return self.allowance.after_first(guarantee)
+        return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
+
+    def stated(self, allowance: Allowance, left: Decimal | None) -> Account:
+        """This account once an allowance is stated; `left` is computed from the charges if None."""
+        if left is None:
+            left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
+        return replace(self, allowance=allowance, left=left, first=allowance if self.untouched else self.first)
+
+    def charged(self, charge: Charge, left: Decimal | None) -> Account:
+        """This account after a charge; `left` is None where no allowance was stated, or by an earlier version."""
+        unfiltered = self.unfiltered
+        if left is None and self.allowance is not None:
+            left = self.after(charge.guarantee) or NONE_LEFT
+            unfiltered += self.allowance.budget.kind == "approx"
+        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
 
 
 class Ledger:
@@ -87,120 +159,206 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, identity={self.identity!r})"
 
-    def allow(self, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE) -> None:
+    def allow(self, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> None:
         """State the allowance; it must cover what was already spent.
 
+        State it before the first charge. An allowance that is raised later may have been chosen by what was released:
+        it is a record of what was spent, and no guarantee.
+
+        Parameters
+        ----------
+        budget : Budget or str
+        unit : Unit or str
+            In which charges are added up.
+        currency : {"rho", "epsilon", "mu", "renyi"}, optional
+            In which charges are added up; see `tacit.privacy.allowance`. Only epsilon=...,delta=... leaves a choice:
+            "mu" by default, or "renyi", which prices searches and zCDP too.
+
         Raises
         ------
         LedgerError
-            If more than this was already spent.
+            If more than this was already spent, or charges were made under another unit or currency.
         """
-        budget, unit = Budget.parse(budget), Unit(unit)
+        allowance = Allowance.of(budget, unit, currency)
         with self._locked() as file:
-            account = self._read(file)
-            spent = Account(budget, unit, account.charges).spent
-            if not budget.permits(spent):
-                so_far = Guarantee(unit, spent).figures()
+            chain, account = self._read(file)
+            self._check_kind(account, allowance)
+            left = allowance.after([charge.guarantee for charge in account.charges])
+            if left is None:
+                so_far = Guarantee(allowance.unit, account.stated(allowance, NONE_LEFT).spent).figures()
                 raise LedgerError(
-                    f"allowance {budget} is below what {self.path} records as spent: {so_far}; allow more"
+                    f"allowance {allowance} is below what {self.path} records as spent: {so_far}; allow more"
                 )
-            self._append(file, {"kind": "allow", "budget": str(budget), "unit": unit.value})
+            stated = {"budget": str(allowance.budget), "unit": allowance.unit.value, "currency": allowance.currency}
+            self._append(file, chain, {"kind": "allow", **stated, "left": str(left)})
+
+    def _check_kind(self, account: Account, allowance: Allowance) -> None:
+        """Refuse another unit or currency once something is charged."""
+        before = account.allowance
+        if before is not None and not account.untouched and before.kind != allowance.kind:
+            raise LedgerError(
+                f"allowance {allowance} is counted in {allowance.kind}, and {self.path} has charges against "
+                f"{before}, counted in {before.kind}; state it in the same kind"
+            )
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
-        """Record a use before it happens; personal budgets are charged at the dearest group's.
+        """Record a use before it happens; with personal budgets, at the group that costs most.
 
         Raises
         ------
         LedgerError
-            If it would overdraw the allowance; nothing is recorded then.
+            If it would overdraw the allowance, or the allowance's currency cannot price it; nothing is recorded then.
         """
-        guarantee = guarantee.of_everybody()
         with self._locked() as file:
-            account = self._read(file)
-            if account.allowance is None and account.others:
+            chain, account = self._read(file)
+            entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
+            if account.allowance is not None:
+                entry["left"] = str(self._left(account, account.allowance, guarantee, what))
+            elif account.others:
                 raise LedgerError(
                     f"ledger {self.path} allows {', '.join(account.others)} and nothing for {self.identity!r}; "
                     "state an allowance for it, or use the declared identity"
                 )
-            if account.allowance is not None:
-                total = compose((account.spent, guarantee.to(account.unit).event))
-                if not account.allowance.permits(total):
-                    raise LedgerError(
-                        f"{what} at {figure(account, guarantee.to(account.unit).event)} would overdraw the ledger "
-                        f"{self.path}: {balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`)"
-                    )
-            self._append(file, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()})
+            self._append(file, chain, entry)
+
+    def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
+        """What a charge leaves; an error if it does not fit."""
+        left = account.after(guarantee)
+        if left is not None:
+            return left
+        unpriced = allowance.unpriced(guarantee)
+        if unpriced is not None:
+            raise LedgerError(
+                f"{what}, {unpriced.describe()}, has no price in {allowance.currency}, in which the ledger {self.path} "
+                f"is counted: {balance(account)}; choose another method, or keep a ledger that allows rho=..., or "
+                "epsilon=...,delta=... with currency 'renyi'"
+            )
+        raise LedgerError(
+            f"{what} at {figure(account, guarantee)} would overdraw the ledger {self.path}: {balance(account)}; "
+            "spend less, or allow more (`tacit ledger DATA --allow ...`)"
+        )
 
     def account(self) -> Account:
         """Read the allowance and the charges; a ledger that does not exist yet is empty."""
         if not self.path.exists():
-            return Account(None, Unit.ADD_REMOVE, ())
+            return Account()
         self._check_plain()
-        with self.path.open("r", encoding="utf-8", errors="replace") as file:
-            return self._read(file)
+        self._wait_for_an_entry()
+        try:
+            with self.path.open("rb") as file:
+                return self._read(file)[1]
+        except OSError as error:
+            raise LedgerError(f"ledger {self.path} cannot be read ({error.strerror}); check its permissions") from error
 
     def _check_plain(self) -> None:
         if self.path.exists() and not self.path.is_file():
             raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
 
     @contextmanager
-    def _locked(self) -> Iterator[IO[str]]:
-        import fcntl
-
+    def _locked(self) -> Iterator[IO[bytes]]:
+        """The file, open for appending and locked; if it is created here and gets no entry, it is removed again."""
         self._check_plain()
         try:
-            file = self.path.open("a+", encoding="utf-8", errors="replace")
+            created, file = self._opened()
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
         with file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed, also by a crash
-            yield file
+            try:
+                _lock(file, self.path)  # released when the file is closed, also by a crash
+                yield file
+            finally:
+                if created and os.fstat(file.fileno()).st_size == 0:
+                    self.path.unlink(missing_ok=True)
 
-    def _append(self, file: IO[str], entry: dict[str, Any]) -> None:
-        entry = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "identity": self.identity} | entry
-        file.write(json.dumps(entry) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-    def _read(self, file: IO[str]) -> Account:
-        file.seek(0)
-        allowance, unit, charges, others = None, Unit.ADD_REMOVE, [], set()
-        for number, line in enumerate(file, 1):
-            identity, entry = self._parse(number, line)
-            if isinstance(entry, Charge):
-                charges += [entry] if identity == self.identity else []
-            elif identity == self.identity:
-                allowance, unit = entry
-            else:
-                others.add(identity)
-        return Account(allowance, unit, tuple(charges), tuple(sorted(others)))
-
-    def _parse(self, number: int, line: str) -> tuple[str, Charge | tuple[Budget, Unit]]:
+    def _opened(self) -> tuple[bool, IO[bytes]]:
+        """Whether the file is created here, and the file."""
         try:
-            entry = json.loads(line)
-            if not line.endswith("\n"):
-                raise ValueError("it is cut off")
-            if entry["kind"] == "allow":
-                return entry["identity"], (Budget.parse(entry["budget"]), Unit(entry["unit"]))
-            if entry["kind"] == "charge":
-                guarantee = Guarantee.from_json(entry["guarantee"])
-                return entry["identity"], Charge(entry["time"], entry["what"], guarantee)
-            raise ValueError(f"kind {entry['kind']!r} is not known")
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise LedgerError(
-                f"line {number} of ledger {self.path} is not a complete entry ({' '.join(str(error).split())}); if a "
-                "crash cut it off, no noise was drawn after it: delete that line"
-            ) from error
+            return True, self.path.open("xb+", buffering=0)
+        except FileExistsError:
+            self._wait_for_an_entry()
+            return False, self.path.open("ab+", buffering=0)
+
+    def _wait_for_an_entry(self) -> None:
+        """A file may be empty only while another process creates it."""
+        deadline = time.monotonic() + _PATIENCE
+        while self.path.exists() and self.path.stat().st_size == 0:
+            if time.monotonic() > deadline:
+                raise LedgerError(
+                    f"ledger {self.path} is empty, so its entries are lost; restore it from a copy, or delete it if "
+                    "nothing was ever charged"
+                )
+            time.sleep(0.01)
+
+    def _append(self, file: IO[bytes], chain: Chain, entry: dict[str, Any]) -> None:
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        line = chain.next({"time": moment, "identity": self.identity} | entry)
+        length = file.seek(0, os.SEEK_END)
+        try:
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError as error:
+            os.truncate(file.fileno(), length)
+            raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); nothing is charged") from error
+
+    def _read(self, file: IO[bytes]) -> tuple[Chain, Account]:
+        """The lines that the next one continues, and what they say of this identity."""
+        chain, account, others = Chain(), Account(), set()
+        file.seek(0)
+        for number, line in enumerate(file.read().splitlines(keepends=True), 1):
+            try:
+                entry = chain.read(line)
+                if entry["identity"] == self.identity:
+                    account = _following(account, entry)
+                elif entry["kind"] == "allow":
+                    others.add(str(entry["identity"]))
+            except (AttributeError, InvalidOperation, KeyError, RecursionError, TypeError, ValueError) as error:
+                said = f"{' '.join(str(error).split())!a:.200}"
+                raise LedgerError(
+                    f"line {number} of ledger {self.path} is not a complete entry ({said}); if a crash cut it off, no "
+                    "noise was drawn after it: delete that line; else restore the file from a copy"
+                ) from error
+        return chain, replace(account, others=tuple(sorted(others)))
 
 
-def figure(account: Account, event: Event) -> str:
-    """What an event costs, in the terms of the allowance; without one in rho, or epsilon where there is no rho."""
-    allowance = account.allowance
-    if (allowance is None and math.isfinite(event.rho)) or (allowance is not None and allowance.rho is not None):
-        return f"rho={event.rho:.6g}"
-    delta = 1e-6 if allowance is None else allowance.delta or 0.0
-    total = Guarantee(account.unit, event).epsilon(delta)
-    return f"epsilon={total:.6g}" + (f" at delta={delta:g}" if delta else "")
+def _lock(file: IO[bytes], path: Path) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        raise LedgerError(
+            f"ledger {path} cannot be locked ({error.strerror}), so two processes could spend the same allowance; "
+            "keep it on a file system with locks"
+        ) from error
+
+
+def _following(account: Account, entry: dict[str, Any]) -> Account:
+    """The account after one more line."""
+    left = None
+    if "left" in entry:
+        left = Decimal(entry["left"])
+        if not left >= 0:
+            raise ValueError(f"left={left} must be zero or positive")
+    if entry["kind"] == "allow":
+        return account.stated(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
+    if entry["kind"] != "charge":
+        raise ValueError(f"kind {entry['kind']!r} is not known")
+    charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
+    return account.charged(charge, left)
+
+
+def figure(account: Account, guarantee: Guarantee) -> str:
+    """What a guarantee costs, in the currency of the allowance; without an allowance in rho, if there is one."""
+    own = guarantee.to(account.unit)
+    if account.allowance is not None:
+        cost = account.allowance.cost_of(own)
+        if math.isfinite(cost):
+            return account.allowance.amount(cost)
+    elif own.rho is not None:
+        return f"rho={own.rho:.6g}"
+    delta = 1e-6 if account.allowance is None else account.allowance.budget.delta or 0.0
+    return f"epsilon={own.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
 
 
 def balance(account: Account) -> str:
@@ -208,5 +366,6 @@ def balance(account: Account) -> str:
     charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
     if account.allowance is None:
         return f"{charges}, no allowance stated"
-    spent = figure(account, account.spent)
-    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
+    spent = account.allowance.spent(account.left or NONE_LEFT)
+    said = f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
+    return said + (f" ({account.caveat})" if account.caveat else "")

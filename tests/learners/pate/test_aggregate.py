@@ -71,7 +71,7 @@ def test_no_group_pays_more_than_its_budget(voting, collector, aggregator):
         assert own_epsilon(rho) <= epsilon
         assert out.spent_.epsilon(DELTA, group) <= own_epsilon(rho)
         assert out.guarantee_.epsilon(DELTA, group) <= epsilon
-        totals = dict(zip(budgets, out.spent_._totals(), strict=True))
+        totals = dict(zip(budgets, out.spent_.totals(), strict=True))
         assert totals[group].rho == pytest.approx(rho, rel=1e-9)
 
 
@@ -240,7 +240,7 @@ def test_a_group_pays_what_its_dearest_teacher_does():
     facts = {"classes": 10, "aggregator": "gnmax", "sigma": 30, "budgets": {"a": 1.0, "c": 3.0}}
     out = tacit.pate.aggregate(votes, collector="vanishing", teacher_groups=groups, **facts)
     always = np.sum(out.sensitivity["c"][: out.asked] ** 2) / 30**2
-    totals = dict(zip("ac", out.spent_._totals(), strict=True))
+    totals = dict(zip("ac", out.spent_.totals(), strict=True))
     assert totals["c"].rho == pytest.approx(always)
     assert totals["a"].rho < 0.5 * always
 

@@ -1,0 +1,211 @@
+"""Allowances: what may be spent on a data set in all, in a currency that is fixed when the allowance is stated.
+
+The next charge may depend on what earlier charges released. A ledger that accepts a charge whenever the smallest of
+several bounds on the charges so far is within (epsilon, delta) is then no privacy filter: whoever chooses the next
+charge by an earlier output can exceed delta (tests/privacy/test_filter.py does, by a factor above 1.5). A sum in one
+currency is a filter, whatever the order and however charges are chosen:
+
+`rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
+`epsilon`  pure epsilon; for epsilon=...  [Rogers et al. 2016]
+`mu`       mu^2 of Gaussian DP; the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
+`renyi`    Renyi divergence at one order that follows from (epsilon, delta); prices what has no mu, such as zCDP and
+           searches, and leaves Gaussian noise less  [Feldman and Zrnic 2021; Lecuyer 2021]
+
+The first charge is not chosen by any output, so it may enter an (epsilon, delta) allowance by its exact curve: what it
+leaves is the mu' such that the first charge composed with a mu'-GDP mechanism is (epsilon, delta)-DP. That is fixed
+before the first charge draws noise; later charges are subtracted from mu'^2. A fit calibrated to exactly the allowance
+is therefore accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from tacit.errors import BudgetError
+from tacit.privacy import accounting
+from tacit.privacy.budget import Budget, calibrate
+from tacit.privacy.events import Event, Gaussian, compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+NONE_LEFT = Decimal(0)
+_UNLIMITED = Decimal("Infinity")
+
+_CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi")}
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A budget for everything that is done to a data set, and the currency in which charges are added up.
+
+    Parameters
+    ----------
+    budget : Budget
+    unit : Unit
+    currency : {"rho", "epsilon", "mu", "renyi"}
+        See the module's docstring; `Allowance.of` chooses it from the budget.
+
+    Examples
+    --------
+    >>> allowance = Allowance.of("epsilon=1,delta=1e-5")
+    >>> allowance.currency, round(allowance.total, 4)
+    ('mu', 0.0719)
+    >>> allowance.after([Guarantee(Unit.ADD_REMOVE, Gaussian(5.0))]) > 0
+    True
+    """
+
+    budget: Budget
+    unit: Unit
+    currency: str
+
+    @classmethod
+    def of(cls, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> Allowance:
+        """Read an allowance, in the default currency of its budget unless another is named.
+
+        Raises
+        ------
+        BudgetError
+            If the budget cannot be counted in that currency.
+        """
+        budget = Budget.parse(budget)
+        possible = _CURRENCIES[budget.kind]
+        if currency is not None and currency not in possible:
+            raise BudgetError(
+                f"currency={currency!r} does not count an allowance of {budget}; "
+                f"pass {' or '.join(possible)}, or leave it out"
+            )
+        return cls(budget, Unit(unit), currency or possible[0])
+
+    @cached_property
+    def total(self) -> float:
+        """The allowance in its currency: rho, epsilon, mu^2, or Renyi divergence at `order`."""
+        budget = self.budget
+        if budget.infinite:
+            return math.inf
+        if self.currency == "mu":
+            return budget.gaussian() ** -2
+        if self.currency == "renyi":
+            return accounting.largest_renyi(self.order, float(budget.epsilon or 0), float(budget.delta or 0))
+        return float((budget.rho if self.currency == "rho" else budget.epsilon) or 0)
+
+    @cached_property
+    def order(self) -> float:
+        """The Renyi order that leaves zCDP most, for the currency "renyi"."""
+        return accounting.best_order(float(self.budget.epsilon or 0), float(self.budget.delta or 0))
+
+    def cost(self, event: Event) -> float:
+        """What an event costs in the currency; infinite if the currency cannot price it."""
+        if self.currency == "mu":
+            return event.mu**2
+        if self.currency == "renyi":
+            return float(accounting.renyi(event, np.array([self.order]))[0])
+        return event.rho if self.currency == "rho" else event.pure
+
+    def cost_of(self, guarantee: Guarantee) -> float:
+        """What a guarantee costs in the allowance's unit and currency; with groups, the most that any group pays."""
+        return max(self.cost(total) for total in guarantee.to(self.unit).totals())
+
+    def unpriced(self, guarantee: Guarantee) -> Event | None:
+        """The first event that the currency cannot price, if there is one."""
+        parts = (part for total in guarantee.to(self.unit).totals() for part, _ in total.counted())
+        return next((part for part in parts if math.isinf(self.cost(part))), None)
+
+    def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
+        """What these charges leave in the currency, in this order; None if they exceed the allowance."""
+        left: Decimal | None = self._whole()
+        first = True
+        for charge in charges:
+            left = self.after_first(charge) if first else self.after_next(charge, left or NONE_LEFT)
+            if left is None:
+                return None
+            first = first and free(charge)
+        return left
+
+    def after_first(self, guarantee: Guarantee) -> Decimal | None:
+        """What a first charge leaves; None if it exceeds the allowance."""
+        left = self.after_next(guarantee, self._whole())
+        if self.budget.kind != "approx" or self.budget.infinite:
+            return left
+        totals = guarantee.to(self.unit).totals()
+        if not all(self.budget.permits(total) for total in totals):
+            return left
+        rest = min(_rest(self.budget, total) for total in totals) if self.currency == "mu" else 0.0
+        return max(left or NONE_LEFT, _decimal(rest))
+
+    def after_next(self, guarantee: Guarantee, left: Decimal) -> Decimal | None:
+        """What a further charge leaves of `left`; None if it exceeds it."""
+        if left.is_infinite():
+            return left
+        cost = self.cost_of(guarantee)
+        if math.isinf(cost) or _decimal(cost) > left:
+            return None
+        return left - _decimal(cost)
+
+    def _whole(self) -> Decimal:
+        return _decimal(self.total)
+
+    @property
+    def kind(self) -> str:
+        """Unit and currency; amounts of two kinds are never added up."""
+        counted = f"Renyi divergence at order {self.order!r}" if self.currency == "renyi" else self.currency
+        return f"{counted} under unit {self.unit.value}"
+
+    def spent(self, left: Decimal) -> str:
+        """Say what was spent where so much is left."""
+        return "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
+
+    def amount(self, cost: float) -> str:
+        """An amount of the currency, for people."""
+        if self.currency == "mu":
+            return f"mu={math.sqrt(cost):.6g}"
+        if self.currency == "renyi":
+            return f"Renyi divergence {cost:.6g}"
+        return f"{self.currency}={cost:.6g}"
+
+    @property
+    def rule(self) -> str:
+        """How charges are counted, in a sentence; it follows from the allowance alone."""
+        if self.budget.infinite:
+            return "nothing is refused"
+        if self.budget.kind != "approx":
+            return f"the {self.currency} of every charge is subtracted"
+        counted = "mu^2 (Gaussian differential privacy)" if self.currency == "mu" else self.kind.partition(" under")[0]
+        return (
+            f"the {counted} of every charge is subtracted from {self.amount(self.total)}, "
+            "but the first charge counts by its exact curve"
+        )
+
+    def __str__(self) -> str:
+        if self.budget.kind != "approx" or self.budget.infinite:
+            return str(self.budget)
+        return f"{self.amount(self.total)} ({self.budget})"
+
+
+def free(guarantee: Guarantee) -> bool:
+    """Whether a guarantee costs nothing, so that no output of it tells anything."""
+    return all(total.pure == 0 for total in guarantee.totals())
+
+
+@lru_cache(maxsize=256)
+def _rest(budget: Budget, first: Event) -> float:
+    """mu^2 of the largest Gaussian that keeps the budget beside `first`, rounded down by a thousandth at most."""
+
+    def both(mu: float) -> Event:
+        return compose([first, Gaussian(1 / mu)])
+
+    most = 1 / budget.gaussian()
+    least = 1e-3 * most
+    if not budget.permits(both(least)):
+        return 0.0
+    return calibrate(budget, both, least, most, precision=5e-4) ** 2
+
+
+def _decimal(amount: float) -> Decimal:
+    """An amount as the decimal that it is written as, so that 0.1 and 0.2 add up to 0.3."""
+    return _UNLIMITED if math.isinf(amount) else Decimal(repr(float(amount)))

@@ -1,0 +1,54 @@
+"""Lines of JSON, each with a hash of itself and of the hash before it.
+
+The hash finds accidents and careless edits. It does not stop whoever recomputes all hashes, and it does not show that
+lines are missing at the end. Lines without a hash may come first (earlier versions wrote none); the first hash covers
+them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+_HASH = b', "hash": "'
+
+
+class Chain:
+    """Reads the lines of a file in order, then writes the next one."""
+
+    def __init__(self) -> None:
+        self._unhashed = hashlib.sha256()  # the lines before the first hash
+        self._previous = ""
+
+    def read(self, line: bytes) -> dict[str, Any]:
+        """The entry of the next line, without its hash.
+
+        Raises
+        ------
+        ValueError
+            If the line is cut off, is no JSON object or does not match its hash.
+        """
+        if not line.endswith(b"\n"):
+            raise ValueError("it is cut off")
+        entry = json.loads(line)
+        if not isinstance(entry, dict):
+            raise ValueError("it is not a JSON object")
+        body, mark, stated = line.rpartition(_HASH)
+        if mark:
+            self._previous = self._digest(body + b"}")
+            if stated != f'{self._previous}"}}\n'.encode():
+                raise ValueError("it does not match its hash: it was changed, or a line before it")
+        elif self._previous:
+            raise ValueError("it has no hash, and lines before it have")
+        self._unhashed.update(line)
+        return {name: value for name, value in entry.items() if name != "hash"}
+
+    def next(self, entry: dict[str, Any]) -> bytes:
+        """The line of a new entry after those that were read."""
+        body = json.dumps(entry).encode()
+        return body[:-1] + _HASH + self._digest(body).encode() + b'"}\n'
+
+    def _digest(self, body: bytes) -> str:
+        previous = self._previous or self._unhashed.hexdigest()
+        return hashlib.sha256(previous.encode() + body).hexdigest()
