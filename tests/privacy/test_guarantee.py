@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tacit.errors import InputError
-from tacit.privacy.events import Exponential, Gaussian, Parallel
+from tacit.privacy.events import Exponential, Gaussian, Parallel, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
@@ -52,6 +52,17 @@ def test_groups_have_their_own_prices():
     with pytest.raises(InputError, match="group='none'"):
         guarantee.epsilon(0, group="none")
     assert "low:" in guarantee.statement()
+
+
+def test_figures_are_those_of_the_worst_group():
+    """Each by itself: by rho the first group pays most, in pure epsilon the second."""
+    first, second = RandomizedResponse(0.8, 2), Exponential(1.2)
+    both = Guarantee(Unit.REPLACE, compose([]), groups=(("a", first), ("b", second)))
+    assert both.figures().startswith("epsilon = 1.2 (pure)")
+    assert f"rho = {first.rho:.5f}"[:-1] in both.figures()
+    swapped = Guarantee(Unit.REPLACE, compose([]), groups=(("b", second), ("a", first)))
+    assert swapped.figures() == both.figures()
+    assert "no bound" in Guarantee(Unit.REPLACE, first, groups=(("a", first), ("b", Gaussian(0.0)))).figures()
 
 
 def test_statement_names_unit_numbers_leaks_and_scope():

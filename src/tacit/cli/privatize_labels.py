@@ -36,6 +36,8 @@ def privatize_labels(
 ) -> None:
     """Randomize the labels of a table. All other columns stay as they are, and are not protected.
 
+    Rows keep their order, which is public too: shuffle a table that is sorted or grouped by label first.
+
     Parameters
     ----------
     table

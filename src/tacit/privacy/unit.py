@@ -13,13 +13,15 @@ class Unit(StrEnum):
     """Which change of the private data the guarantee hides."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed; the number of records is itself protected."""
+    """One record is added or removed; the number of records is itself protected. Data sets have at least one record:
+    learners refuse an empty one, so nothing is said about the first record."""
 
     REPLACE = "replace"
     """One record, features and label, is replaced by any other; the number of records is public."""
 
     CHANGE_LABEL = "change-label"
-    """One record gets another label; its features and the number of records are public."""
+    """One record gets another label; its features, the order of records and their number are public. A table sorted
+    by label must be shuffled first, since the place of a row would tell its label."""
 
     @classmethod
     def _missing_(cls, value: object) -> "Unit":
