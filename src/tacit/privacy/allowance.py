@@ -2,7 +2,7 @@
 
 The next charge may depend on what earlier charges released. A ledger that accepts a charge whenever the smallest of
 several bounds on the charges so far is within (epsilon, delta) is then no privacy filter: whoever chooses the next
-charge by an earlier output can exceed delta (tests/privacy/test_filter.py does, by a factor above 1.5). A sum in one
+charge by an earlier output can exceed delta (tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one
 currency is a filter, whatever the order and however charges are chosen:
 
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
