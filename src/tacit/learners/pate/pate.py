@@ -172,6 +172,7 @@ class PATE(PrivateClassifier):
 
     own_unit = Unit.REPLACE
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
+    _run: _Run
 
     def __init__(
         self,
@@ -345,17 +346,14 @@ class PATE(PrivateClassifier):
         if public is None:
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
         rows = as_flat(X)
-        self._run = _Run(
+        run = _Run(
             n=len(rows),
             groups=None if groups is None else _array(groups, "groups"),
             public=as_flat(public),
             test=None if test is None else _pair(test),
             shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
         )
-        try:
-            return self._learn(rows, y)
-        finally:
-            del self._run
+        return self._learn(rows, y, _run=run)
 
     def _check(self, width: int) -> None:
         run = self._run
@@ -478,7 +476,7 @@ class PATE(PrivateClassifier):
                     warnings.warn(
                         f"{n_teachers} teachers within this budget buy labels of which about {found.accuracy:.0%} are "
                         "right, by simulation; pass more records or a larger budget, or choose another method",
-                        stacklevel=6,
+                        stacklevel=7,
                     )
                 return noise
         raise BudgetError(
