@@ -88,6 +88,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
         """Check what only the data tell, before anything is charged."""
 
+    def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
+        """Charge the promise, before any noise is drawn."""
+        ledger.charge(promise, what=f"{type(self).__name__} fit")
+
     def _guarantee(self) -> Guarantee:
         """What one fit promises under the learner's own unit, from the parameters alone."""
         return Guarantee(self.own_unit, self._event(), self._unprotected())
@@ -161,7 +165,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._check_data(X, labels)
         noise = noise_source(self.noise, self.random_state)
         if self.ledger is not None:
-            self.ledger.charge(promise, what=f"{type(self).__name__} fit")
+            self._charge(promise, self.ledger)
         self._fit(X, labels, noise)
         self.noise_ = self.noise
         released = self._release()  # as fitted: later changes of parameters and attributes do not reach it

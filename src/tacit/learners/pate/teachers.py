@@ -104,9 +104,11 @@ class Teachers:
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
         self.kept: TeacherFolder | None = None
         self.known: dict[int, NDArray[np.int64]] = {}
+        self.hashes: list[str] = []
+        """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
-            self.kept = TeacherFolder(Path(folder) / "teachers", hashes, len(self.asked), n_classes)
+            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            self.kept = TeacherFolder(Path(folder) / "teachers", self.hashes, len(self.asked), n_classes)
             self.known = {i: self.kept.read(i) for i in range(len(self.parts)) if self.kept.has(i)}
 
     def votes(self, n_jobs: int = 1) -> Votes:
