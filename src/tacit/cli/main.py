@@ -1,7 +1,8 @@
 """Entry point, and how errors leave.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours. Nothing but the
-standard library is imported before `main`, so that an interrupt is heard from the start.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours,
+or cells of a sweep that failed. Nothing but the standard library is imported before `main`, so that an interrupt is
+heard from the start.
 """
 
 import os
@@ -43,7 +44,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
-    from tacit.errors import TacitError
+    from tacit.errors import PartlyFailedError, TacitError
 
     try:
         with warnings.catch_warnings():
@@ -51,6 +52,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             app(arguments, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
+    except PartlyFailedError as error:
+        return _fail(str(error), 1)
     except CycloptsError as error:
         fault = str(error).replace("requires an argument.", "is missing or has no value;")
         return _fail(f"{fault} see --help", 2)
