@@ -5,6 +5,7 @@ or cells of a sweep that failed. Nothing but the standard library is imported be
 heard from the start.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -17,7 +18,17 @@ INTERRUPTED = "interrupted; no output was written, and a charge already made to 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the console script exits with what this returns."""
+    """Run one command; the console script, which passes no arguments, exits with what this returns."""
+    try:
+        return _status(arguments)
+    except KeyboardInterrupt:  # a second one, while the first was told of
+        return 130
+    finally:
+        if arguments is None:
+            _exit_at_the_next_interrupt()
+
+
+def _status(arguments: Sequence[str] | None) -> int:
     sys.unraisablehook = dropped = Dropped(sys.unraisablehook)
     try:
         return _run(arguments)
@@ -38,6 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         sys.unraisablehook = dropped.hook
         dropped.cancel()
+
+
+def _exit_at_the_next_interrupt() -> None:
+    """Only Python's own shutdown is left, in which an interrupt would print a traceback or kill by signal."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # ignored, as in a shell's background job
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the end of the shutdown runs no handlers
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines.workers import shielding_workers
 from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.errors import InputError
@@ -142,9 +143,11 @@ class Teachers:
             )
             for group in groups
         )
-        trained = zip(groups, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
-        for group, results in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
-            for number, (own, state) in zip(group, results, strict=True):
+        with shielding_workers():  # it starts the processes
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+        trained = zip(groups, results, strict=True)
+        for group, found in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
+            for number, (own, state) in zip(group, found, strict=True):
                 votes[:, number] = own
                 if self.kept is not None:
                     self.kept.write(number, own, state)
