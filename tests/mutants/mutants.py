@@ -393,6 +393,7 @@ MUTANTS = [
     _of(PATE, "stages", "pate: answers to other votes are taken", "kept.votes != _hash(votes)", "not kept.votes", "learners/pate/test_pate_refusals.py"),
     _of(PATE, "stages", "pate: answers to other settings are taken", "if kept.run != run:", "if not kept.run:", "learners/pate/test_pate.py"),
     _of(PATE, "pate", "pate: labels that another charge paid for are free", "charge.what == paid for charge", "charge.what for charge"),
+    _of(COMMON, "quadratic", "quadratic: what does not fit is begun", "size > available:", "size < 0:"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),
     _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "ZCDP(max(event.rho for event in self._totals()))", "ZCDP(min(event.rho for event in self._totals()))", "privacy/test_ledger.py"),
     _of(MECHANISMS, "randomized_response", "labels: a third too few words", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS * 2 / 3 / (rest + k)), 1)", RANDOMIZERS),

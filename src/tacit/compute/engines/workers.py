@@ -77,6 +77,9 @@ def shielding_workers() -> Iterator[None]:
 
     A terminal sends it to all processes of a command. Workers would print a traceback each; this process ends them.
     """
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # when it starts its process, it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ class Teachers:
             )
             for group in groups
         )
-        with shielding_workers():  # it starts the processes
+        with nullcontext() if n_jobs == 1 else shielding_workers():  # it starts the processes
             results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
         trained = zip(groups, results, strict=True)
         for group, found in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
