@@ -1,8 +1,7 @@
 """Entry point, and how errors leave.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours,
-or cells of a sweep that failed. Nothing but the standard library is imported before `main`, so that an interrupt is
-heard from the start.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, or cells of a sweep
+that failed. Nothing but the standard library is imported before `main`, so that an interrupt is heard from the start.
 """
 
 import atexit
