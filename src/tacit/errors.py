@@ -33,5 +33,9 @@ class ReleaseError(TacitError):
     """A release is missing, altered, unsafe to read or not fit to be saved."""
 
 
+class PartlyFailedError(Exception):
+    """Some of the work failed, and the rest is kept; the command line turns it into one line and exit status 1."""
+
+
 class PrivacyLeakWarning(UserWarning):
     """Something that should be a public argument was read off the private data."""

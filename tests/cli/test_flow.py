@@ -16,6 +16,7 @@ import pytest
 import tacit
 from cli.conftest import CLASSES, rows
 from tacit.cli.app import VERBS
+from tacit.cli.main import INTERRUPTED
 from tacit.data.embeddings import EmbeddingStore
 from tacit.privacy.ledger import Ledger
 
@@ -338,6 +339,29 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
     error = process.communicate(timeout=60)[1]
     assert (process.returncode, error.count("\n")) == (130, 1)
     assert error.startswith("tacit: interrupted")
+
+
+IN_SHUTDOWN = {
+    "while the first is told of": "m._fail = lambda *given: (interrupt(), fail(*given))[1]",
+    "while threads end": "threading.Thread(target=lambda: (time.sleep(0.3), interrupt(), time.sleep(0.3))).start()",
+    "in an exit handler": "atexit.register(interrupt)",
+}
+
+
+@pytest.mark.parametrize("moment", IN_SHUTDOWN)
+def test_a_second_interrupt_ends_with_the_same_status(tmp_path, moment):
+    (tmp_path / "interrupted.py").write_text(
+        "import atexit, os, signal, sys, threading, time, tacit.cli.main as m\n"
+        "def interrupt(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "def run(_): interrupt(); time.sleep(5)\n"
+        "m._run, fail = run, m._fail\n"
+        f"{IN_SHUTDOWN[moment]}\n"
+        "sys.exit(m.main())"
+    )
+    process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert error in ("", f"tacit: {INTERRUPTED}\n")
 
 
 def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):

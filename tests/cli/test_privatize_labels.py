@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +200,31 @@ def test_missing_and_damaged_files(here, run):
     refused(run, COMMAND + " --classes classes.txt", "exists")
     Path("values.txt").write_text("2\n1\n")
     refused(run, COMMAND.replace("o.csv", "p.csv") + " --values values.txt --randomizer rr-on-bins", "rising")
+
+
+KILLED_HALFWAY = """
+import os, signal, sys
+from tacit.cli import privatize_labels as module
+from tacit.cli.main import main
+
+def stop(*given):
+    flush(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+flush, module.CHUNK = module._Csv._flush, 1000
+module._Csv._flush = staticmethod(stop)
+main(sys.argv[1:])
+"""
+
+
+def test_what_a_killed_run_left_is_private_and_removed_by_the_next(here, run):
+    write_csv(["dog"] * 3000)
+    command = COMMAND + " --classes classes.txt"
+    killed = subprocess.run([sys.executable, "-c", KILLED_HALFWAY, *command.split()], check=False)
+    assert killed.returncode == -9
+    leftovers = list(Path().glob(".*.part"))
+    assert len(leftovers) == 2
+    assert any("quoted" in path.read_text() for path in leftovers)  # the other columns are clear
+    assert {path.stat().st_mode & 0o777 for path in leftovers} == {0o600}
+    assert run(command)[0] == 0
+    assert not list(Path().glob(".*.part"))

@@ -1,7 +1,14 @@
 """`tacit sweep` and `tacit results` as commands."""
 
+import contextlib
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -44,10 +51,32 @@ def test_a_dry_run_writes_nothing(plan, run):
 
 def test_failed_cells_are_shown(plan, run):
     plan.write_text(plan.read_text().replace("[1, 3]", "[1, 1000]"), encoding="utf-8")
-    status, out, _ = run("sweep plan.yaml --out runs")
-    assert status == 0
-    assert "12 cells, 4 failed" in out
-    assert "k=1000 must be at most" in out
+    for _ in range(2):
+        status, out, err = run("sweep plan.yaml --out runs")
+        assert status == 1
+        assert "12 cells, 4 failed" in out
+        assert "k=1000 must be at most" in out
+        said = err.splitlines()[-1]
+        assert said.startswith("tacit: 4 of 12 cells failed; tacit results runs --columns learner,data,error --where")
+    status, out, _ = run("results runs --columns learner,data,error --where status='failed'")
+    assert (status, out.splitlines()[-1], "k=1000 must be at most" in out) == (0, "4 cells", True)
+
+
+def test_a_terminals_interrupt_of_a_sweep_is_one_line(plan):
+    command = [sys.executable, "-m", "tacit.cli.main", "sweep", "plan.yaml", "--out", "runs", "--jobs", "2"]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    while process.poll() is None and not any(Path("runs").glob("cells/*")):
+        time.sleep(0.02)
+    for _ in range(2):  # to the whole group, as a terminal does
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
+from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
 from tacit.errors import InputError
 
 
@@ -98,3 +101,29 @@ def test_what_exists_is_refused_without_force(tmp_path):
     with atomic_file(tmp_path / "file", force=True) as file:
         file.write_text("y")
     assert (tmp_path / "file").read_text() == "y"
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_work_is_readable_by_its_owner_alone_and_the_output_as_usual(tmp_path):
+    old = os.umask(0o022)
+    try:
+        with atomic_folder(tmp_path / "folder", ours=ours) as folder, atomic_file(tmp_path / "file") as file:
+            file.write_text("private")
+            assert (mode(folder), mode(file)) == (0o700, 0o600)
+    finally:
+        os.umask(old)
+    assert (mode(tmp_path / "folder"), mode(tmp_path / "file")) == (0o755, 0o644)
+
+
+def test_leftovers_of_killed_processes_are_removed_and_work_of_live_ones_is_not(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    leftovers = [tmp_path / f".out.{number}.part" for number in (dead.pid, os.getpid())]
+    others = [tmp_path / f".out.{os.getppid()}.part", tmp_path / f".another.{dead.pid}.part"]
+    for path in leftovers + others:
+        path.write_text("private")
+    remove_parts(tmp_path / "out")
+    assert set(tmp_path.iterdir()) == set(others)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from itertools import count
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from contracts.learners import (
     EUCLIDEAN,
     FEW,
     NEEDS,
+    PUBLIC,
     PURE,
     STOPPING,
     STRICT,
@@ -33,6 +35,7 @@ from contracts.learners import (
 )
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
 from tacit.learners.methods import METHODS
+from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
@@ -251,6 +254,79 @@ def test_a_failed_refit_leaves_an_unfitted_learner(method, variant):
     with pytest.raises(NotFittedError):
         learner.predict(X)
     assert not hasattr(learner, "guarantee_")
+
+
+DRAWS = ("gaussian", "laplace", "noisy_max", "subset", "bernoulli", "words")
+
+
+def watch_draws(monkeypatch, on_draw):
+    """Call `on_draw` with the number of each draw of research noise before it is made."""
+    number = count(1)
+
+    def watched(draw):
+        def before(*given, **named):
+            on_draw(next(number))
+            return draw(*given, **named)
+
+        return before
+
+    for name in DRAWS:
+        monkeypatch.setattr(ResearchNoise, name, watched(getattr(ResearchNoise, name)))
+
+
+def interrupted_at(draw):
+    def interrupt(number):
+        if number == draw:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def check_that_interrupts_leave_nothing(fresh):
+    """Whatever draw an interrupt comes at, and while a fit works, the learner holds its parameters alone."""
+    drawn = []
+    with pytest.MonkeyPatch.context() as patch:
+        learner = fresh()
+        parameters = set(vars(learner))
+        watch_draws(patch, lambda number: drawn.append(set(vars(learner))))
+        learner.fit(X, Y)
+    assert drawn
+    assert all(held == parameters for held in drawn)
+    for draw in {1, (len(drawn) + 1) // 2, len(drawn)}:
+        with pytest.MonkeyPatch.context() as patch:
+            watch_draws(patch, interrupted_at(draw))
+            with pytest.raises(KeyboardInterrupt):
+                learner.fit(X, Y)
+        assert set(vars(learner)) == parameters
+        with pytest.raises(NotFittedError):
+            learner.predict(X)
+
+
+@ALL
+def test_an_interrupted_fit_leaves_nothing_on_the_learner(method, variant):
+    budget = "epsilon=1" if variant.get("selection") else "rho=0.5"
+    check_that_interrupts_leave_nothing(lambda: make(method, variant, budget=budget, noise="research", random_state=0))
+
+
+@pytest.mark.parametrize("search", [tacit.RandomSearch, tacit.GridSearch, tacit.UnpaidSearch])
+def test_an_interrupted_search_leaves_no_best_so_far(search):
+    check_that_interrupts_leave_nothing(
+        lambda: search(
+            tacit.NoisySumPrototypes(),
+            [{"public": None}, {"public": PUBLIC}],
+            budget="epsilon=1,delta=1e-6",
+            classes=3,
+            noise="research",
+            random_state=3,
+        )
+    )
+
+
+def test_an_interrupted_dp_sgd_leaves_no_network():
+    pytest.importorskip("opacus")
+    check_that_interrupts_leave_nothing(
+        lambda: tacit.DPSGD("linear", classes=3, sampling_rate=0.2, epochs=1, random_state=0)
+    )
 
 
 @ALL

@@ -44,7 +44,7 @@ def import_(
     force
         Overwrite the output.
     """
-    from tacit.compute.atomic import atomic_folder
+    from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.imports import splits
     from tacit.data.manifest import holds_stores
 
@@ -68,6 +68,7 @@ def import_(
 
     names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     known_as = identity or out.name
+    remove_parts(out)
     with shown_progress():
         if split is not None or len(names) < 2:
             print(f"{out}: {write(out, split, known_as, force)}")

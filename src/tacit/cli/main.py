@@ -1,9 +1,10 @@
 """Entry point, and how errors leave.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours. Nothing but the
-standard library is imported before `main`, so that an interrupt is heard from the start.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, or cells of a sweep
+that failed. Nothing but the standard library is imported before `main`, so that an interrupt is heard from the start.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -16,7 +17,17 @@ INTERRUPTED = "interrupted; no output was written, and a charge already made to 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the console script exits with what this returns."""
+    """Run one command; the console script, which passes no arguments, exits with what this returns."""
+    try:
+        return _status(arguments)
+    except KeyboardInterrupt:  # a second one, while the first was told of
+        return 130
+    finally:
+        if arguments is None:
+            _exit_at_the_next_interrupt()
+
+
+def _status(arguments: Sequence[str] | None) -> int:
     sys.unraisablehook = dropped = Dropped(sys.unraisablehook)
     try:
         return _run(arguments)
@@ -39,11 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dropped.cancel()
 
 
+def _exit_at_the_next_interrupt() -> None:
+    """Only Python's own shutdown is left, in which an interrupt would print a traceback or kill by signal."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # ignored, as in a shell's background job
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the end of the shutdown runs no handlers
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
-    from tacit.errors import TacitError
+    from tacit.errors import PartlyFailedError, TacitError
 
     try:
         with warnings.catch_warnings():
@@ -51,6 +70,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             app(arguments, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
+    except PartlyFailedError as error:
+        return _fail(str(error), 1)
     except CycloptsError as error:
         fault = str(error).replace("requires an argument.", "is missing or has no value;")
         return _fail(f"{fault} see --help", 2)

@@ -74,7 +74,7 @@ def privatize_labels(
     force
         Overwrite the output.
     """
-    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.compute.atomic import atomic_file, check_writable, remove_parts
     from tacit.learners.label_dp.randomize import OF_NUMBERS, OF_VECTORS, chosen, guarantee_of
     from tacit.mechanisms.noise import noise_source
 
@@ -83,6 +83,7 @@ def privatize_labels(
         check_writable(path, force=force)
         if path.is_dir():
             raise InputError(f"{path} is a folder; name a file")
+        remove_parts(path)
     if randomizer in OF_VECTORS:
         raise InputError(f"--randomizer {randomizer} answers with a vector, which no column holds; use it from Python")
     if noise != "secure" and not allow_research:

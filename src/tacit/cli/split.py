@@ -35,7 +35,7 @@ def split(
     force
         Overwrite the output.
     """
-    from tacit.compute.atomic import atomic_folder
+    from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import located, read_data
     from tacit.data.manifest import DTYPES, holds_stores
@@ -48,6 +48,7 @@ def split(
     dtype = next((name for name in DTYPES if source.x.dtype == name), "float16")
     chosen = {"private": parts.private, "public": parts.public, "test": parts.test}
     made = []
+    remove_parts(out)
     with shown_progress(), atomic_folder(out, force=force, ours=holds_stores) as temporary:
         for name, rows in chosen.items():
             if len(rows):

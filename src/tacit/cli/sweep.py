@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.errors import PartlyFailedError
+
 if TYPE_CHECKING:
     from tacit.experiments import run
 
@@ -27,6 +29,7 @@ def sweep(
 
     Every cell is kept as soon as it is done. After an interrupt, a kill or a change of the plan, run the same command
     again: it computes what is missing. Noise is for research: results compare methods, they release nothing.
+    Exit status 1 says that cells failed.
 
     Parameters
     ----------
@@ -79,10 +82,14 @@ def sweep(
     print(f"{out}: {len(results)} cells, {len(failed)} failed")
     for one in failed[:10]:
         print(f"  {one.key} {one.learner} on {one.data} at {one.budget}: {one.error}")
-    if failed:
-        print(f"  {len(failed) - 10} more; " if len(failed) > 10 else "  ", end="")
-        print("--retry-failed computes them again")
+    if len(failed) > 10:
+        print(f"  {len(failed) - 10} more")
     print(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
+    if failed:
+        raise PartlyFailedError(
+            f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns learner,data,error "
+            "--where \"status='failed'\" lists them, and --retry-failed computes them again"
+        )
 
 
 def _print_cells(asked: "run.Sweep", retry_failed: bool, jobs: int) -> None:

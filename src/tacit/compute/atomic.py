@@ -1,13 +1,15 @@
 """Outputs that appear whole or not at all.
 
 Work goes to a hidden name beside the target, on the same file system, and is renamed at the end.
-A failure or an interrupt removes it, so nothing half-written ever carries the final name. A folder is only
-ever replaced by its own kind, and files that match KEPT inside it (ledgers) live on in the new one.
+A failure or an interrupt removes it, so nothing half-written ever carries the final name. It may hold private data
+that the final output does not, and a kill leaves it behind, so only its owner can read it until it is renamed. A folder
+is only ever replaced by its own kind, and files that match KEPT inside it (ledgers) live on in the new one.
 """
 
 import glob
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,11 +53,16 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what killed processes left of `path`; whoever calls holds a lock on it."""
+    """Remove what killed processes of this machine left of `path`; call it before this process writes it."""
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
         number = part.name.removeprefix(f".{path.name}.").removesuffix(".part")
-        if number.isdecimal() and not Path(f"/proc/{number}").exists() and Path("/proc/self").exists():
+        if number.isdecimal() and (number == str(os.getpid()) or not _runs(number)):
             _remove(part)
+
+
+def _runs(number: str) -> bool:
+    """Whether there is a process of this number, or no way to tell."""
+    return Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
 
 
 def _temporary(path: Path) -> Path:
@@ -72,8 +79,11 @@ def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool
     path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
     temporary.mkdir()
+    mode = _mode(temporary)
+    temporary.chmod(0o700)
     try:
         yield temporary
+        temporary.chmod(mode)
         _replace(temporary, path)
     except BaseException:
         _remove(temporary)
@@ -85,14 +95,24 @@ def atomic_file(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary file name that becomes `path` when the block ends well."""
     path = check_writable(path, force=force)
     temporary = _temporary(path)
+    temporary.touch()
+    mode = _mode(temporary)
+    temporary.unlink()  # whoever has opened it could read on
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield temporary
+        temporary.chmod(mode)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         _remove(temporary)
         raise
+
+
+def _mode(path: Path) -> int:
+    """Permissions that a new file or folder gets here."""
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _replace(temporary: Path, path: Path) -> None:

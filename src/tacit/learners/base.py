@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -87,6 +88,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
         """Check what only the data tell, before anything is charged."""
 
+    def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
+        """Charge the promise, before any noise is drawn."""
+        ledger.charge(promise, what=f"{type(self).__name__} fit")
+
     def _guarantee(self) -> Guarantee:
         """What one fit promises under the learner's own unit, from the parameters alone."""
         return Guarantee(self.own_unit, self._event(), self._unprotected())
@@ -131,9 +136,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         return self._learn(X, y)
 
-    def _learn(self, X: Any, y: Any) -> Self:
-        """What `fit` does, for every learner."""
-        self._forget()
+    def _learn(self, X: Any, y: Any, **given: Any) -> Self:
+        """What `fit` does, for every learner.
+
+        The work is done on a copy, on which further arguments of `fit` are set as attributes. The learned state moves
+        to this object when it is complete: no guarantee covers what an interrupted or failed fit has learned so far.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        worker = copy(self)
+        worker.__dict__.update(given)
+        worker._work(X, y)
+        self.__dict__.update({name: value for name, value in vars(worker).items() if name.endswith("_")})
+        return self
+
+    def _work(self, X: Any, y: Any) -> None:
+        """Check, charge and learn."""
         promise = self.promise()
         with _one_line():
             X, y = validate_data(self, X, y, dtype=self._dtypes, ensure_all_finite=False)
@@ -147,7 +165,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._check_data(X, labels)
         noise = noise_source(self.noise, self.random_state)
         if self.ledger is not None:
-            self.ledger.charge(promise, what=f"{type(self).__name__} fit")
+            self._charge(promise, self.ledger)
         self._fit(X, labels, noise)
         self.noise_ = self.noise
         released = self._release()  # as fitted: later changes of parameters and attributes do not reach it
@@ -156,7 +174,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         )
         self.guarantee_ = promise
         self.spent_ = self._spent(promise)
-        return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""
@@ -195,18 +212,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         check_finite(rows)
         return rows
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit learned, so that a fit that fails leaves nothing of it behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
             return np.asarray(class_list(self.classes))
         warnings.warn(
             "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
             PrivacyLeakWarning,
-            stacklevel=4,  # where `fit` was called
+            stacklevel=5,  # where `fit` was called
         )
         return np.unique(y)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def product(path, seed):
 def threads(item):
     """Most threads of any library, and what a library would read that is loaded now."""
     return max(library["num_threads"] for library in threadpool_info()), os.environ["OMP_NUM_THREADS"]
+
+
+def hears_interrupts(item):
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def torch_threads(item):

@@ -1,4 +1,5 @@
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -6,15 +7,25 @@ import time
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from compute.engines.items import dies_once, double, fails_on_3, product, sleeps_if_odd, threads, torch_threads
+from compute.engines.items import (
+    dies_once,
+    double,
+    fails_on_3,
+    hears_interrupts,
+    product,
+    sleeps_if_odd,
+    threads,
+    torch_threads,
+)
 from tacit.compute.engines import engine
 from tacit.compute.engines.on_ray import SHORT, _next_size
-from tacit.compute.engines.workers import alone
+from tacit.compute.engines.workers import alone, shielding_workers
 from tacit.errors import InputError
 
 LIBRARIES = {"ray": "ray", "slurm": "submitit"}
@@ -239,3 +250,27 @@ def test_the_table_is_read_without_heavy_libraries():
     heavy = "{'joblib', 'ray', 'submitit', 'torch', 'sklearn'}"
     code = f"import sys; from tacit.compute.engines import ENGINES; sys.exit(len({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_terminals_interrupt_is_for_this_process_and_not_for_workers():
+    code = (
+        "from compute.engines.items import hears_interrupts; from tacit.compute.engines import engine\n"
+        "print(hears_interrupts(0), sorted(engine('joblib', 2).map(hears_interrupts, [1, 2])), hears_interrupts(3))"
+    )
+    folder = str(Path(__file__).parents[2])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
+    assert done.stdout == "True [(0, False), (1, False)] True\n"
+
+
+def test_workers_are_shielded_and_this_process_is_not():
+    def interrupted():
+        with shielding_workers():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert hears_interrupts(None)

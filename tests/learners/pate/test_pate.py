@@ -93,6 +93,57 @@ def interrupt(*given, **named):
     raise KeyboardInterrupt
 
 
+@pytest.fixture
+def ledger(tmp_path):
+    return tacit.Ledger(tmp_path / "ledger.jsonl", "records")
+
+
+def charges(ledger):
+    return len(ledger.account().charges)
+
+
+def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monkeypatch, ledger):
+    def interrupted(name):
+        with monkeypatch.context() as patch:
+            patch.setattr(name, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                fit()
+
+    def fit():
+        model = tacit.PATE("rho=0.05", **FAST | {"folder": tmp_path / "run", "ledger": ledger})
+        return model.fit(X, Y, public=PUBLIC)
+
+    interrupted("tacit.learners.pate.stages.Stages.keep_answers")  # noise was drawn, and nothing kept
+    assert charges(ledger) == 1
+    interrupted("tacit.learners.pate.pate.fit_student")  # labels are kept
+    assert charges(ledger) == 2
+    first, second = fit(), fit()
+    assert charges(ledger) == 2
+    assert first.guarantee_ == second.guarantee_ == ledger.account().charges[1].guarantee
+    (tmp_path / "run" / "voting.json").unlink()
+    fit()
+    assert charges(ledger) == 3
+
+
+def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path, ledger):
+    def fit(ledger, **given):
+        facts = FAST | {"folder": tmp_path / "run", "ledger": ledger} | given
+        return tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC)
+
+    fit(None)
+    fit(ledger)
+    fit(ledger)
+    assert charges(ledger) == 1
+    ledger.path.unlink()
+    ledger.charge(tacit.PATE("rho=0.05", ledger=ledger).promise(), what="PATE fit of other labels")
+    fit(ledger)
+    assert charges(ledger) == 2
+    fit(ledger, unit="change-label")
+    assert charges(ledger) == 3
+    fit(tacit.Ledger(ledger.path, "other records"))
+    assert charges(tacit.Ledger(ledger.path, "other records")) == 1
+
+
 def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_path):
     facts = FAST | {"folder": tmp_path, "n_teachers": 30, "validation": 0.2}
     budgets = {"a": 9.0, "b": 5.0}

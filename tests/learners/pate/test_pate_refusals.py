@@ -149,13 +149,41 @@ def test_damaged_teachers_are_refused_before_a_charge(ledger, tmp_path, content)
     refused(ledger, "delete it, or choose another folder", folder=folder)
 
 
-def test_answers_to_other_settings_are_refused(tmp_path):
+@pytest.mark.parametrize("what", ["labels", "paid", "run", "votes", "charge", "promise", "answers"])
+def test_changed_answers_are_refused_before_a_charge(ledger, tmp_path, what):
     folder = tmp_path / "run"
     pate(folder=folder).fit(X, Y, public=PUBLIC)
-    stated = json.loads((folder / "voting.json").read_text())
-    (folder / "voting.json").write_text(json.dumps({"hash": stated["hash"][::-1]}))
-    with pytest.raises(TacitError, match="other votes or settings"):
+    arrays, facts = dict(np.load(folder / "voting.npz")), json.loads((folder / "voting.json").read_text())
+    if what in arrays:
+        arrays[what][0] = not arrays[what][0]
+    else:
+        facts[what] = "0" * 64
+    np.savez(folder / "voting.npz", **arrays)
+    (folder / "voting.json").write_text(json.dumps(facts))
+    refused(ledger, "were changed after they were written; choose another folder", folder=folder)
+
+
+def test_answers_to_other_votes_are_refused(tmp_path):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    teacher = folder / "teachers" / "00000.npy"
+    np.save(teacher, 1 - np.load(teacher))
+    with pytest.raises(TacitError, match="holds answers to other votes or settings"):
         pate(folder=folder).fit(X, Y, public=PUBLIC)
+
+
+def test_a_folder_is_private_and_one_that_others_read_holds_nothing_else(ledger, tmp_path):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    (shared / "paper.tex").touch()
+    refused(ledger, "can be read by others and holds 'paper.tex'", folder=shared)
+    assert shared.stat().st_mode & 0o777 == 0o755
 
 
 def test_a_bootstrap_that_leaves_no_query_just_ends():

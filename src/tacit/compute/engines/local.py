@@ -2,9 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tacit.compute.engines import Engine
+from tacit.compute.engines.workers import shielding_workers
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -28,11 +29,14 @@ class Joblib(Engine):
         from joblib import Parallel, delayed
 
         parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")
-        results = parallel(delayed(task)(item) for item in items)
+        results: Any = None
         try:
+            with shielding_workers():  # it starts the processes
+                results = parallel(delayed(task)(item) for item in items)
             for result in results:  # noqa: UP028 - it would close them before the warning is off
                 yield result
         finally:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=".*(have been cancelled|but not used)")
-                results.close()
+                if results is not None:
+                    results.close()

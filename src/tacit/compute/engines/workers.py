@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,6 +69,22 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def shielding_workers() -> Iterator[None]:
+    """Let processes that are started in this block ignore Ctrl-C, which this process still gets.
+
+    A terminal sends it to all processes of a command. Workers would print a traceback each; this process ends them.
+    """
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # when it starts its process, it unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

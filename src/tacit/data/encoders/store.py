@@ -155,7 +155,7 @@ def encode_to_stores(
         )
         for name, source in sources.items()
     }
-    work.mkdir(exist_ok=True)
+    work.mkdir(mode=0o700, exist_ok=True)
     try:
         with locked(work / LOCK, wait=False):
             remove_parts(folder)

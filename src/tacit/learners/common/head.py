@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import PrivateClassifier, Released
 from tacit.learners.common.decision import LinearHead
 from tacit.learners.common.parameters import public_centre, real
+from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats, blocks, centre_array, normalisation, unit_rows_about
 from tacit.mechanisms.rounding import check_width
 from tacit.privacy.budget import Budget
@@ -35,8 +36,19 @@ class UnitRowClassifier(PrivateClassifier):
         unit = Unit(self.unit)
         return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE, split=True)
 
+    def _matrices(self) -> Matrices | None:
+        """The matrices of d x d of a fit, where there are any."""
+        return None
+
+    def _noised(self, matrices: int) -> int:
+        """How many of these matrices get secure noise."""
+        return matrices if self.noise == "secure" and self._multiplier() > 0 else 0
+
     def _check(self, width: int) -> None:
         check_width(width + 1)
+        matrices = self._matrices()
+        if matrices is not None:
+            matrices.check(width)
         self.centre_ = public_centre(self.public, width)
 
     def _row_blocks(

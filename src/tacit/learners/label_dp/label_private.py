@@ -211,11 +211,8 @@ class LabelPrivate(PrivateClassifier):
         if issparse(X):
             raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
         rows = as_flat(X)
-        self._given = len(rows), self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        try:
-            return self._learn(rows, y)
-        finally:
-            del self._given
+        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
+        return self._learn(rows, y, _given=(len(rows), shape))
 
     def _check(self, width: int) -> None:
         n, shape = self._given

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.parameters import real
+from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats
 from tacit.learners.common.softmax import Blocks, exact_gradient, noisy_gradient
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
@@ -139,6 +140,9 @@ class FeatureCovariance(SecondOrderClassifier):
     def _event(self) -> Event:
         real("clip", self.clip, 1e-6, 10)
         return self._composed([(1 + self._steps()) * outer_products.event(self._of_sum())])
+
+    def _matrices(self) -> Matrices:
+        return Matrices(held=6, decomposed=1, noised=self._noised(1))
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_sum, width = self._of_sum(), self._head_width(X)

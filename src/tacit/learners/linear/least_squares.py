@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import flag, real
+from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats, exact_class_sums
 from tacit.learners.linear.second_order import divided, spectrum
 from tacit.mechanisms import gaussian, outer_products
@@ -122,6 +123,12 @@ class LeastSquares(LinearClassifier):
         of_all, of_sums, of_classes = self._multipliers()
         parts = [outer_products.event(of_all), gaussian.event(of_sums)]
         return compose(parts if of_classes is None else [*parts, outer_products.class_event(of_classes)])
+
+    def _matrices(self) -> Matrices:
+        if self.alpha is None:
+            return Matrices(held=6, decomposed=1, noised=self._noised(1))
+        n_classes = len(self.classes_)
+        return Matrices(held=3 * n_classes + 3, decomposed=n_classes, noised=self._noised(n_classes + 1))
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         if self._multiplier() == 0:

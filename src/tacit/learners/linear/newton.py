@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.parameters import flag, real
+from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats
 from tacit.learners.common.softmax import Blocks, Exact, Parts, logits
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
@@ -163,6 +164,11 @@ class Newton(SecondOrderClassifier):
     def _sensitivity(self) -> float:
         """Norm of a record's weights in all classes: of its gradients, and four times that of its Hessians."""
         return math.sqrt(1 + (len(self.classes_) - 1) * self._alpha() ** 2)
+
+    def _matrices(self) -> Matrices:
+        of_all = len(self.classes_) * self._steps()
+        held = (5 if self.pooled else 3) * len(self.classes_) + 2
+        return Matrices(held, decomposed=of_all, noised=self._noised(of_all))
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         width = self._head_width(X)

@@ -170,11 +170,8 @@ class DPSGD(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        self._given = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        try:
-            return self._learn(as_flat(X), y)
-        finally:
-            del self._given
+        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
+        return self._learn(as_flat(X), y, _given=shape)
 
     def _check(self, width: int) -> None:
         real("clip", self.clip, 1e-6, 1e6)

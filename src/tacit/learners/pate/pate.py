@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -33,7 +34,7 @@ from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.estimate import PaidEstimate
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, scheme
-from tacit.learners.pate.stages import Stages
+from tacit.learners.pate.stages import Kept, Stages, hash_of, run_hash
 from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
@@ -64,6 +65,9 @@ class _Run:
     voting: Voting | None = None
     stages: Stages | None = None
     teachers: Teachers | None = None
+    hash: str = ""
+    kept: Kept | None = None
+    charge: str | None = None
 
 
 class PATE(PrivateClassifier):
@@ -122,7 +126,8 @@ class PATE(PrivateClassifier):
         Public: of dealing out records and of training. Voting has noise of its own.
     folder : path, optional
         Keeps teachers, votes, labels and tables (teachers.csv, votings.csv, students.csv), so that an interrupted fit
-        can go on. All of it is private.
+        can go on. All of it is private; only its owner can read it. A fit from labels that are kept here is not charged
+        again to a ledger that has paid for them.
     n_jobs : int, default=1
         Processes that train teachers.
     noise, random_state, ledger
@@ -172,6 +177,7 @@ class PATE(PrivateClassifier):
 
     own_unit = Unit.REPLACE
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
+    _run: _Run
 
     def __init__(
         self,
@@ -345,17 +351,14 @@ class PATE(PrivateClassifier):
         if public is None:
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
         rows = as_flat(X)
-        self._run = _Run(
+        run = _Run(
             n=len(rows),
             groups=None if groups is None else _array(groups, "groups"),
             public=as_flat(public),
             test=None if test is None else _pair(test),
             shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
         )
-        try:
-            return self._learn(rows, y)
-        finally:
-            del self._run
+        return self._learn(rows, y, _run=run)
 
     def _check(self, width: int) -> None:
         run = self._run
@@ -399,7 +402,28 @@ class PATE(PrivateClassifier):
         run = self._run
         run.teachers = self._teachers(X, labels)
         assert run.stages is not None
-        run.stages.read_labels(len(self.classes_))
+        assert run.voting is not None
+        run.hash = run_hash(run.voting.plan, run.teachers.hashes, self._settings())
+        run.kept = run.stages.read_answers(run.hash, len(self.classes_))
+
+    def _settings(self) -> list[object]:
+        """What decides the answers beside the scheme, the records and the votes."""
+        settings = [self.noise, self.random_state, self.stopping, self._estimate(), self.classes_.tolist()]
+        if self.aggregator != "interactive":
+            return settings
+        student = self._kind(self.student)
+        name = getattr(student, "__qualname__", repr(student))
+        return [*settings, self.bootstrap, name, self._run.training[1], self.semi_supervised, self.validation]
+
+    def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
+        """Labels that are kept, and that a charge of this promise to this ledger has paid for, cost nothing again."""
+        run = self._run
+        if run.kept is not None and run.kept.charge is not None and run.kept.promise == hash_of(promise):
+            paid = _charged_as(run.kept.charge)
+            if any(charge.what == paid for charge in ledger.account().charges):
+                return
+        run.charge = secrets.token_hex(8)
+        ledger.charge(promise, what=_charged_as(run.charge))
 
     def _teachers(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Teachers:
         run = self._run
@@ -478,7 +502,7 @@ class PATE(PrivateClassifier):
                     warnings.warn(
                         f"{n_teachers} teachers within this budget buy labels of which about {found.accuracy:.0%} are "
                         "right, by simulation; pass more records or a larger budget, or choose another method",
-                        stacklevel=6,
+                        stacklevel=7,
                     )
                 return noise
         raise BudgetError(
@@ -496,12 +520,14 @@ class PATE(PrivateClassifier):
         queries = run.public[: run.voting.plan.n_queries]
         self.votes_ = run.teachers.votes(self.n_jobs)
         bought = self._estimate()
-        settings = f"{self.noise} {self.random_state} {self.stopping} {self.bootstrap} {bought}"
-        if not run.stages.resume(run.voting, self.votes_.votes, settings):
+        if run.kept is not None:
+            run.stages.resume(run.kept, run.voting, self.votes_.votes)
+        else:
             self._vote(run, queries, noise)
             if bought is not None:
                 run.voting.estimate = bought.draw(run.voting, self.votes_.votes, noise)
-            run.stages.keep_labels(run.voting, self.votes_.votes, settings)
+        if run.kept is None or run.charge is not None:
+            run.stages.keep_answers(run.hash, run.voting, self.votes_.votes, run.charge, self.promise())
         cost = run.voting.estimate
         self.estimate_ = None if bought is None or cost is None else bought.stated(cost, run.voting.plan.delta)
         self.answers_ = replace(run.voting.answers(), guarantee_=self.promise())
@@ -616,6 +642,11 @@ class PATE(PrivateClassifier):
         scale = 255.0 if self.bytes_ else 1.0
         decision = NetworkHead(self.student, self.shape_, scale)
         return Released("network that learned from noisy votes", weights(self.student_.model), decision, facts)
+
+
+def _charged_as(name: str) -> str:
+    """What the ledger says of a charge; the name tells it from charges for other labels."""
+    return f"PATE fit {name}"
 
 
 def _array(given: Any, name: str) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines.workers import shielding_workers
 from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.errors import InputError
@@ -104,9 +106,11 @@ class Teachers:
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
         self.kept: TeacherFolder | None = None
         self.known: dict[int, NDArray[np.int64]] = {}
+        self.hashes: list[str] = []
+        """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
-            self.kept = TeacherFolder(Path(folder) / "teachers", hashes, len(self.asked), n_classes)
+            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            self.kept = TeacherFolder(Path(folder) / "teachers", self.hashes, len(self.asked), n_classes)
             self.known = {i: self.kept.read(i) for i in range(len(self.parts)) if self.kept.has(i)}
 
     def votes(self, n_jobs: int = 1) -> Votes:
@@ -140,9 +144,11 @@ class Teachers:
             )
             for group in groups
         )
-        trained = zip(groups, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True)
-        for group, results in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
-            for number, (own, state) in zip(group, results, strict=True):
+        with nullcontext() if n_jobs == 1 else shielding_workers():  # it starts the processes
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+        trained = zip(groups, results, strict=True)
+        for group, found in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
+            for number, (own, state) in zip(group, found, strict=True):
                 votes[:, number] = own
                 if self.kept is not None:
                     self.kept.write(number, own, state)

@@ -15,6 +15,7 @@ from tacit.learners.common.decision import QuadraticHead
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.head import UnitRowClassifier
 from tacit.learners.common.parameters import public_rows
+from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats, centre_array, exact_class_sums, normalisation
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, noisy_gradient
 from tacit.learners.prototypes.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
@@ -121,6 +122,9 @@ class AutoPrototypes(UnitRowClassifier):
 
     def _event(self) -> Event:
         return compose([gaussian.event(self._part(QUARTER)), outer_products.event(self._part(1 - QUARTER))])
+
+    def _matrices(self) -> Matrices:
+        return Matrices(held=5, decomposed=1)
 
     def _check(self, width: int) -> None:
         if self.public is None:

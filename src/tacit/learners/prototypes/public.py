@@ -178,10 +178,10 @@ class PublicPrototypes(PrivateClassifier):
         self._engine(folder)
         check_rows(public, name="public")
         self.centre_ = public_centre(public, width) if self.centre else None
-        self._scoring = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
+        self._scoring_ = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
-            top_k.rank_scale(len(public), self.k, sensitivity=self._scoring.sensitivity, epsilon=epsilon)
+            top_k.rank_scale(len(public), self.k, sensitivity=self._scoring_.sensitivity, epsilon=epsilon)
 
     def _folder(self) -> Path | None:
         if not isinstance(self.folder, str | Path | None) or self.folder == "":
@@ -192,7 +192,7 @@ class PublicPrototypes(PrivateClassifier):
         return engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon, public, how = self._epsilon(), self._public_rows(X.shape[1]), self._scoring
+        epsilon, public, how = self._epsilon(), self._public_rows(X.shape[1]), self._scoring_
         n_classes, folder = len(self.classes_), self._folder()
         engine = self._engine(folder)
         with ExitStack() as stack:
@@ -228,9 +228,9 @@ class PublicPrototypes(PrivateClassifier):
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
             "clip window of 1 + cosine": list(window(self.d_min, self.d_max)),
             "sampling": "none; every record is used once",
-            "arithmetic": f"integers held by {self._scoring.arithmetic.name}, unit rows of norm "
-            f"{self._scoring.arithmetic.scale:.6g}"
-            + (", rotated and corrected along the public mean" if self._scoring.arithmetic.rotated else ""),
+            "arithmetic": f"integers held by {self._scoring_.arithmetic.name}, unit rows of norm "
+            f"{self._scoring_.arithmetic.scale:.6g}"
+            + (", rotated and corrected along the public mean" if self._scoring_.arithmetic.rotated else ""),
             "normalisation": "cosine similarity of unit vectors, rounded to integers"
             + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
         }

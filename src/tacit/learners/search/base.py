@@ -164,7 +164,7 @@ class Search(PrivateClassifier):
         drawn = self._drawn(plan, noise)
         rows, truth = self._validation_rows(X.shape[1]) if plan.score is None else (X, labels)
         scores: list[float] = []
-        best = -math.inf
+        best: tuple[float, Candidate, Released | None] = (-math.inf, {}, None)
         for candidate in progress(drawn, "search", len(drawn)):
             seed = int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
             learner = self._learner(candidate, plan.fit, classes=len(self.classes_), random_state=seed)
@@ -172,8 +172,9 @@ class Search(PrivateClassifier):
             assert learner.released_ is not None
             hits = hits_of(learner.released_, rows, truth)
             scores.append(hits if plan.score is None else counts.noisy_count(hits, plan.score, noise))
-            if scores[-1] > best:  # the earliest of the best
-                best, self.best_params_, self._best_ = scores[-1], dict(candidate), learner.released_
+            if scores[-1] > best[0]:  # the earliest of the best
+                best = scores[-1], candidate, learner.released_
+        self.best_params_, self._best_ = dict(best[1]), best[2]
         if self._scores_may_leave(plan):
             self.scores_ = [(dict(candidate), score) for candidate, score in zip(drawn, scores, strict=True)]
 
@@ -182,6 +183,7 @@ class Search(PrivateClassifier):
 
     def _release(self) -> Released:
         best = self._best_
+        assert best is not None
         chosen = ", ".join(f"{name}={' '.join(repr(value).split()):.80}" for name, value in self.best_params_.items())
         tuning = self._fact() if not Budget.parse(self.budget).infinite else "by exact scores, without noise"
         facts = {"tuning": tuning, "chosen parameters": chosen[:1000] or "those of the estimator"}

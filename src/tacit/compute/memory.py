@@ -1,0 +1,31 @@
+"""How much memory this process may still take."""
+
+import os
+from pathlib import Path
+
+MEMINFO, LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
+
+
+def available_memory() -> int | None:
+    """Bytes, at most the limit of the container; None where the system does not tell."""
+    found = [_of_the_machine(), _of_the_container()]
+    return min((size for size in found if size is not None), default=None)
+
+
+def _of_the_machine() -> int | None:
+    try:
+        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _of_the_container() -> int | None:
+    try:
+        return int(LIMIT.read_text(encoding="ascii"))  # "max" where there is none
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,92 @@
+"""Learners whose cost grows with the square of the columns say so, and refuse what does not fit, before a charge."""
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.compute import memory
+from tacit.errors import InputError
+from tacit.learners.common import quadratic
+
+WIDTH = 60
+PUBLIC = np.random.default_rng(0).normal(size=(40, WIDTH))
+X, Y = PUBLIC + 1, np.arange(40) % 2
+LEARNERS = {
+    "auto": (tacit.AutoPrototypes, {"public": PUBLIC}, 5),
+    "least-squares": (tacit.LeastSquares, {}, 6),
+    "least-squares, by class": (tacit.LeastSquares, {"alpha": 0.5}, 9),
+    "feature-covariance": (tacit.FeatureCovariance, {"epochs": 1}, 6),
+    "newton": (tacit.Newton, {"epochs": 1}, 12),
+    "newton, not pooled": (tacit.Newton, {"epochs": 1, "pooled": False}, 8),
+}
+ALL = pytest.mark.parametrize("name", LEARNERS)
+
+
+def make(name, **given):
+    kind, parameters, _ = LEARNERS[name]
+    return kind("rho=0.5", classes=2, **parameters | given)
+
+
+@ALL
+def test_what_does_not_fit_is_refused_before_a_charge(name, monkeypatch, tmp_path):
+    ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), LEARNERS[name][2] * 8 * WIDTH**2
+    monkeypatch.setattr(quadratic, "available_memory", lambda: size - 1)
+    with pytest.raises(InputError, match=r"60 columns make matrices of 60 x 60.* available; project all rows to fewer"):
+        make(name, ledger=ledger).fit(X, Y)
+    search = tacit.GridSearch(make(name), [{}], budget="rho=0.5", classes=2, ledger=ledger)
+    with pytest.raises(InputError, match="project all rows to fewer columns"):
+        search.fit(X, Y)
+    assert not ledger.path.exists()
+    monkeypatch.setattr(quadratic, "available_memory", lambda: size)
+    make(name, ledger=ledger).fit(X, Y)
+    monkeypatch.setattr(quadratic, "available_memory", lambda: None)  # the system does not tell
+    make(name).fit(X, Y)
+
+
+@ALL
+@pytest.mark.parametrize("limit", ["SAID_BYTES", "SAID_SECONDS"])
+def test_what_takes_much_is_said_before_it_starts(name, limit, monkeypatch):
+    learner = make(name, noise="research")
+    monkeypatch.setattr(quadratic, limit, 0)
+    monkeypatch.setattr(type(learner), "_fit", stop)
+    with pytest.warns(UserWarning, match=r"take about .* GB of memory and roughly 0 seconds"), pytest.raises(Stopped):
+        learner.fit(X, Y)
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop(*given):
+    raise Stopped
+
+
+def test_the_time_counts_spectra_and_secure_noise(monkeypatch):
+    monkeypatch.setattr(quadratic, "available_memory", lambda: None)
+    monkeypatch.setattr(quadratic, "thread_count", lambda: 2)
+    with pytest.warns(UserWarning, match="take about 19.2 GB of memory and roughly 30 minutes"):
+        quadratic.Matrices(6, decomposed=1, noised=1).check(20_000)
+    with pytest.warns(UserWarning, match="roughly 13 minutes"):
+        quadratic.Matrices(6, decomposed=1).check(20_000)
+
+
+@pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
+def test_infinite_budgets_and_research_noise_draw_no_secure_noise(kind):
+    for given, draws in (({}, True), ({"budget": "rho=inf"}, False), ({"noise": "research"}, False)):
+        learner = make(kind).set_params(**given)
+        learner.classes_ = np.arange(2)
+        assert (learner._matrices().noised > 0) == (draws and kind != "auto")
+
+
+def test_the_available_memory_is_that_of_the_container_at_most(monkeypatch, tmp_path):
+    machine, container = tmp_path / "meminfo", tmp_path / "memory.max"
+    machine.write_text("MemTotal: 9000 kB\nMemAvailable:    8000 kB\n")
+    monkeypatch.setattr(memory, "MEMINFO", machine)
+    monkeypatch.setattr(memory, "LIMIT", container)
+    assert memory.available_memory() == 8000 * 1024
+    container.write_text("1000\n")
+    assert memory.available_memory() == 1000
+    container.write_text("max\n")
+    assert memory.available_memory() == 8000 * 1024
+    machine.unlink()
+    assert memory.available_memory() > 0
