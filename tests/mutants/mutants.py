@@ -402,7 +402,7 @@ MUTANTS = [
     _of(PATE, "pate", "pate: labels that another charge paid for are free", "charge.what == paid for charge", "charge.what for charge"),
     _of(COMMON, "quadratic", "quadratic: what does not fit is begun", "size > available:", "size < 0:"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),
-    _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "event=max(self.totals(), key=cost)", "event=min(self.totals(), key=cost)", "privacy/test_ledger.py"),
+    _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "event=max(self.totals(), key=lambda", "event=min(self.totals(), key=lambda", "privacy/test_ledger.py"),
     _of(MECHANISMS, "randomized_response", "labels: a third too few words", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS * 2 / 3 / (rest + k)), 1)", RANDOMIZERS),
     _of(MECHANISMS, "randomized_response", "labels: one class too few", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS / (rest + k + 1)), 1)", RANDOMIZERS),
     _of(MECHANISMS, "randomized_response", "labels: rounded down", "math.ceil(WORDS / (rest + k))", "math.floor(WORDS / (rest + k)) - 2**12", RANDOMIZERS),

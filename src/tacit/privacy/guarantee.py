@@ -119,8 +119,11 @@ class Guarantee:
         )
 
     def of_everybody(self, cost: Callable[[Event], float]) -> Guarantee:
-        """The same without groups: every record is charged as the group that costs most, in the currency of `cost`."""
-        return replace(self, event=max(self.totals(), key=cost), groups=())
+        """The same without groups: every record is charged as the group that costs most, in the currency of `cost`.
+
+        Groups that cost the same, such as those that the currency cannot price, are compared by rho.
+        """
+        return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
 
     def statement(self, delta: float = 1e-6) -> str:
         """Say in words what holds, under which unit, and what is outside."""

@@ -211,15 +211,22 @@ class Ledger:
         """
         with self._locked() as file:
             chain, account = self._read(file)
-            entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
-            if account.allowance is not None:
-                entry["left"] = str(self._left(account, account.allowance, guarantee, what))
-            elif account.others:
-                raise LedgerError(
-                    f"ledger {self.path} allows {', '.join(account.others)} and nothing for {self.identity!r}; "
-                    "state an allowance for it, or use the declared identity"
-                )
-            self._append(file, chain, entry)
+            self._append(file, chain, self._charge_entry(account, guarantee, what))
+
+    def check(self, guarantee: Guarantee, what: str) -> None:
+        """Raise the error that `charge` would raise now, and record nothing."""
+        self._charge_entry(self.account(), guarantee, what)
+
+    def _charge_entry(self, account: Account, guarantee: Guarantee, what: str) -> dict[str, Any]:
+        entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
+        if account.allowance is not None:
+            return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
+        if account.others:
+            raise LedgerError(
+                f"ledger {self.path} allows {', '.join(account.others)} and nothing for {self.identity!r}; "
+                "state an allowance for it, or use the declared identity"
+            )
+        return entry
 
     def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
         """What a charge leaves; an error if it does not fit."""

@@ -113,6 +113,8 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
         model = tacit.PATE("rho=0.05", **FAST | {"folder": tmp_path / "run", "ledger": ledger})
         return model.fit(X, Y, public=PUBLIC)
 
+    interrupted("tacit.learners.pate.teachers.Teachers.votes")  # no noise was drawn
+    assert charges(ledger) == 0
     interrupted("tacit.learners.pate.stages.Stages.keep_answers")  # noise was drawn, and nothing kept
     assert charges(ledger) == 1
     interrupted("tacit.learners.pate.pate.fit_student")  # labels are kept
@@ -237,13 +239,14 @@ def test_networks_of_pictures_are_released_as_weights(tmp_path, student):
     assert np.array_equal(read.predict(flat), model.predict(pictures))
 
 
-def test_the_ledger_is_charged_the_dearest_group_before_teachers_are_trained(tmp_path):
+def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teachers_are_trained(tmp_path, monkeypatch):
     ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
     ledger.allow("epsilon=2.1,delta=1e-5", "replace")
     facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
     tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert ledger.account().spent.rho == pytest.approx(accounting.largest_rho(2.0, 1e-5))
-    with pytest.raises(tacit.TacitError, match="would overdraw"):
+    monkeypatch.setattr("tacit.learners.pate.teachers.Teachers.votes", interrupt)
+    with pytest.raises(tacit.TacitError, match="has no price in mu"):
         tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 
 

@@ -67,7 +67,6 @@ class _Run:
     teachers: Teachers | None = None
     hash: str = ""
     kept: Kept | None = None
-    charge: str | None = None
 
 
 class PATE(PrivateClassifier):
@@ -416,14 +415,25 @@ class PATE(PrivateClassifier):
         return [*settings, self.bootstrap, name, self._run.training[1], self.semi_supervised, self.validation]
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
-        """Labels that are kept, and that a charge of this promise to this ledger has paid for, cost nothing again."""
-        run = self._run
-        if run.kept is not None and run.kept.charge is not None and run.kept.promise == hash_of(promise):
-            paid = _charged_as(run.kept.charge)
-            if any(charge.what == paid for charge in ledger.account().charges):
-                return
-        run.charge = secrets.token_hex(8)
-        ledger.charge(promise, what=_charged_as(run.charge))
+        """Only check that the promise fits: voting is charged when teachers are trained, right before its noise."""
+        if not self._paid(promise, ledger):
+            ledger.check(promise, what="PATE fit")
+
+    def _paid(self, promise: Guarantee, ledger: Ledger) -> bool:
+        """Whether a charge of this promise to this ledger has paid for the labels that are kept."""
+        kept = self._run.kept
+        if kept is None or kept.charge is None or kept.promise != hash_of(promise):
+            return False
+        return any(charge.what == _charged_as(kept.charge) for charge in ledger.account().charges)
+
+    def _pay(self) -> str | None:
+        """Charge the promise to the ledger, unless it is paid; the name of the charge, if one is made."""
+        promise = self.promise()
+        if self.ledger is None or self._paid(promise, self.ledger):
+            return None
+        name = secrets.token_hex(8)
+        self.ledger.charge(promise, what=_charged_as(name))
+        return name
 
     def _teachers(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Teachers:
         run = self._run
@@ -522,12 +532,13 @@ class PATE(PrivateClassifier):
         bought = self._estimate()
         if run.kept is not None:
             run.stages.resume(run.kept, run.voting, self.votes_.votes)
-        else:
+        charge = self._pay()
+        if run.kept is None:
             self._vote(run, queries, noise)
             if bought is not None:
                 run.voting.estimate = bought.draw(run.voting, self.votes_.votes, noise)
-        if run.kept is None or run.charge is not None:
-            run.stages.keep_answers(run.hash, run.voting, self.votes_.votes, run.charge, self.promise())
+        if run.kept is None or charge is not None:
+            run.stages.keep_answers(run.hash, run.voting, self.votes_.votes, charge, self.promise())
         cost = run.voting.estimate
         self.estimate_ = None if bought is None or cost is None else bought.stated(cost, run.voting.plan.delta)
         self.answers_ = replace(run.voting.answers(), guarantee_=self.promise())
