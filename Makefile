@@ -3,16 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test check lint bench utility pate label-dp docs mutants clean
+.PHONY: demo test test-all check lint bench utility pate label-dp docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
 
 # tests run on all cores, so each process computes on one
-test check: export OMP_NUM_THREADS = 1
+test test-all check: export OMP_NUM_THREADS = 1
 
 test: lint
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -m "not thorough"
+
+# what `make test` leaves out: the fuzzer, the audit, slow statistics, and the mutants
+test-all: .venv/.dev
+	$(BIN)/pytest -n auto --dist worksteal -m thorough
 	$(BIN)/python tests/mutants/run.py
 
 check: lint

@@ -11,6 +11,7 @@ HELPERS = ("timing", "cells")
 SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if path.stem not in HELPERS]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_benchmarks_run(script, monkeypatch, capsys):
     """They run and print ratios; what the ratios are is for `make bench`."""

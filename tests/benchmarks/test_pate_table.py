@@ -42,6 +42,7 @@ def cells_of(out):
     return read_cells(out / "cells.csv", Cell)
 
 
+@pytest.mark.thorough
 def test_cells_are_computed_once_and_reported(pate, tmp_path, monkeypatch, capsys):
     _, run, _ = pate
     out = tmp_path / "out"

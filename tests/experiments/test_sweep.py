@@ -72,6 +72,7 @@ def test_seeds_differ_and_repeat(undisturbed, plan, tmp_path):
     assert first != second
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("engine", "options"), [("ray", {}), ("slurm", {"cluster": "local"})])
 def test_other_engines_give_the_same(undisturbed, plan, tmp_path, engine, options):
     pytest.importorskip({"ray": "ray", "slurm": "submitit"}[engine], reason="the extra 'cluster' is not installed")
@@ -152,12 +153,13 @@ sweep(sys.argv[1], sys.argv[2])
 """
 
 
-def test_killed_ten_times_it_ends_as_if_undisturbed(plan, tmp_path):
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.thorough)])
+def test_killed_it_ends_as_if_undisturbed(plan, tmp_path, kills):
     text = SMALL.replace("imbalance: [1, 10]", "imbalance: [10]")
     path, runs = plan(text), tmp_path / "runs"
     rng = np.random.default_rng(0)
     finished_before: set[str] = set()
-    for _ in range(10):
+    for _ in range(kills):
         before = starts(runs)
         process = subprocess.Popen([sys.executable, "-c", SLOW, str(path), str(runs)], start_new_session=True)
         time.sleep(float(rng.uniform(2.5, 6.0)))

@@ -22,6 +22,7 @@ def test_gaussian_counts_have_the_stated_deviation(noise, z):
     assert stats.kstest((values - 40) / z, "norm").pvalue > 1e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.4, 1.5])
 def test_secure_pure_counts_are_discrete_laplace(epsilon):
     values = np.array([counts.noisy_count(40, PureDP(epsilon), SecureNoise()) for _ in range(1500)]) - 40

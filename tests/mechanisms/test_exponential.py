@@ -125,6 +125,7 @@ def test_research_noise_keeps_far_candidates_as_likely_as_they_are(gap):
     assert len(others) >= 0.9 * (chosen != 0).sum()  # ties on a grid would fall to the lowest index
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_far_candidates_win_their_share_among_a_million():
     """Half a million candidates 4 behind half a million others win 1.8 % of the time, by noise above 17. Float32

@@ -57,6 +57,7 @@ def test_where_a_number_falls_is_decided_by_true_bounds(bits):
             assert found == 0 or low >= ends[found - 1] - 1e-12
 
 
+@pytest.mark.thorough
 def test_a_million_candidates_take_their_share():
     """One candidate ahead by exactly what makes it as likely as all others together."""
     m = 2**20

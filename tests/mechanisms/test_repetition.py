@@ -18,6 +18,7 @@ def weights(halt, shape, most):
     return np.array(result)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
 @pytest.mark.parametrize("shape", [0, 0.3, 1])
 def test_runs_are_drawn_from_the_stated_distribution(noise, shape):

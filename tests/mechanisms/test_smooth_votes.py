@@ -72,6 +72,7 @@ def test_the_bound_holds_and_is_smooth(n_classes, checks):
     assert max(used) > 0.2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)])
 def test_noise_follows_the_bound(noise):
     counts = votings(np.random.default_rng(0), 30, 10, 100)

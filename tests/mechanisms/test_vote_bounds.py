@@ -44,6 +44,7 @@ def precise_renyi(log_q, sigma, order):
         return float(min(bound, independent))
 
 
+@pytest.mark.thorough
 def test_it_agrees_with_high_precision_over_the_whole_range():
     rng = np.random.default_rng(0)
     log_q = np.concatenate([-np.geomspace(0.1, 690, 60), np.log(rng.uniform(0.01, 0.9, 30))])
@@ -74,6 +75,7 @@ def precise_log_q(counts, sigma):
         return float(mpmath.log(mpmath.quad(other_wins, [-40, centre - 8, centre, centre + 8, 40])))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("counts", [[200, 30, 20], [90, 85, 75, 0], [10, 10, 10], [250, 0, 0, 0], [3, 2, 1]])
 @pytest.mark.parametrize("sigma", [3.0, 40.0])
 def test_exact_q(counts, sigma):
@@ -84,6 +86,7 @@ def test_exact_q(counts, sigma):
         assert exact == pytest.approx(precise_log_q(counts, sigma), rel=1e-8, abs=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sensitivity", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("log_q_of", [vote_bounds.log_q_union, vote_bounds.log_q_exact])
 def test_bounds_cover_the_exact_divergence(sensitivity, log_q_of):

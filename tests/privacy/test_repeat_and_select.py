@@ -64,6 +64,7 @@ def test_the_distribution_has_the_declared_mean(mean, shape):
     assert RepeatAndSelect(Gaussian(1.0), mean, 1.0).halt == pytest.approx(1 / mean, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mean", [1.5, 5.0, 12.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
@@ -102,6 +103,7 @@ def delta_of(p, q, epsilon):
     return max(np.maximum(p - math.exp(epsilon) * q, 0).sum(), np.maximum(q - math.exp(epsilon) * p, 0).sum())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("z", [1.0, 4.0])
 def test_epsilon_of_gaussian_runs_holds_and_is_near(shape, z):

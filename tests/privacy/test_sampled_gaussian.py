@@ -34,6 +34,7 @@ def delta(z, rate, epsilon):
     return max(hockey_stick(one, other, epsilon), hockey_stick(other, one, epsilon))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("z", "rate"), [(0.7, 0.01), (1.0, 0.1), (2.0, 0.5), (1.5, 1.0)])
 @pytest.mark.parametrize("at", [1e-2, 1e-4, 1e-6])
 def test_one_use_follows_the_exact_curve(z, rate, at):

@@ -7,9 +7,9 @@ votes are counted in whole units of 2^-20, and noise is drawn on whole units.
 Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop.
 8], a check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020,
 Thm 14], so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under
-Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete, in units of 2^-20,
-and its event is that of continuous noise: in units so small their curves differ by less than gamma 2^-20 (on counts in
-whole units, where they differ much more, `counts.py` records a pure event).
+Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete, in units of
+2^-20, and its event is that of continuous noise: in units so small their curves differ by less than gamma 2^-20 (on
+counts in whole units, where they differ much more, `counts.py` records a pure event).
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 

@@ -126,6 +126,7 @@ def test_slurm_keeps_the_laws(law, tmp_path):
     law(made("slurm", 2, tmp_path), tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_ray_that_is_there_keeps_the_laws_and_is_left_running(tmp_path):
     engine = made("ray", 2, tmp_path)
     import ray
@@ -147,6 +148,7 @@ def test_a_ray_of_its_own_is_ended_when_closed(tmp_path):
     closing_leaves_nothing_running(made("ray", 2, tmp_path), tmp_path)
 
 
+@pytest.mark.thorough
 def test_ray_runs_again_what_a_dead_worker_left(tmp_path):
     results = made("ray", 2, tmp_path).map(partial(dies_once, tmp_path / "died"), range(6))
     assert sorted(results) == [(item, item) for item in range(6)]

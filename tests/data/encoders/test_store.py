@@ -128,6 +128,7 @@ def finished(work):
         return 0
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments(pets, onnx_model, tmp_path):
     """Kill -9, again and again, until it ends by itself."""
     line = [sys.executable, "-c", RUN, "encode", str(pets), "--encoder", f"onnx:{onnx_model}", "--batch", "2"]
@@ -286,6 +287,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.thorough
 def test_peak_memory_does_not_grow_with_records(onnx_model, tmp_path):
     """Both fill a shard. The peak differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
     peaks = []

@@ -100,6 +100,7 @@ def test_samples_follow_the_matrix(noise):
         assert fits(randomizer, labels, outputs, which) > 1e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["research", "secure"])
 @pytest.mark.parametrize("name", ["rr", "rr-with-prior"])

@@ -130,6 +130,7 @@ def test_damping_grows_with_noise():
     assert tacit.FeatureCovariance("rho=0.01", damping=3.0, **fits).fit(X, Y).damping_ == 3.0
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
     """With a hundred times the rho, noise is to signal as in the whole."""

@@ -188,6 +188,7 @@ def test_thresholds_settle_where_the_share_above_is_the_decay_and_stay_in_range(
     assert 1e-6 <= wild.thresholds_.min() < wild.thresholds_.max() <= 2**0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
     """With a hundred times the rho, noise is to signal as in the whole."""

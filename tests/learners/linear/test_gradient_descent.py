@@ -177,6 +177,7 @@ def test_the_intercept_is_a_constant_column_that_counts_in_the_norm():
     assert np.allclose(scores, reference.decision_function(rows), atol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_real_embeddings_is_that_of_logistic_regression(cifar100):
     """Within a point of scikit-learn's."""
@@ -188,6 +189,7 @@ def test_accuracy_on_real_embeddings_is_that_of_logistic_regression(cifar100):
     assert expected > 0.68
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("centred", "floors"),

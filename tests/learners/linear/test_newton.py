@@ -199,6 +199,7 @@ def test_noise_in_a_logit_stays_within_its_limit():
         assert (np.concatenate(heads) @ unit(X).T).std() < 1.1 * NOISE_IN_LOGIT
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_a_tenth_of_real_embeddings(cifar10):
     """With a hundred times the rho, noise is to signal as in the whole. The Hessians of 100 classes take minutes."""

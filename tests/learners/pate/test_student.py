@@ -153,6 +153,7 @@ def digits():
         return arrays["test_x"][:, None], arrays["test_y"].astype(np.int64)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_few_labels_and_many_digits_are_enough(digits):
     pytest.importorskip("torch", reason="networks need torch")

@@ -323,6 +323,7 @@ def test_extremes_simply_work(rows, labels, public, budget):
     assert set(model.predict(rows)) <= {0, 1, 2, 3}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "budget", "balanced", "minority"), [(10, "rho=0.125", 0.53, 0.36), (100, "rho=2", 0.475, 0.25)]

@@ -178,6 +178,7 @@ def test_a_class_without_records_is_farthest_without_noise():
     assert set(model.predict(-X)) <= {0, 1, 2, 3}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_a_tenth_of_real_embeddings_is_above_that_of_noisy_sums(cifar100):
     """With a hundred times the rho, noise is to signal as in the whole."""

@@ -330,7 +330,7 @@ def test_large_scores_lie_in_files(monkeypatch):
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("name", ["joblib", "ray", "slurm"])
+@pytest.mark.parametrize("name", ["joblib", *(pytest.param(n, marks=pytest.mark.thorough) for n in ("ray", "slurm"))])
 def test_engines_give_the_same_bits(name, tmp_path, monkeypatch):
     public, x, y = random_data(7, m=9000, d=20)
     bounds = (1.2, 1.8)
@@ -417,6 +417,7 @@ while True:
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     """One of two Ray workers dies in the middle; its shards are computed again."""
     public, x, y = random_data(8, n=20_000, m=20 * 2048, d=64)
