@@ -4,9 +4,29 @@ Each message is one line that names the value, the rule and the remedy. Errors a
 the data: they are outside the guarantee and never enter a release.
 """
 
+QUOTED = 200
+
+
+def printable(text: str) -> str:
+    """`text` on one line: white space as spaces, other characters that do not print as escapes."""
+    if text.isprintable():
+        return text
+    shown = (" " if one.isspace() else one.encode("unicode_escape").decode("ascii") for one in text)
+    return "".join(one if one.isprintable() else escaped for one, escaped in zip(text, shown, strict=True))
+
+
+def excerpt(value: object) -> str:
+    """What a message quotes of a file: a text, or the repr of another value, on one line of at most 200 characters."""
+    text = value if isinstance(value, str) else repr(value)
+    text = printable(text[: 2 * QUOTED])
+    return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
+
 
 class TacitError(ValueError):
     """The caller's input was wrong; the command line turns it into one line and exit status 2."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
 
 
 class InputError(TacitError):

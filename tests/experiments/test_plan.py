@@ -242,5 +242,5 @@ def test_labels_of_two_kinds_are_refused(plan, tmp_path):
 
 def test_damaged_arrays_are_one_line(plan, tmp_path):
     np.savez(tmp_path / "o.npz", train_x=np.array([{}], dtype=object), train_y=np.zeros(1))
-    with pytest.raises(PlanError, match="line 3: .*o.npz cannot be read"):
+    with pytest.raises(PlanError, match="line 3: .*o.npz holds pickled objects"):
         prepare(plan(OF_FILES.format("o.npz", "o.npz")), tmp_path / "runs")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 from tacit.cli.common import read_classes, shown_progress
 from tacit.errors import InputError
@@ -107,17 +106,11 @@ def votes(
 
 
 def _read(path: Path) -> Any:
-    import numpy as np
+    from tacit.data.formats.npy import map_npy
 
-    try:
-        found = np.load(path, allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            raise ValueError("several arrays")
-        return found
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; give a .npy file of votes") from error
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path} is truncated or no .npy file of numbers; save the votes with numpy.save") from error
+    if not path.exists():
+        raise InputError(f"{path} does not exist; give a .npy file of votes")
+    return map_npy(path)
 
 
 def _largest(ballots: Any) -> int:
