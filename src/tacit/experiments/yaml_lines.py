@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tacit.errors import InputError, TacitError
+from tacit.errors import InputError, TacitError, excerpt
 
 DEEPEST = 50
+MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
+MOST_PARTS = 10_000  # counted once for each alias that leads to them
 PathOfPart = Sequence[str | int]
+T = TypeVar("T")
 
 
 class PlanError(InputError):
@@ -66,17 +69,29 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         node = loader.get_single_node()
         numbers: dict[tuple[str | int, ...], int] = {(): 1}
         if node is not None:
-            numbers |= dict(_numbered(node, ()))
+            numbers |= dict(_counted(_numbered(node, ()), file))
         return Lines(file, numbers), None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        said = " ".join(str(error.problem or error.context).split())
+        said = excerpt(str(error.problem or error.context))
         raise PlanError(f"plan {file}, line {line}: this is not YAML ({said}); correct it") from None
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError) as error:
-        said = " ".join(str(error).split())[:200]
+    except PlanError:
+        raise
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        said = excerpt(str(error))
         raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it") from None
     except _Fault as error:
         raise PlanError(f"plan {file}, line {error.line}: {error}") from None
+
+
+def _counted(parts: Iterator[T], file: Path) -> Iterator[T]:
+    """The parts, of which there are not too many."""
+    for number, part in enumerate(parts):
+        if number == MOST_PARTS:
+            raise PlanError(
+                f"plan {file} has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
+            )
+        yield part
 
 
 class _Fault(Exception):
@@ -98,7 +113,7 @@ def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
             if not isinstance(key, yaml.ScalarNode):
                 raise _Fault("a key is a list or a mapping; keys are plain words", line)
             if key.value in seen:
-                raise _Fault(f"{key.value!r} is given twice; keep one", line)
+                raise _Fault(f"{excerpt(repr(key.value))} is given twice; keep one", line)
             seen.add(key.value)
             yield from _numbered(value, (*path, key.value))
             yield (*path, key.value), line
