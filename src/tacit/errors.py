@@ -15,11 +15,15 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else escaped for one, escaped in zip(text, shown, strict=True))
 
 
-def excerpt(value: object) -> str:
-    """What a message quotes of a file: a text, or the repr of another value, on one line of at most 200 characters."""
-    text = value if isinstance(value, str) else repr(value)
-    text = printable(text[: 2 * QUOTED])
-    return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."
+def excerpt(text: str) -> str:
+    """What a message repeats of a text: on one line, at most 200 characters."""
+    shown = printable(text[:QUOTED])
+    return shown if len(text) <= QUOTED and len(shown) <= QUOTED else shown[: QUOTED - 3] + "..."
+
+
+def quoted(value: object) -> str:
+    """A value as Python writes it, cut as by `excerpt`."""
+    return excerpt(repr(value))
 
 
 class TacitError(ValueError):

@@ -50,8 +50,15 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"it is nested more than {DEEPEST} deep") from error
     _check_depth(value)
     if _SURROGATE.search(text):
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # raises a ValueError for half a surrogate pair
+        _check_text(value)
     return value
+
+
+def _check_text(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a surrogate pair, which is no text") from error
 
 
 def _check_depth(value: Any) -> None:

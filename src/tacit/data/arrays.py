@@ -127,7 +127,9 @@ def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option
     """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
     if given is not None:
         if given not in names:
-            raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {excerpt(', '.join(sorted(names)))}")
+            raise InputError(
+                f"{path} has nothing named {given!r}; choose {option} from: {excerpt(', '.join(sorted(names)))}"
+            )
         return given
     return next((guess for guess in guesses if guess in names), None)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, quoted
 
 ClassValue = int | str
 MOST_CLASSES = 1_000_000
@@ -69,7 +69,7 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
             raise InputError(f"class {value!r:.80} exceeds 64 bits; give smaller numbers, or strings")
     if len(set(listed)) < len(listed):
         twice = Counter(listed).most_common(1)[0][0]
-        raise InputError(f"class {excerpt(repr(twice))} is listed twice in classes; name each class once")
+        raise InputError(f"class {quoted(twice)} is listed twice in classes; name each class once")
     return listed
 
 
@@ -140,6 +140,6 @@ def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[Clas
         row = int(bad.argmax())
         shown = ", ".join(f"{value!s:.40}" for value in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise InputError(
-            f"row {row} has label {excerpt(repr(labels[row].item()))}, not one of the {len(classes)} classes ({shown}); "
+            f"row {row} has label {quoted(labels[row].item())}, not one of the {len(classes)} classes ({shown}); "
             "declare every class in classes=, or correct that row"
         )

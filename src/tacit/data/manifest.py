@@ -11,7 +11,7 @@ import numpy as np
 from tacit.compute.atomic import KEPT, atomic_file
 from tacit.compute.documents import read_json
 from tacit.data.labels import MOST_LETTERS, ClassValue, class_list
-from tacit.errors import InputError, StoreError, excerpt
+from tacit.errors import InputError, StoreError, excerpt, quoted
 
 NAME = "manifest.json"
 FORMAT = "tacit-embeddings"
@@ -122,7 +122,7 @@ def plain_name(name: Any) -> str:
 def checked_identity(name: str) -> str:
     """`name` if it can be printed and written down: paths need not be text."""
     if not name.isprintable() or len(name) > MOST_LETTERS:
-        raise InputError(f"identity {excerpt(repr(name))} must be printable text of at most {MOST_LETTERS} letters")
+        raise InputError(f"identity {quoted(name)} must be printable text of at most {MOST_LETTERS} letters")
     return name
 
 
@@ -148,7 +148,7 @@ def _read(folder: Path) -> dict[str, Any]:
 def _check_version(folder: Path, stated: dict[str, Any]) -> None:
     if stated.get("version") != VERSION:
         raise StoreError(
-            f"{folder / NAME} has format version {excerpt(repr(stated.get('version')))}, this tacit reads {VERSION}; "
+            f"{folder / NAME} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}; "
             "use the tacit that wrote it, or write the store again"
         )
 

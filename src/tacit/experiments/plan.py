@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tacit.compute.documents import read_text
-from tacit.errors import excerpt
+from tacit.errors import excerpt, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS
 
@@ -167,7 +167,7 @@ def _check_axis(values: Sequence[Any], path: tuple[str | int, ...]) -> None:
     for number, value in enumerate(values):
         known = f"{type(value).__name__} {value!r}"
         if known in seen:
-            raise PlanError(f"{path[-1]} has {excerpt(repr(value))} twice; remove one", (*path, number))
+            raise PlanError(f"{path[-1]} has {quoted(value)} twice; remove one", (*path, number))
         seen.add(known)
 
 
@@ -183,7 +183,8 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
     if learner.method not in METHODS:
         raise PlanError(
-            f"method {excerpt(repr(learner.method))} is not known; {nearest(learner.method, METHODS)}", (*path, "method")
+            f"method {quoted(learner.method)} is not known; {nearest(learner.method, METHODS)}",
+            (*path, "method"),
         )
     for name, values in learner.grid.items():
         if not values:
@@ -207,7 +208,7 @@ def _plan_error(error: ValidationError) -> PlanError:
     path = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
         allowed = _fields_at(path[:-1])
-        return PlanError(f"{excerpt(repr(path[-1]))} is not a key here; {nearest(str(path[-1]), allowed)}", path)
+        return PlanError(f"{quoted(path[-1])} is not a key here; {nearest(str(path[-1]), allowed)}", path)
     if first["type"] == "missing":
         return PlanError(f"{_dotted(path)} is missing; add it", path[:-1])
     shown = f"{first.get('input')!r:.60}"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacit.errors import InputError, TacitError, excerpt
+from tacit.errors import InputError, TacitError, excerpt, quoted
 
 DEEPEST = 50
 MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
@@ -77,7 +77,15 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         raise PlanError(f"plan {file}, line {line}: this is not YAML ({said}); correct it") from None
     except PlanError:
         raise
-    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (
+        yaml.YAMLError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         said = excerpt(str(error))
         raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it") from None
     except _Fault as error:
@@ -113,7 +121,7 @@ def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
             if not isinstance(key, yaml.ScalarNode):
                 raise _Fault("a key is a list or a mapping; keys are plain words", line)
             if key.value in seen:
-                raise _Fault(f"{excerpt(repr(key.value))} is given twice; keep one", line)
+                raise _Fault(f"{quoted(key.value)} is given twice; keep one", line)
             seen.add(key.value)
             yield from _numbered(value, (*path, key.value))
             yield (*path, key.value), line

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tacit.compute.documents import parse_json
-from tacit.errors import ReleaseError, excerpt
+from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases.schema import FORMAT, VERSION, Document, refusal
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
@@ -43,7 +43,7 @@ def check_names(folder: Path) -> None:
     """Refuse anything in the folder that is not one of the three files."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            where = f"{folder}: {excerpt(repr(entry.name))}"
+            where = f"{folder}: {quoted(entry.name)}"
             if entry.name not in LIMITS:
                 raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
             if not entry.is_file(follow_symlinks=False):

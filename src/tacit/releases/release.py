@@ -329,7 +329,8 @@ def _read_guarantee(recorded: Recorded, source: str) -> Guarantee:
         guarantee.rho, guarantee.mu, guarantee.event.describe()
         _check_countable(guarantee)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise ReleaseError(f"{source}: the recorded guarantee cannot be read ({excerpt(str(error))}); {AGAIN}") from error
+        fault = f"the recorded guarantee cannot be read ({excerpt(str(error))})"
+        raise ReleaseError(f"{source}: {fault}; {AGAIN}") from error
     return guarantee
 
 

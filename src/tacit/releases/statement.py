@@ -164,7 +164,7 @@ def _numbers_one_by_one(document: Document, guarantee: Guarantee) -> Iterator[tu
     """Where a number is, what is stated and what is computed, the quickest first; without those of groups."""
     parameters, profile = document.parameters, document.profile
     implied = [guarantee.to(unit) for unit in _IMPLIED[guarantee.unit]]
-    stated = [("parameters", parameters, guarantee)]
+    stated: list[tuple[str, Parameters | Converted, Guarantee]] = [("parameters", parameters, guarantee)]
     stated += [
         (f"parameters.conversions[{i}]", *pair)
         for i, pair in enumerate(zip(parameters.conversions, implied, strict=False))

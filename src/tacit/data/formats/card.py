@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tacit.compute.documents import read_json
 from tacit.data.rows import one_line
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, quoted
 
 # Label counts and accuracies in a card are facts about records: they stay behind.
 PUBLIC = (
@@ -34,7 +34,7 @@ def beside(path: Path) -> Card:
         return Card(None, {})
     files = _load(card).get("files") or []
     if not isinstance(files, list | dict):
-        raise InputError(f"{card}: files must be a list of names, not {excerpt(repr(files))}; correct the card")
+        raise InputError(f"{card}: files must be a list of names, not {quoted(files)}; correct the card")
     if path.name not in files:
         return Card(None, {})
     return read(card)
@@ -45,7 +45,7 @@ def read(path: Path) -> Card:
     stated = _load(path)
     classes = stated.get("classes")
     if classes is not None and not isinstance(classes, list):
-        raise InputError(f"{path}: classes must be a list of class values, not {excerpt(repr(classes))}; correct the card")
+        raise InputError(f"{path}: classes must be a list of class values, not {quoted(classes)}; correct the card")
     return Card(classes, {key: stated[key] for key in PUBLIC if stated.get(key) is not None})
 
 

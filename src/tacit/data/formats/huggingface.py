@@ -10,7 +10,7 @@ from tacit.data.formats import table as tables
 from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.data.manifest import plain_name
 from tacit.data.rows import one_line
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, quoted
 
 
 def is_dataset(folder: Path) -> bool:
@@ -107,7 +107,7 @@ def class_names(folder: Path, label: str) -> list[str] | None:
         return None
     names = feature["names"]
     if not isinstance(names, list):
-        raise InputError(f"{folder} names the classes of {excerpt(repr(label))} as {excerpt(repr(names))}; list them")
+        raise InputError(f"{folder} names the classes of {quoted(label)} as {quoted(names)}; list them")
     return names
 
 

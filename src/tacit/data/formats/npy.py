@@ -34,9 +34,7 @@ class Header(NamedTuple):
         return self.length + math.prod(self.shape) * self.dtype.itemsize
 
 
-def read(
-    features: Path, labels: Path | None, *, identity: str | None = None, width: int | None = None
-) -> Arrays:
+def read(features: Path, labels: Path | None, *, identity: str | None = None, width: int | None = None) -> Arrays:
     """Memory-map the features and the labels; a card beside them is used if it lists the features."""
     classes, facts = card.beside(features)
     rows = map_npy(features)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
 from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.data.rows import one_line
-from tacit.errors import InputError, TacitError, excerpt
+from tacit.errors import InputError, TacitError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class")
 TOGETHER = 4096  # labels that are read together: texts have no size that the metadata state
@@ -117,7 +117,7 @@ def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list
 def check_once(names: list[str], name: str, path: Path) -> None:
     """Refuse a name that several columns share."""
     if names.count(name) > 1:
-        raise InputError(f"{path} has several columns {excerpt(repr(name))}; rename all but one")
+        raise InputError(f"{path} has several columns {quoted(name)}; rename all but one")
 
 
 def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
@@ -145,12 +145,12 @@ def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
 
     if column.null_count:
         row = int(column.is_null().to_numpy().argmax())
-        raise InputError(f"{path} row {row} has no value in column {excerpt(repr(name))}; drop that row")
+        raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
     lengths = pc.list_value_length(column).to_numpy()
     width = int(lengths[0])
     if (lengths != width).any():
         row = int((lengths != width).argmax())
-        found = f"has {lengths[row]} values in {excerpt(repr(name))}, row 0 has {width}"
+        found = f"has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
         raise InputError(f"{path} row {row} {found}; make them equal")
     flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
     return values(flat).reshape(-1, width)
