@@ -28,14 +28,14 @@ delta: 1.0e-6
 data:
   - {name: d, train: d.npz, test: d.npz, public: {pool: d.npz}, rows: 20}
 learners:
-  - &one {name: one, method: noisy-sum, tuning: none}
+  - &one {name: one, method: coinpress, tuning: none}
   - {<<: *one, name: two, grid: {pooling: [2, 4]}, budgets: ["epsilon=1,delta=1e-6"]}
   - name: three
     method: public
     public: [pool]
     public_rows: [10]
     tuning: none
-budgets: [rho=1, epsilon=1]
+budgets: [rho=1, rho=2]
 imbalance: [1, 2.5]
 seeds: 3
 """

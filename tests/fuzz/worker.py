@@ -1,6 +1,5 @@
 """A process that reads damaged files, one at a time, and reports what became of each."""
 
-import io
 import multiprocessing
 import os
 import resource
@@ -8,7 +7,7 @@ import sys
 import time
 import traceback
 import warnings
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,24 +80,22 @@ def serve(connection: Any) -> None:
 
 
 def _outcome(read: Any, folder: Path) -> Outcome:
-    from tacit.errors import TacitError
+    from fuzz.readers import REFUSALS
 
     os.ftruncate(2, 0)
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory starts anew
     before, start = _memory("VmRSS"), time.process_time()
-    kind, said, printed = "read", "", io.StringIO()
-    with warnings.catch_warnings(record=True) as warned, redirect_stderr(printed):
+    kind, said = "read", ""
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             read(folder)
-        except TacitError as error:
+        except REFUSALS as error:
             kind, said = "refused", str(error)
         except BaseException:
             kind, said = "fault", traceback.format_exc()
     taken, grown = time.process_time() - start, (_memory("VmHWM") - before) / 1024
     leaked = os.pread(2, 10_000, 0).decode(errors="replace") + "".join(f"warning: {one.message}" for one in warned)
-    if printed.getvalue() and kind == "read":  # of a command
-        kind, said = "refused", printed.getvalue().removesuffix("\n")
     return Outcome(kind, said, leaked, taken, grown)
 
 

@@ -9,6 +9,7 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from tacit.learners.pate import Answers
 
+MOST_READ_OFF = 1000  # classes
 FILES = ("guarantee.json", "labels.csv", "statement.txt")
 
 
@@ -114,7 +115,11 @@ def _read(path: Path) -> Any:
 
 
 def _largest(ballots: Any) -> int:
-    return int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+    """The largest class that is voted for; one vote by mistake would make millions of classes."""
+    largest = int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+    if largest >= MOST_READ_OFF:
+        raise InputError(f"a vote is for class {largest}; state more than {MOST_READ_OFF} classes with --classes")
+    return largest
 
 
 def _pairs(name: str, text: str | None) -> Any:

@@ -122,7 +122,7 @@ def plain_name(name: Any) -> str:
 def checked_identity(name: str) -> str:
     """`name` if it can be printed and written down: paths need not be text."""
     if not name.isprintable() or len(name) > MOST_LETTERS:
-        raise InputError(f"identity {quoted(name)} must be printable text of at most {MOST_LETTERS} letters")
+        raise InputError(f"identity must be printable text of at most {MOST_LETTERS} letters, not {quoted(name)}")
     return name
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.compute.atomic import atomic_file
+from tacit.data.formats.table import quoted_for_sql
 from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
     if not files:
         raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
     chosen = ", ".join(f'"{name}"' for name in columns) or "*"
-    listed = ", ".join("'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'" for path in files)
+    listed = ", ".join(map(quoted_for_sql, files))
     with duckdb.connect() as connection:
         try:
             _check_files(connection, files, listed)

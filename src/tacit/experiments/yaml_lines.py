@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from tacit.errors import InputError, TacitError, excerpt, quoted
 
 DEEPEST = 50
+LONGEST = 200  # letters of a value: errors of learners quote it
 MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
 MOST_PARTS = 10_000  # counted once for each alias that leads to them
 PathOfPart = Sequence[str | int]
@@ -114,12 +115,16 @@ def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
     if len(path) > DEEPEST:
         raise _Fault("parts are nested without end; plans are not", node.start_mark.line + 1)
     yield path, node.start_mark.line + 1
+    if isinstance(node, yaml.ScalarNode) and len(node.value) > LONGEST and path[:1] not in (("about",), ("data",)):
+        raise _Fault(f"a value has {len(node.value)} letters, at most {LONGEST} can be", node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise _Fault("a key is a list or a mapping; keys are plain words", line)
+            if len(key.value) > LONGEST:
+                raise _Fault(f"a key has {len(key.value)} letters, at most {LONGEST} can be", line)
             if key.value in seen:
                 raise _Fault(f"{quoted(key.value)} is given twice; keep one", line)
             seen.add(key.value)

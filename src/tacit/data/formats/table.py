@@ -1,5 +1,6 @@
 """Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow tables in general."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,7 @@ def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) 
     """Read the features and labels of a Parquet file; other columns are not loaded."""
     with parquet_faults(path), open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, path)
-        check_unpacked(path, _unpacked(file.metadata, [*features, *([] if label is None else [label])]))
-        _check_parquet_width(file, features, path, width)
+        _check_sizes(file, features, label, path, width)
         return make_arrays(
             matrix(file.read(columns=features), features, path),
             None if label is None else _column(file, label, path),
@@ -56,29 +56,37 @@ def open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path)
 
 
-def _unpacked(metadata: Any, names: list[str]) -> int:
-    """Bytes of some columns in memory, at 8 a value, by what the file states of its parts."""
-    chosen, parts = set(names), [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [part.column(j) for part in parts for j in range(part.num_columns)]
-    values = sum(chunk.num_values for chunk in chunks if _is_of(chunk.path_in_schema, chosen))
-    return int(8 * max(values, metadata.num_rows * len(names)))
+def _values_of(path: Path) -> dict[str, int]:
+    """How many values each column has, by what the file states of its parts, before any are read."""
+    import duckdb  # pyarrow dies of some damaged statements, instead of raising an error
+
+    listed = quoted_for_sql(path)
+    with duckdb.connect() as connection:
+        try:
+            parts = connection.execute(f"SELECT path_in_schema, num_values FROM parquet_metadata([{listed}])").fetchall()
+        except duckdb.Error as error:
+            raise ValueError(str(error)) from error
+    found: dict[str, int] = {}
+    for column, number in parts:
+        name = column.partition(", ")[0]  # of a list: x, list, element
+        found[name] = found.get(name, 0) + number
+    return found
 
 
-def _is_of(path: str, names: set[str]) -> bool:
-    """Whether a path in a schema, such as x.list.element, is of one of the columns; names may have dots in them."""
-    pieces = path.split(".")
-    return any(".".join(pieces[: end + 1]) in names for end in range(len(pieces)))
+def quoted_for_sql(path: Path) -> str:
+    """A path as DuckDB takes it, its brackets and stars as they are."""
+    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
 
 
-def _check_parquet_width(file: Any, features: list[str], path: Path, width: int | None) -> None:
-    """Refuse another width by the metadata, where they tell it: of lists, the mean number of values."""
-    rows = file.metadata.num_rows
-    if rows and (len(features) > 1 or not _is_list(file.schema_arrow.field(features[0]).type)):
+def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
+    """Refuse too many values, and rows of another width: of lists, the mean number of values."""
+    rows, values = file.metadata.num_rows, _values_of(path)
+    used = [*features, *([] if label is None else [label])]
+    check_unpacked(path, 8 * sum(max(values.get(name.partition(", ")[0], 0), rows) for name in used))
+    if not _is_list(file.schema_arrow.field(features[0]).type):
         check_width(path, (rows, len(features)), width)
-    elif rows and width is not None:
-        values = _unpacked(file.metadata, features) // 8
-        if values != rows * width:
-            check_width(path, (rows, -(-values // rows)), width)
+    elif rows and width is not None and values[features[0]] != rows * width:
+        check_width(path, (rows, -(-values[features[0]] // rows)), width)
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
