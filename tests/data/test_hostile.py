@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,16 @@ from tacit.experiments import results
 X = np.random.default_rng(0).normal(size=(6, 3))
 
 
-def refuses(path, message, **options):
-    with warnings.catch_warnings(), pytest.raises(TacitError, match=message) as error:
+@contextmanager
+def warnings_as_errors():
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        data = read_data(path, **options)
-        _ = data.labels
+        yield
+
+
+def refuses(path, message, **options):
+    with warnings_as_errors(), pytest.raises(TacitError, match=message) as error:
+        _ = read_data(path, **options).labels
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 800
     return str(error.value)
@@ -124,8 +130,7 @@ def test_another_width_is_refused_before_rows_are_read(tmp_path, kind, monkeypat
 def test_warnings_about_old_headers_are_not_printed(tmp_path):
     (tmp_path / "x.npy").write_bytes(npy_header((2, 3), suffix="L") + np.ones(6).tobytes())
     assert b"3L)" in (tmp_path / "x.npy").read_bytes()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings_as_errors():
         assert read_data(tmp_path / "x.npy").x.shape == (2, 3)
 
 

@@ -71,7 +71,6 @@ def _replaced(pattern: re.Pattern[bytes], data: bytes, at: int, new: bytes) -> b
 
 
 KINDS = (flip, insert, delete, truncate, splice, word, number, text, value, twice)
-SMALL = (flip, word)  # the length stays
 
 
 def damaged(data: bytes, steps: list[tuple[int, float, int]], textual: bool) -> bytes:

@@ -69,7 +69,9 @@ def inside_npz(folder: Path) -> None:
 def parquet(folder: Path) -> None:
     columns = {"x": list(X), "label": pa.array(NAMES).dictionary_encode()}
     pq.write_table(pa.table(columns), folder / "lists.parquet")
-    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "label": NAMES}), folder / "floats.parquet", compression="gzip")
+    pq.write_table(
+        pa.table({"a": X[:, 0], "b": X[:, 1], "label": NAMES}), folder / "floats.parquet", compression="gzip"
+    )
 
 
 def safetensors(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import resource
-import sys
 import time
 import traceback
 import warnings
@@ -66,9 +65,7 @@ def serve(connection: Any) -> None:
     from fuzz.readers import READERS
 
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        stderr = Path(f"/tmp/fuzz-{os.getpid()}.stderr")  # of libraries written in C too
-        os.dup2(os.open(stderr, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_APPEND), 2)
-        stderr.unlink()
+        os.dup2(os.memfd_create("stderr"), 2)  # what libraries written in C print, too
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
         connection.send("ready")
         while True:
@@ -83,6 +80,7 @@ def _outcome(read: Any, folder: Path) -> Outcome:
     from fuzz.readers import REFUSALS
 
     os.ftruncate(2, 0)
+    os.lseek(2, 0, os.SEEK_SET)
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory starts anew
     before, start = _memory("VmRSS"), time.process_time()
     kind, said = "read", ""
@@ -103,6 +101,3 @@ def _memory(name: str) -> int:
     """Kilobytes, of the process."""
     line = next(one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith(name))
     return int(line.split()[1])
-
-
-assert sys.platform == "linux"

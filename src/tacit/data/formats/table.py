@@ -60,10 +60,10 @@ def _values_of(path: Path) -> dict[str, int]:
     """How many values each column has, by what the file states of its parts, before any are read."""
     import duckdb  # pyarrow dies of some damaged statements, instead of raising an error
 
-    listed = quoted_for_sql(path)
+    query = f"SELECT path_in_schema, num_values FROM parquet_metadata([{quoted_for_sql(path)}])"
     with duckdb.connect() as connection:
         try:
-            parts = connection.execute(f"SELECT path_in_schema, num_values FROM parquet_metadata([{listed}])").fetchall()
+            parts = connection.execute(query).fetchall()
         except duckdb.Error as error:
             raise ValueError(str(error)) from error
     found: dict[str, int] = {}
