@@ -485,6 +485,8 @@ def test_noise_without_end_costs_nothing():
 def test_parameters_beyond_any_use_are_refused(folder):
     with_events(folder, laplace(1e-300))
     refuses_to_load(folder, "noise_multiplier is 1e-300, not from 1e-30 to 1e\\+30, nor 0 or inf")
+    with_events(folder, laplace(10**31))
+    refuses_to_load(folder, "noise_multiplier is 1e\\+31, not from")
     with_events(folder, {"type": "Gaussian", "noise_multiplier": "A" * 5000})
     refuses_to_load(folder, "cannot be read")
     with_events(folder, [{"count": 10**400, "event": laplace(1.0)}])

@@ -342,7 +342,7 @@ def _check_countable(guarantee: Guarantee) -> None:
         raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
     for event, _ in contained:
         for name, value in vars(event).items():
-            number = isinstance(value, float) and 0 < value < math.inf
+            number = isinstance(value, int | float) and 0 < value < math.inf
             if number and not SMALLEST <= value <= LARGEST:
                 raise ReleaseError(f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf")
 
