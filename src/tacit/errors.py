@@ -4,9 +4,33 @@ Each message is one line that names the value, the rule and the remedy. Errors a
 the data: they are outside the guarantee and never enter a release.
 """
 
+QUOTED = 200
+
+
+def printable(text: str) -> str:
+    """`text` on one line: white space as spaces, other characters that do not print as escapes."""
+    if text.isprintable():
+        return text
+    shown = (" " if one.isspace() else one.encode("unicode_escape").decode("ascii") for one in text)
+    return "".join(one if one.isprintable() else escaped for one, escaped in zip(text, shown, strict=True))
+
+
+def excerpt(text: str) -> str:
+    """What a message repeats of a text: on one line, at most 200 characters."""
+    shown = printable(text[:QUOTED])
+    return shown if len(text) <= QUOTED and len(shown) <= QUOTED else shown[: QUOTED - 3] + "..."
+
+
+def quoted(value: object) -> str:
+    """A value as Python writes it, cut as by `excerpt`."""
+    return excerpt(repr(value))
+
 
 class TacitError(ValueError):
     """The caller's input was wrong; the command line turns it into one line and exit status 2."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
 
 
 class InputError(TacitError):

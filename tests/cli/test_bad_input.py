@@ -67,9 +67,9 @@ def test_folders_and_votes_of_odd_kinds(stores, run):
     refused(run, f"{fit} --out release --folder 5", "as ./5")
     refused(run, f"{fit} --out release --seed -1", "seed=-1")
     np.savez("votes.npz", votes=np.zeros((3, 4), dtype=int))
-    refused(run, "votes votes.npz --out labels --sigma 10 --aggregator gnmax", "no .npy file of numbers")
+    refused(run, "votes votes.npz --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     Path("cut.npy").write_bytes(b"PK\x03\x04 cut")
-    refused(run, "votes cut.npy --out labels --sigma 10 --aggregator gnmax", "no .npy file of numbers")
+    refused(run, "votes cut.npy --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     np.save("votes.npy", np.zeros((3, 4), dtype=int))
     for copies in ("a=nan,b=1", "a=inf,b=1"):
         refused(
@@ -245,3 +245,38 @@ def test_words_that_are_not_known(stores, run):
     refused(run, "fit noisy-sum private --budget rho=1", "--out")
     refused(run, "import --out store", "no files")
     refused(run, f"import private --out store --classes {len(CLASSES) - 1}", "not one of the 2 classes")
+
+
+def test_paths_that_are_no_text_are_printed(stores, run):
+    np.savez("new.npz", x=np.eye(3))
+    store = os.fsdecode(b"caf\xe9")
+    assert run(f"import new.npz --out {store} --identity cafe")[:2] == (
+        0, "caf\\udce9: 3 rows of width 3, no labels, no declared classes\n",
+    )  # fmt: skip
+    assert r"caf\udce9" in run(f"predict {store} {store} --out labels.csv")[2]
+    assert run(f"ledger {store} --allow rho=1")[0] == 0
+    refused(run, f"fit noisy-sum {store} --budget rho=1 --out r", r"caf\udce9 holds no labels")
+
+
+def test_warnings_of_libraries_stay_within(run, monkeypatch, tmp_path):
+    import warnings
+
+    from tacit.cli import common
+
+    def read(text):
+        warnings.warn("old header", UserWarning, stacklevel=1)
+        np.log(np.zeros(1))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(common, "read_classes", read)
+    monkeypatch.setattr("tacit.cli.import_.read_classes", read)
+    assert run("import nothing.npz --out s")[2] == "tacit: nothing.npz does not exist; check its name\n"
+
+
+def test_votes_by_mistake_make_no_classes(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    np.save("votes.npy", np.array([[0, 2**31]]))
+    refused(run, "votes votes.npy --out labels --sigma 10 --aggregator gnmax", "a vote is for class 2147483648")
+    whole = Path("votes.npy").read_bytes()
+    Path("big.npy").write_bytes(whole.replace(b"(1, 2), }            ", b"(1099511627776, 2), }"[:21].ljust(18)))
+    refused(run, "votes big.npy --out labels --sigma 10 --aggregator gnmax", "its header states")

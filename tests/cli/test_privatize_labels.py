@@ -192,7 +192,7 @@ def test_bad_tables_and_options(here, run, content, options, words):
 def test_missing_and_damaged_files(here, run):
     refused(run, COMMAND + " --classes classes.txt", "t.csv does not exist")
     Path("t.parquet").write_bytes(b"PAR1 cut")
-    refused(run, COMMAND.replace("csv", "parquet") + " --classes classes.txt", "no Parquet file")
+    refused(run, COMMAND.replace("csv", "parquet") + " --classes classes.txt", "not a Parquet file")
     Path("t.csv").write_bytes(b"id,y\n1,\xff\xfe\n")
     refused(run, COMMAND + " --classes classes.txt", "no CSV in UTF-8")
     Path("o.csv").write_text("mine")

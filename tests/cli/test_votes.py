@@ -61,7 +61,7 @@ def test_research_noise_is_stamped(ballots, run):
     [
         (VOTES.replace("votes.npy", "none.npy"), "none.npy does not exist"),
         (VOTES.replace("votes.npy", "cut.npy"), "cut.npy is truncated"),
-        (VOTES.replace("votes.npy", "text.npy"), "text.npy is truncated or no .npy file of numbers"),
+        (VOTES.replace("votes.npy", "text.npy"), "text.npy is truncated or not a .npy array"),
         (VOTES.replace("votes.npy", "floats.npy"), "dtype float64"),
         (VOTES.replace("c=3", "c=x"), "--budgets a=1,b=2,c=x cannot be read"),
         (VOTES.replace("c=3", "a=3"), "names a group twice"),

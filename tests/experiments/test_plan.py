@@ -1,5 +1,8 @@
 """Plans: what they multiply out to, and that a wrong one says where it is wrong before anything runs."""
 
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -242,5 +245,47 @@ def test_labels_of_two_kinds_are_refused(plan, tmp_path):
 
 def test_damaged_arrays_are_one_line(plan, tmp_path):
     np.savez(tmp_path / "o.npz", train_x=np.array([{}], dtype=object), train_y=np.zeros(1))
-    with pytest.raises(PlanError, match="line 3: .*o.npz cannot be read"):
+    with pytest.raises(PlanError, match="line 3: .*o.npz holds pickled objects"):
         prepare(plan(OF_FILES.format("o.npz", "o.npz")), tmp_path / "runs")
+
+
+def test_aliases_without_end_are_refused_at_once(tmp_path):
+    file = tmp_path / "laughs.yaml"
+    names = "abcdefghij"
+    lines = ["a: &a [l,l,l,l,l,l,l,l,l]"]
+    lines += [f"{new}: &{new} [{','.join(['*' + old] * 9)}]" for old, new in pairwise(names)]
+    file.write_text("\n".join(lines))
+    assert file.stat().st_size < 442
+    start = time.monotonic()
+    with pytest.raises(PlanError, match="more than 10000 parts, counted once for each alias") as error:
+        load(file)
+    assert time.monotonic() - start < 1
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: " + "x" * 201, "a value has 201 letters, at most 200"),
+        ("x" * 201 + ": 1", "a key has 201 letters, at most 200"),
+        ("#" * 200_000, "more than 131072 bytes"),
+        ("[" * 5000, "not YAML"),
+    ],
+)
+def test_plans_beyond_the_limits_are_refused(tmp_path, text, says):
+    (tmp_path / "p.yaml").write_text(text)
+    with pytest.raises(PlanError, match=says) as error:
+        load(tmp_path / "p.yaml")
+    assert len(str(error.value)) < 600
+
+
+def test_too_many_cells_are_refused_before_any_is_made(plan, tmp_path):
+    base = """
+    name: own
+    data: [{name: digits, builtin: digits}]
+    learners: [{name: one, method: coinpress, grid: {radius: [1, 2, 3]}}]
+    budgets: [rho=1]
+    seeds: 50000
+    """
+    with pytest.raises(PlanError, match="has 150000 cells, at most 50000"):
+        prepare(plan(base), tmp_path / "runs")

@@ -1,6 +1,7 @@
 import json
 import os
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -419,3 +420,81 @@ def test_values_that_are_not_finite_are_found(tmp_path):
     refuses_to_verify(
         restated_arrays(tmp_path / "out", prototypes=prototypes), "'prototypes' holds values that are not"
     )
+
+
+def with_events(folder, event, groups=None):
+    """Other events, and every number as it was."""
+    edited(folder, "guarantee", "groups", value=groups or {})
+    edited(folder, "guarantee", "event", value=event)
+
+
+def laplace(noise):
+    return {"type": "Laplace", "noise_multiplier": noise}
+
+
+def gaussian(noise):
+    return {"type": "Gaussian", "noise_multiplier": noise}
+
+
+def search(event, shape=1.0):
+    return {"type": "RepeatAndSelect", "event": event, "mean": 5.0, "shape": shape}
+
+
+SAMPLED = {"type": "SampledGaussian", "noise_multiplier": 1.0, "sampling_rate": 1e-300}
+SLOW = {
+    "a group of no noise": ([], {"a": gaussian(1e-6), "b": laplace(3.0)}),
+    "a search of almost nothing": (search({"type": "PureDP", "epsilon": 1e-300}), None),
+    "a search of rare samples": (search(SAMPLED), None),
+    "many searches": ([{"count": 1, "event": search(gaussian(2.0 + i))} for i in range(24)], None),
+    "many uses": ([{"count": 10**6 - 1, "event": laplace(1000.0)}, {"count": 1, "event": gaussian(9.0)}], None),
+    "many groups": ({"type": "Exponential", "epsilon": 0.1}, {str(i): gaussian(3.0 + i) for i in range(20)}),
+    "many kinds": ([{"count": 1, "event": laplace(10.0 + i)} for i in range(25)], None),
+}
+
+
+@pytest.mark.parametrize(("event", "groups"), SLOW.values(), ids=SLOW.keys())
+def test_events_that_would_take_long_are_refused_soon(folder, event, groups, recwarn):
+    with_events(folder, event, groups)
+    start = time.process_time()
+    with pytest.raises(ReleaseError) as error:
+        Release.load(folder).verify()
+    assert time.process_time() - start < 2
+    assert "\n" not in str(error.value)
+    assert not recwarn
+
+
+def test_work_is_refused_by_a_bound_that_is_stated(folder):
+    with_events(folder, *SLOW["many kinds"])
+    refuses_to_verify(folder, "would take more than about 2 s to account")
+
+
+def test_noise_without_end_costs_nothing():
+    from tacit.privacy.events import Exponential, Gaussian, Laplace
+    from tacit.privacy.guarantee import Guarantee
+    from tacit.privacy.unit import Unit
+    from tacit.releases.statement import privacy_items
+
+    groups = (("a", Laplace(np.inf)), ("b", Gaussian(1000.0)))
+    guarantee = Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0), (), groups)
+    assert guarantee.epsilon(1e-6) == Guarantee(Unit.ADD_REMOVE, 2 * Gaussian(1000.0)).epsilon(1e-6)
+    assert privacy_items(guarantee)["parameters"].groups[0].epsilons[0].epsilon < guarantee.epsilon(1e-6)
+    mixed = Guarantee(Unit.ADD_REMOVE, 2 * Exponential(0.1) + Laplace(np.inf))
+    assert mixed.epsilon(1e-6) == Guarantee(Unit.ADD_REMOVE, 2 * Exponential(0.1)).epsilon(1e-6)
+
+
+def test_parameters_beyond_any_use_are_refused(folder):
+    with_events(folder, laplace(1e-300))
+    refuses_to_load(folder, "noise_multiplier is 1e-300, not from 1e-30 to 1e\\+30, nor 0 or inf")
+    with_events(folder, laplace(10**31))
+    refuses_to_load(folder, "noise_multiplier is 1e\\+31, not from")
+    with_events(folder, {"type": "Gaussian", "noise_multiplier": "A" * 5000})
+    refuses_to_load(folder, "cannot be read")
+    with_events(folder, [{"count": 10**400, "event": laplace(1.0)}])
+    refuses_to_load(folder, "count 10{190,}")
+
+
+def test_names_of_files_are_printed_whatever_they_are(folder):
+    (folder / os.fsdecode(b"caf\xe9\x1b[31m")).write_text("x")
+    with pytest.raises(ReleaseError, match="is not a file of a release") as error:
+        Release.load(folder)
+    assert str(error.value).isprintable()

@@ -64,7 +64,7 @@ def evaluate(
         raise InputError("--public-test is a statement for the card; add --record, or leave it out")
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = read_data(store, x=x, y=y, split=split)
+        data = read_data(store, x=x, y=y, split=split, width=loaded.width)
         labels = labels_of(data, store)
         sizes = None
         if class_sizes is not None:

@@ -114,7 +114,7 @@ def fit(
         learner.set_params(classes=declared if declared is not None else _declared(data))
         learner.set_params(ledger=_ledger(ledger, located(store, split), data))
         read = read_unchecked if method == "public" else read_data  # PublicPrototypes checks them: many, so once
-        public_data = None if public is None else read(public, split=public_split)
+        public_data = None if public is None else read(public, split=public_split, width=data.x.shape[1])
         if public_data is not None:
             learner.set_params(public=public_data.x)
         try:

@@ -5,12 +5,15 @@ that failed. Nothing but the standard library is imported before `main`, so that
 """
 
 import atexit
+import io
+import logging
 import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 INTERRUPTED = "interrupted; no output was written, and a charge already made to a ledger stays"
@@ -67,6 +70,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            logging.getLogger("absl").setLevel(logging.ERROR)  # dp_accounting warns of rounding by it
+            _print_any_text()
             app(arguments, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
@@ -108,12 +113,27 @@ class Dropped:
 
 
 def _fail(message: str, status: int) -> int:
-    print("tacit: " + " ".join(message.split()), file=sys.stderr)
+    print(f"tacit: {_on_one_line(message)}", file=sys.stderr)
     return status
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"tacit: warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _show_warning(message: Warning | str, category: type[Warning], filename: str, *_: object, **__: object) -> None:
+    """Print what tacit warns of, and nothing of other libraries."""
+    if issubclass(category, UserWarning) and Path(filename).is_relative_to(Path(__file__).parents[1]):
+        print(f"tacit: warning: {_on_one_line(str(message))}", file=sys.stderr)
+
+
+def _on_one_line(message: str) -> str:
+    from tacit.errors import printable
+
+    return " ".join(printable(message).split())
+
+
+def _print_any_text() -> None:
+    """Print names that are no text, such as those of some files, by escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def predict(
     check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = read_data(store, x=x, split=split)
+        data = read_data(store, x=x, split=split, width=loaded.width)
         labels = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
             writers[out.suffix](pa.table({"row": np.arange(len(labels)), "label": labels}), temporary)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import read_classes, shown_progress
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -185,40 +185,31 @@ class _Csv:
 class _Parquet:
     """Parquet; the statement is in the metadata of the schema too."""
 
-    @staticmethod
-    def open(path: Path, column: str) -> Any:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            file = pq.ParquetFile(path)
-        except FileNotFoundError as error:
-            raise InputError(f"{path} does not exist; check its name") from error
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{path} is truncated or no Parquet file; write it again") from error
-        _place(file.schema_arrow.names, column, path)
-        if file.metadata.num_rows == 0:
-            raise InputError(f"{path} has no rows; give a table with labels")
-        return file
-
     @classmethod
     def batches(cls, path: Path, column: str) -> Iterator[tuple[int, Any, int]]:
         """First row, batch and place of the column of each batch; all columns are read, so that damage shows."""
-        import pyarrow as pa
+        from tacit.data.formats.table import open_parquet, parquet_faults
 
-        start = 1
-        with cls.open(path, column) as file:
-            try:
-                for batch in file.iter_batches(CHUNK):
-                    yield start, batch, batch.schema.names.index(column)
-                    start += len(batch)
-            except (OSError, pa.ArrowException) as error:
-                raise InputError(f"{path} is damaged at row {start} or after; write it again") from error
+        with parquet_faults(path), open_parquet(path) as file:
+            place = _place(file.schema_arrow.names, column, path)
+            if file.metadata.num_rows == 0:
+                raise InputError(f"{path} has no rows; give a table with labels")
+            batches, start = file.iter_batches(CHUNK), 1
+            while (batch := next(batches, None)) is not None:
+                yield start, batch, place
+                start += len(batch)
 
     @classmethod
     def labels(cls, path: Path, column: str) -> Iterator[tuple[int, list[Any]]]:
         for start, batch, place in cls.batches(path, column):
-            yield start, batch.column(place).to_pylist()
+            yield start, cls._values(batch, place, path)
+
+    @staticmethod
+    def _values(batch: Any, place: int, path: Path) -> list[Any]:
+        from tacit.data.formats.table import parquet_faults
+
+        with parquet_faults(path):  # texts need not be UTF-8
+            return list(batch.column(place).to_pylist())
 
     @classmethod
     def write(cls, path: Path, part: Path, column: str, answers: Any, stated: str) -> None:
@@ -227,7 +218,7 @@ class _Parquet:
 
         writer = None
         for start, batch, place in cls.batches(path, column):
-            labels = pa.array(answers(batch.column(place).to_pylist(), start))
+            labels = pa.array(answers(cls._values(batch, place, path), start))
             names = batch.schema.names
             new = pa.table([*batch.columns[:place], labels, *batch.columns[place + 1 :]], names=names)
             # other metadata may tell of the true labels, as pandas' does of categories
@@ -250,7 +241,8 @@ def _kind(table: Path, out: Path) -> Any:
 def _place(header: list[str], column: str, path: Path) -> int:
     if header.count(column) != 1:
         found = "twice" if column in header else "not"
-        raise InputError(f"column {column!r} is {found} in {path}, which has {', '.join(header)}; choose one of them")
+        listed = excerpt(", ".join(header))
+        raise InputError(f"column {column!r} is {found} in {path}, which has {listed}; choose one of them")
     return header.index(column)
 
 
@@ -270,8 +262,8 @@ def _encoder(listed: Any, numbers: bool, column: str) -> Any:
         if (found < 0).any():
             row = int(np.argmax(found < 0))
             raise InputError(
-                f"row {start + row} has label {labels[row]!r}, which is not among the {len(listed)} declared classes; "
-                "add it to --classes, or drop the row"
+                f"row {start + row} has label {quoted(labels[row])}, which is not among the {len(listed)} declared "
+                "classes; add it to --classes, or drop the row"
             )
         return found
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 from tacit.cli.common import read_classes, shown_progress
 from tacit.errors import InputError
@@ -10,6 +9,7 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from tacit.learners.pate import Answers
 
+MOST_READ_OFF = 1000  # classes
 FILES = ("guarantee.json", "labels.csv", "statement.txt")
 
 
@@ -107,21 +107,19 @@ def votes(
 
 
 def _read(path: Path) -> Any:
-    import numpy as np
+    from tacit.data.formats.npy import map_npy
 
-    try:
-        found = np.load(path, allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            raise ValueError("several arrays")
-        return found
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; give a .npy file of votes") from error
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path} is truncated or no .npy file of numbers; save the votes with numpy.save") from error
+    if not path.exists():
+        raise InputError(f"{path} does not exist; give a .npy file of votes")
+    return map_npy(path)
 
 
 def _largest(ballots: Any) -> int:
-    return int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+    """The largest class that is voted for; one vote by mistake would make millions of classes."""
+    largest = int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+    if largest >= MOST_READ_OFF:
+        raise InputError(f"a vote is for class {largest}; state more than {MOST_READ_OFF} classes with --classes")
+    return largest
 
 
 def _pairs(name: str, text: str | None) -> Any:

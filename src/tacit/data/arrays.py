@@ -1,7 +1,8 @@
 """What every source of rows gives: features, class values and the public facts declared about them."""
 
 import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.formats.sizes import check_width
+from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
 from tacit.data.rows import as_rows
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt
 
 
 class Data(Protocol):
@@ -89,16 +91,32 @@ def make_arrays(
     return Arrays(x, labels, listed, identity, files, card)
 
 
-def from_named(path: Path, names: list[str], get: Any, x: str | None, y: str | None) -> Arrays:
-    """Arrays from a file of named arrays, of which `get(name)` reads one."""
+def from_named(
+    path: Path,
+    names: list[str],
+    shape: Callable[[str], tuple[int, ...]],
+    read: Callable[[list[str]], list[NDArray[Any]]],
+    x: str | None,
+    y: str | None,
+    width: int | None,
+) -> Arrays:
+    """Arrays from a file of named arrays, of which `shape` tells the shape of one and `read` reads some.
+
+    Features of another width are refused before any are read.
+    """
     features = choose(names, x, FEATURES, "x", path)
     if features is None:
         raise features_missing(names, path)
     labels = choose(names, y, LABELS, "y", path)
+    check_width(path, shape(features), width)
+    if "classes" in names and math.prod(shape("classes")) > MOST_CLASSES:
+        raise InputError(f"{path} has more than {MOST_CLASSES} classes; declare the classes there are")
+    used = [features, *([] if labels is None else [labels]), *(["classes"] if "classes" in names else [])]
+    found = dict(zip(used, read(used), strict=True))
     return make_arrays(
-        get(features),
-        None if labels is None else get(labels),
-        classes=get("classes").tolist() if "classes" in names else None,
+        found[features],
+        None if labels is None else found[labels],
+        classes=found["classes"].tolist() if "classes" in found else None,
         files=(path,),
         identity=path.stem,
         card={},
@@ -109,14 +127,17 @@ def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option
     """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
     if given is not None:
         if given not in names:
-            raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {', '.join(sorted(names))}")
+            raise InputError(
+                f"{path} has nothing named {given!r}; choose {option} from: {excerpt(', '.join(sorted(names)))}"
+            )
         return given
     return next((guess for guess in guesses if guess in names), None)
 
 
 def features_missing(names: list[str], path: Path) -> InputError:
     """The error for a file in which no features could be recognised."""
-    return InputError(f"{path} has no array with a usual name for features; choose x from: {', '.join(sorted(names))}")
+    listed = excerpt(", ".join(sorted(names)))
+    return InputError(f"{path} has no array with a usual name for features; choose x from: {listed}")
 
 
 def file_hash(path: Path) -> str:

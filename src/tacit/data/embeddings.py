@@ -23,8 +23,9 @@ from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.npy import map_npy
+from tacit.data.formats.table import check_once, open_parquet, parquet_faults
 from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
-from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, is_store
+from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
 from tacit.data.writing import (
@@ -147,13 +148,14 @@ class EmbeddingStore:
             fit `dtype`; if labels are missing, outside `classes` or not one a row. Nothing is left behind.
         """
         folder = Path(folder)
+        identity = checked_identity(identity or folder.absolute().name)
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
         X = as_rows(X)
         listed = None if classes is None else class_list(classes)
         labels = None if y is None else clean_labels(y, len(X))
         if listed is None and labels is not None and labels.dtype.kind == "U":
-            listed = np.unique(labels).tolist()
+            listed = class_list(np.unique(labels).tolist())
         table = metadata_table(len(X), label_indexes(labels, listed), metadata)
         facts = json_card(card)
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
@@ -167,7 +169,7 @@ class EmbeddingStore:
                 has_labels=labels is not None,
                 classes=listed,
                 classes_declared=classes is not None,
-                identity=identity or folder.absolute().name,
+                identity=identity,
                 card=facts,
             ).save(temporary)
         return cls.open(folder)
@@ -270,14 +272,15 @@ class EmbeddingStore:
 
     def metadata(self, columns: Sequence[str] | None = None) -> Any:
         """The labels and further columns, or some of them, as a `pyarrow.Table`."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         path = self.folder / self._manifest.metadata.file
         try:
-            with pq.ParquetFile(path) as file:
+            with parquet_faults(path), open_parquet(path) as file:
+                if file.metadata.num_columns and file.metadata.num_rows != self.rows:
+                    raise self._altered(path, f", which has {file.metadata.num_rows} rows where {self.rows} are stated")
+                for name in columns or ():
+                    check_once(file.schema_arrow.names, name, path)
                 return file.read(columns)
-        except (OSError, pa.ArrowException) as error:
+        except InputError as error:
             raise self._altered(path) from error
 
     def verify(self) -> "EmbeddingStore":
@@ -336,8 +339,9 @@ class EmbeddingStore:
             raise self._altered(self.folder / self._manifest.metadata.file)
         return labels.astype(np.int64)
 
-    def _altered(self, path: Path) -> StoreError:
-        return StoreError(f"{path} is not what this store's manifest describes; open the store again, or {RESTORE}")
+    def _altered(self, path: Path, how: str = "") -> StoreError:
+        described = f"{path} is not what this store's manifest describes{how}"
+        return StoreError(f"{described}; open the store again, or {RESTORE}")
 
     def _append_to(
         self, old: Manifest, X: Any, y: Any, metadata: Mapping[str, Sequence[Any]] | None, shard_rows: int

@@ -18,6 +18,7 @@ from tacit.data.arrays import Arrays, Data, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
+from tacit.data.formats.sizes import check_width
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.rows import check_rows
 from tacit.errors import InputError
@@ -33,6 +34,7 @@ def read_data(
     y: str | None = None,
     split: str | None = None,
     card: str | Path | None = None,
+    width: int | None = None,
 ) -> Data:
     """Open a store or read files, and check every row.
 
@@ -46,6 +48,8 @@ def read_data(
         Which split of a folder that has several.
     card : path, optional
         A `card.json` with the class list and public facts of the files.
+    width : int, optional
+        The number of columns that the features must have; another is refused before they are read.
 
     Returns
     -------
@@ -59,7 +63,7 @@ def read_data(
     StoreError
         If the store is damaged.
     """
-    data = read_unchecked(paths, x=x, y=y, split=split, card=card)
+    data = read_unchecked(paths, x=x, y=y, split=split, card=card, width=width)
     check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
     return data
 
@@ -71,12 +75,13 @@ def read_unchecked(
     y: str | None = None,
     split: str | None = None,
     card: str | Path | None = None,
+    width: int | None = None,
 ) -> Arrays | EmbeddingStore:
     """As `read_data`, without checking the rows: for callers that check them as they use them."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if len(files) == 1 and (store := located(files[0], split)) != files[0]:
         files, split = [store], None
-    data = _read([located(path) for path in files], x, y, split)
+    data = _read([located(path) for path in files], x, y, split, width)
     if card is None:
         return data
     if not isinstance(data, Arrays):
@@ -125,47 +130,53 @@ def splits(folder: str | Path) -> list[str]:
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
 
 
-def _read(files: list[Path], x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
+def _read(
+    files: list[Path], x: str | None, y: str | None, split: str | None, width: int | None
+) -> Arrays | EmbeddingStore:
     if len(files) != 1:
         _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
         if len(files) != 2 or any(path.suffix != ".npy" for path in files):
             listed = ", ".join(str(path) for path in files)
             raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
-        return npy.read(files[0], files[1])
+        return npy.read(files[0], files[1], width=width)
     (path,) = files
     if path.is_dir():
-        return _read_folder(path, x, y, split)
+        return _read_folder(path, x, y, split, width)
     _refuse_options(path, split=split)
-    return _read_file(path, x, y)
+    return _read_file(path, x, y, width)
 
 
-def _read_file(path: Path, x: str | None, y: str | None) -> Arrays:
+def _read_file(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     match path.suffix:
         case ".npy":
             _refuse_options(path, x=x, y=y)
-            return npy.read(path, None)
+            return npy.read(path, None, width=width)
         case ".npz":
-            return npz.read(path, x, y)
+            return npz.read(path, x, y, width=width)
         case ".safetensors":
-            return safetensors.read(path, x, y)
+            return safetensors.read(path, x, y, width=width)
         case ".parquet":
-            return table.read(path, x, y)
+            return table.read(path, x, y, width=width)
     raise _unknown(path)
 
 
-def _read_folder(path: Path, x: str | None, y: str | None, split: str | None) -> Arrays | EmbeddingStore:
+def _read_folder(
+    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
+) -> Arrays | EmbeddingStore:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
-        return EmbeddingStore.open(path)
+        store = EmbeddingStore.open(path)
+        check_width(path, (store.rows, store.dim), width)
+        return store
     if huggingface.is_dataset(path):
         _refuse_options(path, split=split)
-        return huggingface.read(path, x, y)
+        return huggingface.read(path, x, y, width=width)
     if huggingface.is_dataset_dict(path):
         name = _chosen_split(path, split)
-        return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}")
+        return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}", width=width)
     if splits(path):
         _refuse_options(path, x=x, y=y)
-        return npy.read_split(path, _chosen_split(path, split))
+        return npy.read_split(path, _chosen_split(path, split), width=width)
     raise _unknown(path)
 
 

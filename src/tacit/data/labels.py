@@ -4,6 +4,7 @@ A class value is a whole number or a string. Labels are kept as indexes into the
 is a public fact when it was declared, and a fact about private records when it was derived from them.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 
 ClassValue = int | str
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
+BLOCK = 1 << 16  # labels that are looked at together
 
 
 def clean_labels(y: Any, rows: int) -> NDArray[Any]:
@@ -34,8 +36,9 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
     if labels.dtype.kind in "fu":
         _refuse_first(labels > np.iinfo(np.int64).max, "has a label beyond 64 bits", "give smaller numbers, or strings")
     if labels.dtype.kind == "S":
-        labels = np.char.decode(labels, "utf-8")
+        labels = _decoded(labels)
     if labels.dtype.kind == "U":
+        _refuse_first(_half_pairs(labels), "has a label that is not valid text", "drop or correct it")
         return labels
     if labels.dtype.kind not in "biuf":
         raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
@@ -45,10 +48,12 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
 def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings, each once."""
     if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
-        raise InputError(f"classes={classes!r} is not a class list; give a list of names, or a count such as 10")
+        raise InputError(f"classes={classes!r:.80} is not a class list; give a list of names, or a count such as 10")
     if isinstance(classes, int | np.integer) and classes > MOST_CLASSES:
-        raise InputError(f"classes={classes} is more than {MOST_CLASSES}; declare the classes there are")
+        raise InputError(f"classes={classes!r:.80} is more than {MOST_CLASSES}; declare the classes there are")
     values = list(range(classes)) if isinstance(classes, int | np.integer) else list(classes)
+    if len(values) > MOST_CLASSES:
+        raise InputError(f"classes has {len(values)} values, more than {MOST_CLASSES}; declare the classes there are")
     if not values:
         raise InputError("classes is empty; declare at least one class, for example classes=10")
     if all(isinstance(value, str) for value in values):
@@ -61,10 +66,10 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
         if isinstance(value, str) and not (value.isprintable() and 0 < len(value) <= MOST_LETTERS):
             raise InputError(f"class {value!r:.80} must be 1 to {MOST_LETTERS} printable letters; rename it")
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise InputError(f"class {value} exceeds 64 bits; give smaller numbers, or strings")
+            raise InputError(f"class {value!r:.80} exceeds 64 bits; give smaller numbers, or strings")
     if len(set(listed)) < len(listed):
-        twice = next(value for value in listed if listed.count(value) > 1)
-        raise InputError(f"class {twice!r} is listed twice in classes; name each class once")
+        twice = Counter(listed).most_common(1)[0][0]
+        raise InputError(f"class {quoted(twice)} is listed twice in classes; name each class once")
     return listed
 
 
@@ -103,6 +108,23 @@ def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     return np.array(values)
 
 
+def _decoded(labels: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.char.decode(labels, "utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError("labels are bytes that are not UTF-8; give texts or whole numbers") from error
+
+
+def _half_pairs(labels: NDArray[Any]) -> NDArray[Any]:
+    """Which texts hold half of a surrogate pair, or what is no code point, and so cannot be written."""
+    bad = np.zeros(len(labels), bool)
+    for start in range(0, len(labels), BLOCK):
+        block = np.ascontiguousarray(labels[start : start + BLOCK])
+        codes = block.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder)).reshape(len(block), -1)
+        bad[start : start + BLOCK] = (((codes >= 0xD800) & (codes <= 0xDFFF)) | (codes > 0x10FFFF)).any(axis=1)
+    return bad
+
+
 def _is_missing(value: Any) -> bool:
     nan = isinstance(value, Real) and bool(value != value)
     return value is None or nan or type(value).__name__ == "NAType"  # pandas.NA has no truth value
@@ -116,8 +138,8 @@ def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
 def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]) -> None:
     if bad.any():
         row = int(bad.argmax())
-        shown = ", ".join(str(value) for value in classes[:5]) + (", ..." if len(classes) > 5 else "")
+        shown = ", ".join(f"{value!s:.40}" for value in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise InputError(
-            f"row {row} has label {labels[row].item()!r}, not one of the {len(classes)} classes ({shown}); "
+            f"row {row} has label {quoted(labels[row].item())}, not one of the {len(classes)} classes ({shown}); "
             "declare every class in classes=, or correct that row"
         )

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tacit.compute.atomic import KEPT, atomic_file
-from tacit.data.labels import ClassValue, class_list
-from tacit.errors import StoreError
+from tacit.compute.documents import read_json
+from tacit.data.labels import MOST_LETTERS, ClassValue, class_list
+from tacit.errors import InputError, StoreError, excerpt, quoted
 
 NAME = "manifest.json"
 FORMAT = "tacit-embeddings"
@@ -65,7 +66,7 @@ class Manifest:
             manifest = cls._of(stated)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise StoreError(f"{folder / NAME} is damaged: {fault}; {RESTORE}") from error
+            raise StoreError(f"{folder / NAME} is damaged: {excerpt(fault)}; {RESTORE}") from error
         for stored in manifest.files:
             _check_file(folder, stored)
         return manifest
@@ -82,11 +83,11 @@ class Manifest:
             has_labels=_typed(stated["has_labels"], bool),
             classes=None if stated["classes"] is None else class_list(stated["classes"]),
             classes_declared=_typed(stated["classes_declared"], bool),
-            identity=_typed(stated["identity"], str),
+            identity=checked_identity(_typed(stated["identity"], str)),
             card=_typed(stated["card"], dict),
         )
         if manifest.dtype not in DTYPES:
-            raise ValueError(f"dtype {manifest.dtype!r} is not one of {', '.join(DTYPES)}")
+            raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")
         if sum(shard.rows for shard in shards) != manifest.rows or manifest.metadata.rows != manifest.rows:
             raise ValueError(f"its files do not add up to {manifest.rows} rows")
         row_bytes = manifest.dim * np.dtype(manifest.dtype).itemsize
@@ -111,10 +112,17 @@ def holds_stores(folder: Path) -> bool:
 def plain_name(name: Any) -> str:
     """`name` if it points inside its own folder, without `..`, drive or root."""
     if not isinstance(name, str) or not name or set(name) & set("\\:\0"):
-        raise ValueError(f"{name!r} is not a plain file name")
+        raise ValueError(f"{name!r:.80} is not a plain file name")
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError(f"{name!r} points outside the folder")
+        raise ValueError(f"{name!r:.80} points outside the folder")
+    return name
+
+
+def checked_identity(name: str) -> str:
+    """`name` if it can be printed and written down: paths need not be text."""
+    if not name.isprintable() or len(name) > MOST_LETTERS:
+        raise InputError(f"identity must be printable text of at most {MOST_LETTERS} letters, not {quoted(name)}")
     return name
 
 
@@ -127,11 +135,11 @@ def _read(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StoreError(f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import")
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
+        stated = read_json(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     except ValueError as error:
-        raise StoreError(f"{path} is truncated or not JSON; {RESTORE}") from error
+        raise StoreError(f"{path} is truncated or not JSON ({excerpt(str(error))}); {RESTORE}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
         raise StoreError(f"{path} is not the manifest of an embedding store; make one with tacit import")
     return stated
@@ -140,7 +148,7 @@ def _read(folder: Path) -> dict[str, Any]:
 def _check_version(folder: Path, stated: dict[str, Any]) -> None:
     if stated.get("version") != VERSION:
         raise StoreError(
-            f"{folder / NAME} has format version {stated.get('version')!r}, this tacit reads {VERSION}; "
+            f"{folder / NAME} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}; "
             "use the tacit that wrote it, or write the store again"
         )
 
@@ -162,8 +170,8 @@ def _stored_file(entry: Any) -> StoredFile:
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"{value!r} is not a positive whole number")
+    if type(value) is not int or not 1 <= value < 2**63:
+        raise ValueError(f"{value!r:.80} is not a positive whole number of 63 bits")
     return value
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.compute.bits import CACHED, all_finite, zero_rows
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt
 
 BLOCK_VALUES = 1 << 22
 _SHORT = (np.dtype(np.float16), np.dtype(np.float32))  # whose squares stay in float64's range
@@ -81,8 +81,8 @@ def check_rows(x: Any, *, name: str = "X") -> None:
 
 
 def one_line(error: Exception) -> str:
-    """The message of another library's error without its line breaks."""
-    return " ".join(str(error).split())
+    """The message of another library's error, on one line of at most 200 characters."""
+    return excerpt(" ".join(str(error).split()))
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from tacit.privacy.budget import Budget
 OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
 """Parameters that a cell sets by itself."""
 KEY_LENGTH = 20
+MOST_CELLS = 50_000
 INFINITE = "inf"
 NEEDS_PUBLIC = ("auto", "pate", "public")
 
@@ -129,6 +130,7 @@ def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
     PlanError
         If a learner refuses its parameters, a budget or the unit, or a public set is not there; nothing has run then.
     """
+    _check_number(plan)
     variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
     found: dict[str, Cell] = {}
     for (data, source), imbalance, variant in product(zip(plan.data, sources, strict=True), plan.imbalance, variants):
@@ -143,6 +145,18 @@ def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
             _check_promise(own[0], variant, place)
             found |= {cell.key: cell for cell in own}
     return list(found.values())
+
+
+def _check_number(plan: Plan) -> None:
+    """Refuse a plan of too many cells before any is made."""
+    variants = sum(
+        math.prod(map(len, one.grid.values())) * len(one.budgets or plan.budgets) * max(len(one.public), 1)
+        * max(len(one.public_rows), 1)
+        for one in plan.learners
+    )  # fmt: skip
+    number = variants * len(plan.data) * len(plan.imbalance) * len(plan.seeds)
+    if number > MOST_CELLS:
+        raise PlanError(f"the plan has {number} cells, at most {MOST_CELLS} can be; make several plans of it")
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from tacit.experiments.yaml_lines import Lines, PlanError, parsed
+from tacit.compute.documents import read_text
+from tacit.errors import excerpt, quoted
+from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS
 
-MOST_SEEDS = 10**6
+MOST_SEEDS = 50_000
 SEARCHES = {
     "random": "tacit.learners.search.random:RandomSearch",
     "grid": "tacit.learners.search.grid:GridSearch",
@@ -115,8 +116,8 @@ def load(path: Path | str) -> tuple[Plan, Lines]:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path, MOST_BYTES)
+    except (OSError, ValueError) as error:
         raise PlanError(f"plan {path} cannot be read ({_reason(error)}); check its name") from error
     lines, document = parsed(text, path)
     with lines.placing_errors():
@@ -162,9 +163,12 @@ def _check_names(axis: str, names: Sequence[Any]) -> None:
 
 
 def _check_axis(values: Sequence[Any], path: tuple[str | int, ...]) -> None:
-    for (_, one), (number, other) in combinations(enumerate(values), 2):
-        if one == other and type(one) is type(other):
-            raise PlanError(f"{path[-1]} has {other!r} twice; remove one", (*path, number))
+    seen = set()
+    for number, value in enumerate(values):
+        known = f"{type(value).__name__} {value!r}"
+        if known in seen:
+            raise PlanError(f"{path[-1]} has {quoted(value)} twice; remove one", (*path, number))
+        seen.add(known)
 
 
 def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
@@ -179,7 +183,8 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
     if learner.method not in METHODS:
         raise PlanError(
-            f"method {learner.method!r} is not known; {nearest(learner.method, METHODS)}", (*path, "method")
+            f"method {quoted(learner.method)} is not known; {nearest(learner.method, METHODS)}",
+            (*path, "method"),
         )
     for name, values in learner.grid.items():
         if not values:
@@ -203,10 +208,10 @@ def _plan_error(error: ValidationError) -> PlanError:
     path = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
         allowed = _fields_at(path[:-1])
-        return PlanError(f"{path[-1]!r} is not a key here; {nearest(str(path[-1]), allowed)}", path)
+        return PlanError(f"{quoted(path[-1])} is not a key here; {nearest(str(path[-1]), allowed)}", path)
     if first["type"] == "missing":
         return PlanError(f"{_dotted(path)} is missing; add it", path[:-1])
-    shown = " ".join(repr(first.get("input")).split())[:60]
+    shown = f"{first.get('input')!r:.60}"
     return PlanError(f"{_dotted(path)} is {shown}: {first['msg'].rstrip('.').lower()}; correct it", path)
 
 
@@ -224,8 +229,8 @@ def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
 
 
 def _dotted(path: Sequence[str | int]) -> str:
-    return ".".join(str(part) for part in path)
+    return excerpt(".".join(str(part) for part in path))
 
 
 def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or "it is not UTF-8 text"
+    return getattr(error, "strerror", None) or str(error)

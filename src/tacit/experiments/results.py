@@ -10,13 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.compute.atomic import atomic_file
-from tacit.errors import InputError
+from tacit.data.formats.table import quoted_for_sql
+from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,24 +161,41 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
     if not files:
         raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
     chosen = ", ".join(f'"{name}"' for name in columns) or "*"
-    listed = ", ".join("'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'" for path in files)
+    listed = ", ".join(map(quoted_for_sql, files))
     with duckdb.connect() as connection:
         try:
+            _check_files(connection, files, listed)
             connection.execute(f"CREATE TABLE results AS FROM read_parquet([{listed}], union_by_name = true)")
         except duckdb.Error as error:
-            raise InputError(_damaged(files, str(error).splitlines()[0])) from None
+            raise InputError(_damaged(files, excerpt(str(error)))) from None
         connection.execute("SET enable_external_access = false")  # a condition reads and writes no files
         try:
             condition = f" WHERE ({where})" if where else ""
             return connection.sql(f"SELECT {chosen} FROM results{condition} ORDER BY key").to_arrow_table()
         except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
-            said, known = str(error).splitlines()[0], ", ".join(FIELDS)
-            raise InputError(f"--where {where!r} cannot be answered ({said}); the fields are {known}") from None
+            said, known = excerpt(str(error)), ", ".join(FIELDS)
+            raise InputError(f"--where {quoted(where)} cannot be answered ({said}); the fields are {known}") from None
 
 
 def files_of(folder: Path) -> list[Path]:
     """Files of results; others in the folder are left alone."""
     return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
+
+
+def _check_files(connection: Any, files: Sequence[Path], listed: str) -> None:
+    """Refuse what is no result before any of it is read: one row each, of fields and their types."""
+    sizes = connection.execute(f"SELECT num_rows FROM parquet_file_metadata([{listed}])").fetchall()
+    found = connection.execute(f"DESCRIBE FROM read_parquet([{listed}], union_by_name = true)").fetchall()
+    kinds = {name: kind for name, kind, *_ in found}
+    known = _duckdb_types()
+    fits = all(known.get(name) == kind for name, kind in kinds.items()) and kinds.keys() >= NEEDED
+    if sizes != [(1,)] * len(files) or not fits:
+        raise InputError(_damaged(files, "a file holds other fields, or several rows"))
+
+
+def _duckdb_types() -> dict[str, str]:
+    kinds = {"str": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "list[float]": "DOUBLE[]", "list[int]": "BIGINT[]"}
+    return {one.name: kinds[str(one.type).removesuffix(" | None")] for one in fields(Result)}
 
 
 def _damaged(files: Sequence[Path], said: str) -> str:
@@ -187,12 +205,21 @@ def _damaged(files: Sequence[Path], said: str) -> str:
 
     for path in files:
         try:
-            if pq.read_table(path).column("key").to_pylist() == [path.stem]:
-                continue
-        except (OSError, KeyError, pa.ArrowInvalid):
+            with pq.ParquetFile(path) as file:
+                fits = file.metadata.num_rows == 1 and _fits(file.schema_arrow)
+                if fits and file.read(columns=["key"]).column("key").to_pylist() == [path.stem]:
+                    continue
+        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
             pass
         return f"{path} is damaged or no result; delete it and run the sweep again, which computes that cell"
     return f"results cannot be read ({said}); check {files[0].parent}"
+
+
+def _fits(schema: pa.Schema) -> bool:
+    """Whether all columns are fields of a result."""
+    own, known = {one.name: one.type for one in schema}, {one.name: one.type for one in _schema()}
+    same = all(name in known and kind.equals(known[name]) for name, kind in own.items())
+    return len(own) == len(schema) and same and own.keys() >= NEEDED
 
 
 def content_hash(results: Sequence[Result]) -> str:
@@ -203,6 +230,7 @@ def content_hash(results: Sequence[Result]) -> str:
 
 
 FIELDS = tuple(one.name for one in fields(Result))
+NEEDED = {one.name for one in fields(Result) if one.default is MISSING}
 
 
 @lru_cache(maxsize=1)

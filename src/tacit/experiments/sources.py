@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 from tacit.compute.shared import digest, shared
 from tacit.data.arrays import Data, make_arrays
 from tacit.data.digits import load_digits_split
+from tacit.data.formats.npz import Archive
+from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import read_unchecked, splits
 from tacit.data.labels import ClassValue, encode_labels
@@ -89,14 +90,14 @@ def opened(data: DataSet, root: Path) -> Source:
     where = {"train": str(root / data.train), "test": str(root / data.test)}
     pools = {name: str(root / path) for name, path in data.public.items()}
     paths = where | {of_public(name): path for name, path in pools.items()}
-    found = {name: _read(path, name if name in where else "train") for name, path in paths.items()}
+    train = _read(where["train"], "train")
+    width = train.x.shape[1]
+    found = {"train": train} | {
+        name: _read(path, name if name in where else "train", width) for name, path in paths.items() if name != "train"
+    }
     for name, path in paths.items():
         check_rows(found[name].x, name=path)
     known = [_labels(found[role], path) for role, path in where.items()]
-    width = found["train"].x.shape[1]
-    for name, part in found.items():
-        if part.x.shape[1] != width:
-            raise InputError(f"{paths[name]} has {part.x.shape[1]} columns and train {width}; encode both alike")
     classes = _classes([found["train"], found["test"]])
     for labels in known:
         encode_labels(labels, list(classes))
@@ -110,7 +111,7 @@ def _labels(part: Data, path: str) -> NDArray[Any]:
     return part.labels
 
 
-def _read(path: str, role: str) -> Data:
+def _read(path: str, role: str, width: int | None = None) -> Data:
     """A store, a file or a folder, or that part of one that is for the role, or named as in FOLDER#test.
 
     Pictures are flattened.
@@ -118,27 +119,27 @@ def _read(path: str, role: str) -> Data:
     path, _, part = path.partition("#")
     file, role = Path(path), part or role
     if file.suffix == ".npz" and file.is_file():
-        found = _part_of_npz(file, role)
+        found = _part_of_npz(file, role, width)
         if found is not None:
             return found
         if part:
             raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
     several = file.is_dir() and len(splits(path)) > 1
-    return read_unchecked(path, split=role if several or part else None)
+    return read_unchecked(path, split=role if several or part else None, width=width)
 
 
-def _part_of_npz(file: Path, role: str) -> Data | None:
-    """The arrays train_x and train_y, or of another part, if the file has them."""
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            if f"{role}_x" not in arrays.files:
-                return None
-            x, y = arrays[f"{role}_x"], arrays[f"{role}_y"] if f"{role}_y" in arrays.files else None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{file} cannot be read ({said}); save it again with numpy.savez, as plain numbers") from error
+def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
+    """The arrays train_x and train_y, or of another part, if the file has them; pictures are flattened."""
+    archive = Archive(file)
+    names = [name for name in (f"{role}_x", f"{role}_y") if name in archive.names]
+    if names[:1] != [f"{role}_x"]:
+        return None
+    shape = archive.shape(names[0])
+    check_width(file, (*shape[:1], math.prod(shape[1:])), width)
+    x, *y = archive.read(names)
     rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
-    return make_arrays(rows, y, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
+    labels = y[0] if y else None
+    return make_arrays(rows, labels, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
 
 
 def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:

@@ -41,11 +41,13 @@ from tacit.privacy.events import (
     RepeatAndSelect,
     SampledGaussian,
     SmoothGaussian,
+    compose,
 )
 
 Floats = NDArray[np.float64]
 
 _LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
+MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
 _LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
 # dp_accounting ignores orders up to 1.01; 10^8 serves the smallest rho, and steps of 6 % find the neighbourhood of the
 # optimum, which `_renyi_epsilon` refines
@@ -75,20 +77,54 @@ def epsilon(event: Event, delta: float) -> float:
         inf where no bound exists.
     """
     check_delta(delta)
-    event = event.base()
+    event = _costly(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded:
         return event.pure
     kinds = {type(part) for part, _ in event.counted()}
     if kinds == {Gaussian} and delta >= _LEAST_DELTA_OF_CURVE:
         return _gaussian_epsilon(event.mu, delta)
     best = min(event.pure, _renyi_epsilon(event, delta))
+    interval = _interval(event, delta, best)
+    if interval > 0 and _points(event, interval) <= MOST_POINTS:
+        best = min(best, _loss_distribution_epsilon(event, delta, interval))
+    return best
+
+
+def work(event: Event, delta: float) -> float:
+    """About how many microseconds `epsilon` takes, found in a small part of them."""
+    event = _costly(event.base())
+    if delta == 0 or event.pure == 0 or not event.bounded:
+        return 0.0
+    interval = _interval(event, delta, min(event.pure, _renyi_epsilon(event, delta)))
+    points = _points(event, interval) if interval > 0 else math.inf
+    uses = [n for _, n in event.counted()]
+    curves = 3000.0 * len(event.contained())
+    return curves + points * max(1.0, len(uses) / 3) + sum(uses) if points <= MOST_POINTS else curves
+
+
+def _interval(event: Event, delta: float, best: float) -> float:
+    """Of the grid of a loss distribution; 0 where none is used, since nothing is gained or too much is lost."""
+    kinds = {type(part) for part, _ in event.counted()}
     uses = sum(n for _, n in event.counted())
     # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
     composed = uses > 1 or kinds == {SampledGaussian}
-    if composed and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID:
-        step = 1e-3 if SampledGaussian in kinds else 1e-4  # its losses reach much further than its epsilon
-        best = min(best, _loss_distribution_epsilon(event, delta, interval=best * step))
-    return best
+    if not (composed and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID):
+        return 0.0
+    return best * (1e-3 if SampledGaussian in kinds else 1e-4)  # losses of samples reach much further than epsilon
+
+
+def _points(event: Event, interval: float) -> float:
+    """About how many points of a grid the losses of an event cover."""
+    return sum(_span(part, n) for part, n in event.counted()) / interval
+
+
+def _span(event: Event, count: int) -> float:
+    """About how far losses reach: ten standard deviations to both sides, or as far as there are any."""
+    rho = event.rho
+    if isinstance(event, SampledGaussian):
+        composed = count * min(rho, event.sampling_rate**2 * math.expm1(min(2 * rho, 700.0)))
+        rho = max(rho / count, composed / count)  # one use reaches as far as it does without sampling
+    return min(2 * count * event.pure, 2 * count * rho + 20 * math.sqrt(2 * count * rho))
 
 
 def attack_rate(event: Event, false_positive_rate: float) -> float:
@@ -97,14 +133,18 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
-    deltas = [fpr * 10.0**-power for power in range(7)]
-    bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in deltas]
+    bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):
         from scipy.stats import norm
 
         bounds.append(float(norm.cdf(norm.ppf(fpr) + event.mu)))
     return min(1.0, *bounds)
+
+
+def attack_deltas(false_positive_rate: float) -> list[float]:
+    """Where `attack_rate` reads epsilon."""
+    return [false_positive_rate * 10.0**-power for power in range(7)]
 
 
 def gaussian_multiplier(epsilon_: float, delta: float) -> float:
@@ -169,7 +209,14 @@ def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
 
 def renyi(event: Event, orders: Floats) -> Floats:
     """Renyi divergence bound of `event` at each order above 1."""
-    return np.asarray(sum(n * _RENYI[type(part)](part, orders) for part, n in event.base().counted()), dtype=float)
+    parts = _costly(event.base()).counted()
+    curve = sum((n * _RENYI[type(part)](part, orders) for part, n in parts), np.zeros(np.shape(orders)))
+    return np.maximum(curve, 0.0)
+
+
+def _costly(event: Event) -> Event:
+    """Without the parts that cost nothing, such as infinite noise: libraries have no curves for them."""
+    return compose(n * part for part, n in event.counted() if part.pure > 0)
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
@@ -179,6 +226,7 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
         return float(get_epsilon_gaussian(1 / mu, delta))
 
 
+@lru_cache(maxsize=1024)
 def _renyi_epsilon(event: Event, delta: float) -> float:
     from dp_accounting.rdp import compute_epsilon
 
@@ -237,6 +285,7 @@ def _sampled_renyi(event: SampledGaussian, orders: Floats) -> Floats:
     return np.minimum(unsampled, [curve.get(order, math.inf) for order in whole])
 
 
+@lru_cache(maxsize=4096)
 def _sampled_moment(event: SampledGaussian, order: int) -> float:
     from scipy.special import gammaln, logsumexp
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt, quoted
 from tacit.privacy import events
 from tacit.privacy.events import Event
 
@@ -42,11 +42,18 @@ def event_from_json(document: Any) -> Event:
     """
     try:
         if isinstance(document, list):
-            return events.compose(part["count"] * event_from_json(part["event"]) for part in document)
+            return events.compose(_count(part["count"]) * event_from_json(part["event"]) for part in document)
         values = {name: _value_from_json(value) for name, value in document.items() if name != "type"}
         return _TYPES[document["type"]](**values)
     except (KeyError, TypeError) as error:
-        raise InputError(f"event {document!r} cannot be read ({error}); use the version that wrote it") from error
+        fault = f"event {quoted(document)} cannot be read ({excerpt(str(error))})"
+        raise InputError(f"{fault}; use the version that wrote it") from error
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise InputError(f"count {quoted(value)} must be a whole number of 63 bits; use the version that wrote it")
+    return value
 
 
 def _value_to_json(value: Any) -> Any:

@@ -6,7 +6,7 @@ different units are never compared without a conversion (`Guarantee.to`).
 
 from enum import StrEnum
 
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 
 
 class Unit(StrEnum):
@@ -25,7 +25,7 @@ class Unit(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Unit":
-        raise InputError(f"unit={value!r} must be one of {', '.join(cls)}; pass for example unit='add-remove'")
+        raise InputError(f"unit={quoted(value)} must be one of {', '.join(cls)}; pass for example unit='add-remove'")
 
     @property
     def sentence(self) -> str:

@@ -6,8 +6,6 @@ parsed; nothing is unpickled.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import stat
 from pathlib import Path
@@ -17,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tacit.errors import ReleaseError
+from tacit.compute.documents import parse_json
+from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases.schema import FORMAT, VERSION, Document, refusal
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
@@ -44,7 +43,7 @@ def check_names(folder: Path) -> None:
     """Refuse anything in the folder that is not one of the three files."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            where = f"{folder}: {entry.name!r}"
+            where = f"{folder}: {quoted(entry.name)}"
             if entry.name not in LIMITS:
                 raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
             if not entry.is_file(follow_symlinks=False):
@@ -60,8 +59,8 @@ def parse_document(where: str, data: bytes) -> Document:
         If it is not strict JSON, of another format version, or does not fit the schema.
     """
     try:
-        stated = json.loads(data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        stated = parse_json(data.decode("utf-8"))
+    except ValueError as error:
         raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
         raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
@@ -129,16 +128,5 @@ def _check_header(path: Path, file: IO[bytes], size: int) -> None:
         )
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"{text:.40} is beyond the range of numbers")
-    return value
-
-
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return excerpt(str(error)) or type(error).__name__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_folder, check_writable
-from tacit.errors import InputError, ReleaseError
+from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.learners.common.decision import Decision, decision
 from tacit.learners.common.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
@@ -27,7 +28,7 @@ from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS
 from tacit.releases.schema import CLASS_SIZES, Document, Recorded, Utility
-from tacit.releases.statement import first_untrue, privacy_items, stamp
+from tacit.releases.statement import MOST_WORK, first_untrue, privacy_items, stamp, work
 
 if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Release", "Utility"]
 
 MOST_EVENTS, MOST_USES = 50, 10**6
+SMALLEST, LARGEST = 1e-30, 1e30  # parameters of events, beside 0 and inf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,6 +127,7 @@ class Release:
         )
         release = cls(document, arrays, sha256, render_card(document))
         release._check_readable()
+        _check_work(release.guarantee)
         return release
 
     @classmethod
@@ -312,9 +315,10 @@ class Release:
         if minority and CLASS_SIZES not in guarantee.unprotected:
             raise self._error(f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected")
         try:
+            _check_work(guarantee)
             fault = first_untrue(document, guarantee)
-        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            raise self._error(f"the recorded events cannot be accounted ({' '.join(str(error).split())})") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
         if fault:
             raise self._error(fault)
 
@@ -324,17 +328,29 @@ def _read_guarantee(recorded: Recorded, source: str) -> Guarantee:
         guarantee = Guarantee.from_json(recorded.model_dump())
         guarantee.rho, guarantee.mu, guarantee.event.describe()
         _check_countable(guarantee)
-    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        fault = " ".join(str(error).split())[:200]
-        raise ReleaseError(f"{source}: the recorded guarantee cannot be read ({fault}); {AGAIN}") from error
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        fault = f"the recorded guarantee cannot be read ({excerpt(str(error))})"
+        raise ReleaseError(f"{source}: {fault}; {AGAIN}") from error
     return guarantee
 
 
 def _check_countable(guarantee: Guarantee) -> None:
+    """Refuse events whose numbers would take too long to compute, the cheapest bounds first."""
     events = [guarantee.event, *(event for _, event in guarantee.groups)]
-    counts = [n for event in events for _, n in event.contained()]
-    if len(counts) > MOST_EVENTS or sum(counts) > MOST_USES:
+    contained = [part for event in events for part in event.contained()]
+    if max(len(contained), len(events)) > MOST_EVENTS or sum(n for _, n in contained) > MOST_USES:
         raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
+    for event, _ in contained:
+        for name, value in vars(event).items():
+            number = isinstance(value, int | float) and 0 < value < math.inf
+            if number and not SMALLEST <= value <= LARGEST:
+                raise ReleaseError(f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf")
+
+
+def _check_work(guarantee: Guarantee) -> None:
+    if work(guarantee) > MOST_WORK:
+        seconds = MOST_WORK / 1e6
+        raise ReleaseError(f"its events would take more than about {seconds:g} s to account; use fewer or coarser ones")
 
 
 def _rows(X: Any, width: int) -> Any:

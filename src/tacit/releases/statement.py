@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
-from tacit.privacy.events import Gaussian
+import numpy as np
+
+from tacit.privacy import accounting
+from tacit.privacy.events import Event, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import (
@@ -32,6 +36,7 @@ from tacit.releases.schema import (
 DELTAS = (1e-6, 1e-9)
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 TOLERANCE = 1e-6
+MOST_WORK = 2e6  # microseconds, about: what may be spent on the numbers of a release
 
 _IMPLIED = {
     Unit.ADD_REMOVE: (Unit.REPLACE, Unit.CHANGE_LABEL),
@@ -52,6 +57,12 @@ def stamp(guarantee: Guarantee, noise: str) -> str | None:
 
 def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
     """Items 2 and 4 to 7."""
+    with np.errstate(all="ignore"):
+        return _plain_items(guarantee) | {"parameters": _parameters(guarantee), "profile": _profile(guarantee)}
+
+
+def _plain_items(guarantee: Guarantee) -> dict[str, Model]:
+    """Those that take no time."""
     return {
         "variant": _variant(guarantee),
         "privacy_unit": PrivacyUnit(
@@ -59,8 +70,6 @@ def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
             hides=f"whether {guarantee.unit.sentence}",
             contribution_bound="one record; who has several records is protected for one of them at a time",
         ),
-        "parameters": _parameters(guarantee),
-        "profile": _profile(guarantee),
         "accesses": Accesses(
             covered=guarantee.scope,
             outside="anything fitted or tuned on private rows before it, and any figure computed from them after it",
@@ -108,15 +117,68 @@ def first_difference(stated: Any, computed: Any, place: str) -> str | None:
     return next((found for pair in pairs if (found := first_difference(*pair))), None)
 
 
+def work(guarantee: Guarantee) -> float:
+    """About how many microseconds it takes to compute every stated number; stops beyond MOST_WORK."""
+    total = 0.0
+    with np.errstate(all="ignore"):
+        for event, delta in _evaluations(guarantee):
+            total += accounting.work(event, delta)
+            if total > MOST_WORK:
+                break
+    return total
+
+
+def _evaluations(guarantee: Guarantee) -> Iterator[tuple[Event, float]]:
+    """The sums of events, and the deltas, at which epsilon is needed."""
+    attacks = {delta for rate in FALSE_POSITIVE_RATES for delta in accounting.attack_deltas(rate)}
+    for unit in (guarantee.unit, *_IMPLIED[guarantee.unit]):
+        own = guarantee.to(unit)
+        for event in {compose((own.event, event)) for _, event in own.groups} or {own.event}:
+            yield from ((event, delta) for delta in {*DELTAS, *(attacks if own is guarantee else ())})
+
+
 def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
-    """The first statement about privacy that the recorded events do not bear out; None if there is none."""
-    computed = privacy_items(guarantee)
-    computed["accounting"] = accounting_item(guarantee, document.parameters, document.mechanisms.noise)
-    for name, item in computed.items():
-        found = first_difference(getattr(document, name).model_dump(), item.model_dump(), name)
+    """The first statement about privacy that the recorded events do not bear out; None if there is none.
+
+    Numbers that take no time are compared first, and the others one at a time.
+    """
+    with np.errstate(all="ignore"):
+        found = _difference_in(document, _plain_items(guarantee))
         if found:
             return found
-    return None
+        for place, stated, computed in _numbers_one_by_one(document, guarantee):
+            found = first_difference(stated, computed, place)
+            if found:
+                return found
+        items = privacy_items(guarantee)
+        items["accounting"] = accounting_item(guarantee, document.parameters, document.mechanisms.noise)
+    return _difference_in(document, items)
+
+
+def _difference_in(document: Document, items: dict[str, Model]) -> str | None:
+    pairs = ((getattr(document, name).model_dump(), item.model_dump(), name) for name, item in items.items())
+    return next((found for pair in pairs if (found := first_difference(*pair))), None)
+
+
+def _numbers_one_by_one(document: Document, guarantee: Guarantee) -> Iterator[tuple[str, Number, Number]]:
+    """Where a number is, what is stated and what is computed, the quickest first; without those of groups."""
+    parameters, profile = document.parameters, document.profile
+    implied = [guarantee.to(unit) for unit in _IMPLIED[guarantee.unit]]
+    stated: list[tuple[str, Parameters | Converted, Guarantee]] = [("parameters", parameters, guarantee)]
+    stated += [
+        (f"parameters.conversions[{i}]", *pair)
+        for i, pair in enumerate(zip(parameters.conversions, implied, strict=False))
+    ]
+    for place, numbers, own in stated:
+        yield f"{place}.rho", numbers.rho, _number(own.rho)
+        yield f"{place}.pure_epsilon", numbers.pure_epsilon, _number(own.epsilon(0.0))
+    yield "profile.mu", profile.mu, _number(guarantee.mu)
+    for place, numbers, own in stated:
+        for i, (point, delta) in enumerate(zip(numbers.epsilons, DELTAS, strict=False)):
+            yield f"{place}.epsilons[{i}].epsilon", point.epsilon, _number(own.epsilon(delta))
+    for i, (rate, at) in enumerate(zip(profile.attack_rates, FALSE_POSITIVE_RATES, strict=False)):
+        place = f"profile.attack_rates[{i}].true_positive_rate"
+        yield place, rate.true_positive_rate, guarantee.attack_rate(at)
 
 
 def _variant(guarantee: Guarantee) -> Variant:

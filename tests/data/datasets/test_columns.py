@@ -122,7 +122,7 @@ def test_odd_tables_are_told_in_one_line(tmp_path):
         ("two.parquet", "several columns 'text'"),
         ("deep.jsonl", "no JSON"),
         ("label.jsonl", "printable"),
-        ("half.jsonl", "printable"),
+        ("half.jsonl", "half of a surrogate pair"),
     ):
         with pytest.raises(InputError, match=said):
             open_source(tmp_path / name)

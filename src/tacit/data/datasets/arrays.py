@@ -5,6 +5,7 @@ Pixels are bytes, (rows, height, width), or with 1, 3 or 4 channels last, or 1 o
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,10 +27,11 @@ from tacit.data.datasets.base import (
     named_classes,
     stamp,
 )
-from tacit.data.datasets.tree import FAULTS, read_exactly
+from tacit.data.datasets.tree import read_exactly
 from tacit.data.formats.npy import map_npy
-from tacit.data.rows import one_line
-from tacit.errors import InputError
+from tacit.data.formats.npz import Archive
+from tacit.data.formats.sizes import FREE
+from tacit.errors import InputError, excerpt
 
 IMAGES = (*FEATURES, "images", "image", "data")
 LABELS = (*USUAL_LABELS, "label", "target")
@@ -39,8 +41,12 @@ def splits(path: Path) -> list[str]:
     """Parts of an archive whose arrays are called train_x or x_train, and so on."""
     if path.suffix != ".npz":
         return []
-    names = _names(path)
-    found = {part for name in names for part in (name.removesuffix("_x"), name.removeprefix("x_")) if part != name}
+    found = {
+        part
+        for name in Archive(path).names
+        for part in (name.removesuffix("_x"), name.removeprefix("x_"))
+        if part != name
+    }
     return sorted(found)
 
 
@@ -57,31 +63,34 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
 
         own = None if found is None else labels_of(map_npy(found), len(pixels), found)
         return Source("picture", Rows(len(pixels)), mapped, file_stamp(path), own)
-    names = _names(path)
-    content = _choose(names, x, split, "x", IMAGES, path)
+    archive = Archive(path)
+    content = _choose(archive.names, x, split, "x", IMAGES, path)
     if content is None:
-        raise InputError(f"{path} holds the arrays {', '.join(names)}; name the one of pictures with --x")
-    label = _choose(names, y, split, "y", LABELS, path)
-    with zipfile.ZipFile(path) as archive, archive.open(f"{content}.npy") as file:
-        shape, dtype = _header(file, path)
+        listed = excerpt(", ".join(archive.names))
+        raise InputError(f"{path} holds the arrays {listed}; name the one of pictures with --x")
+    label = _choose(archive.names, y, split, "y", LABELS, path)
+    shape, fortran, dtype, _ = archive.header(content)
+    if fortran:
+        raise InputError(f"{path} is stored column by column; save it again after numpy.ascontiguousarray")
     check_pixels(shape, dtype, path)
-    classes = _load(path, "classes").tolist() if "classes" in names else None
-    own = None if label is None else labels_of(_load(path, label), shape[0], path)
-    listed = None if classes is None else named_classes(classes, path)
-    if own is not None and listed is not None and own.dtype.kind != "U" and isinstance(listed[0], str):
-        own = by_index(own, listed, path)
+    if math.prod(shape[1:]) > FREE:
+        raise InputError(f"{path} has pictures of {math.prod(shape[1:])} bytes, at most {FREE} are read; cut them")
+    own = None if label is None else labels_of(archive.read([label])[0], shape[0], path)
+    classes = named_classes(archive.read(["classes"])[0].tolist(), path) if "classes" in archive.names else None
+    if own is not None and classes is not None and own.dtype.kind != "U" and isinstance(classes[0], str):
+        own = by_index(own, classes, path)
 
     def streamed(start: int) -> Iterator[Record]:
-        size = int(np.prod(shape[1:]))
-        with zipfile.ZipFile(path) as archive, archive.open(f"{content}.npy") as file:
-            _header(file, path)
+        size = math.prod(shape[1:])
+        with zipfile.ZipFile(path) as parts, parts.open(f"{content}.npy") as file:
+            file.read(archive.header(content).length)
             for row in range(shape[0]):
                 data = read_exactly(file, size, path)
                 if row >= start:
                     yield picture(np.frombuffer(data, np.uint8).reshape(shape[1:]))
 
     return Source(
-        "picture", Rows(shape[0]), streamed, stamp(file_stamp(path), content, label), own, listed, listed is not None
+        "picture", Rows(shape[0]), streamed, stamp(file_stamp(path), content, label), own, classes, classes is not None
     )
 
 
@@ -107,44 +116,10 @@ def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
 
 
-def _names(path: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    except FAULTS as error:
-        raise _broken(path, error) from error
-
-
 def _choose(
     names: list[str], given: str | None, split: str | None, letter: str, usual: tuple[str, ...], path: Path
 ) -> str | None:
     if given is not None and given not in names:
-        raise InputError(f"{path} has no array {given!r}; choose --{letter} from: {', '.join(names)}")
+        raise InputError(f"{path} has no array {given!r}; choose --{letter} from: {excerpt(', '.join(names))}")
     own = usual if split is None else (f"{split}_{letter}", f"{letter}_{split}")
     return given or next((one for one in own if one in names), None)
-
-
-def _header(file: Any, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    try:
-        major, _ = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-    except (ValueError, *FAULTS) as error:
-        raise _broken(path, error) from error
-    if fortran:
-        raise InputError(f"{path} is stored column by column; save it again after numpy.ascontiguousarray")
-    return shape, dtype
-
-
-def _load(path: Path, name: str) -> NDArray[Any]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return np.asarray(file[name])
-    except (ValueError, *FAULTS) as error:
-        raise _broken(path, error) from error
-
-
-def _broken(path: Path, error: Exception) -> InputError:
-    if "Object arrays" in str(error):
-        return InputError(f"{path} holds pickled objects, which are never read; save plain numbers or texts instead")
-    return InputError(f"{path} is truncated or not a .npz file ({one_line(error)}); save it again with numpy.savez")

@@ -6,13 +6,14 @@ A table is read in batches of rows, never whole.
 from __future__ import annotations
 
 import gzip
-import json
 import re
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tacit.compute.documents import parse_json
 from tacit.data.datasets.base import (
     Record,
     Rows,
@@ -25,9 +26,10 @@ from tacit.data.datasets.base import (
     stamp,
 )
 from tacit.data.formats import huggingface
+from tacit.data.formats.table import check_once, open_parquet, parquet_faults
 from tacit.data.labels import ClassValue
 from tacit.data.rows import one_line
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class", "category")
 TEXTS = ("text", "sentence", "document", "content", "review", "question", "x")
@@ -96,7 +98,9 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
     table = Table.open(path)
     content = choose_column(table.names, x, (*TEXTS[:-1], *IMAGES), "x", path)
     if content is None:
-        raise InputError(f"{path} has the columns {', '.join(table.names)}; name the one of texts or pictures with --x")
+        raise InputError(
+            f"{path} has the columns {excerpt(', '.join(table.names))}; name the one of texts or pictures with --x"
+        )
     label = choose_column([name for name in table.names if name != content], y, LABELS, "y", path)
     label = None if public else label
     labels = None if label is None else table.column(label)
@@ -126,11 +130,11 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
 def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str], option: str, path: Path) -> str | None:
     """The column that was named, else the first usual one, else None."""
     if given is not None and given not in names:
-        raise InputError(f"{path} has no column {given!r}; choose --{option} from: {', '.join(names)}")
+        raise InputError(f"{path} has no column {given!r}; choose --{option} from: {excerpt(', '.join(names))}")
     lower = {name.lower(): name for name in names}
     found = given or next((lower[one] for one in usual if one in lower), None)
     if found is not None and list(names).count(found) > 1:
-        raise InputError(f"{path} has several columns {found!r}; rename all but one")
+        raise InputError(f"{path} has several columns {quoted(found)}; rename all but one")
     return found
 
 
@@ -146,7 +150,11 @@ class _Csv(Table):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.names = list(self._open(None).schema.names)
+        reader = self._open(None)
+        try:
+            self.names = list(reader.schema.names)
+        except UnicodeDecodeError as error:
+            raise self._broken(error) from error
 
     def batches(self, name: str) -> Iterator[Sequence[Any]]:
         import pyarrow as pa
@@ -155,7 +163,7 @@ class _Csv(Table):
         try:
             for batch in reader:
                 yield batch.column(0).to_pylist()
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise self._broken(error) from error
 
     def _open(self, columns: list[str] | None) -> Any:
@@ -174,7 +182,7 @@ class _Csv(Table):
                 parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=convert,
             )
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> InputError:
@@ -206,13 +214,16 @@ class _Lines(Table):
         place = 0
         try:
             with self._open() as file:
-                for place, line in enumerate(file, 1):  # noqa: B007 - for the error
+                while line := file.readline(BLOCK):
+                    place += 1
+                    if len(line) == BLOCK:
+                        raise ValueError(f"it has {BLOCK} characters or more")
                     if line.strip():
-                        row = json.loads(line)
+                        row = parse_json(line)
                         if not isinstance(row, dict):
                             raise ValueError("it is no object")
                         yield row
-        except (OSError, EOFError, ValueError, RecursionError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             said = f"{self.path} line {max(place, 1)} is no JSON in UTF-8 ({one_line(error)})"
             raise InputError(f"{said}; write one object a line") from error
 
@@ -227,38 +238,22 @@ class _Parquet(Table):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._file() as file:
+        with parquet_faults(path), open_parquet(path) as file:
             self._schema = file.schema_arrow
             self._rows = file.metadata.num_rows
-        self.names = list(self._schema.names)
+            self.names = list(self._schema.names)
 
     def batches(self, name: str) -> Iterator[Sequence[Any]]:
-        import pyarrow as pa
-
-        with self._file() as file:
-            try:
-                for batch in file.iter_batches(BATCH, columns=[name]):
-                    yield _values(batch.column(0))
-            except (OSError, pa.ArrowException) as error:
-                raise self._broken(error) from error
+        check_once(self.names, name, self.path)
+        with parquet_faults(self.path), open_parquet(self.path) as file:
+            for batch in file.iter_batches(BATCH, columns=[name]):
+                yield _values(batch.column(0))
 
     def count(self, name: str) -> int:
         return int(self._rows)
 
     def holds_pictures(self, name: str) -> bool:
         return _is_binary(self._schema.field(name).type)
-
-    def _file(self) -> Any:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            return pq.ParquetFile(self.path)
-        except (OSError, pa.ArrowException) as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> InputError:
-        return InputError(f"{self.path} is truncated or not a Parquet file ({one_line(error)}); save it again")
 
 
 class _Saved(Table):
@@ -270,8 +265,11 @@ class _Saved(Table):
         self.names = list(self._table.column_names)
 
     def batches(self, name: str) -> Iterator[Sequence[Any]]:
-        for batch in self._table.select([name]).to_batches(BATCH):
-            yield _values(batch.column(0))
+        check_once(self.names, name, self.path)
+        with parquet_faults(self.path):
+            for batch in self._table.select([name]).to_batches(BATCH):
+                batch.validate(full=True)  # offsets may point outside of the file
+                yield _values(batch.column(0))
 
     def count(self, name: str) -> int:
         return int(self._table.num_rows)

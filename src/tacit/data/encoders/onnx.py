@@ -7,7 +7,6 @@ The sidecar has the keys of `PictureInput`, and may have `input` and `output`, n
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
+from tacit.compute.documents import read_json
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.encoders.base import Backbone, Request, in_slices
 from tacit.data.encoders.pictures import PictureInput, picture_input
 from tacit.data.encoders.weights import EXTRA, unloadable
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt
 
 EXAMPLE = (
     '{"size": [224, 224], "layout": "nchw", "scale": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
@@ -118,9 +118,9 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} does not exist, and states what {model} takes; write there, for example, {EXAMPLE}")
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no JSON ({error}); write, for example, {EXAMPLE}") from error
+        raise InputError(f"{path} is no JSON ({excerpt(str(error))}); write, for example, {EXAMPLE}") from error
     if not isinstance(facts, dict):
         raise InputError(f"{path} is no JSON object; write, for example, {EXAMPLE}")
     return facts

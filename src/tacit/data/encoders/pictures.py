@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tacit.data.datasets.base import Record
 from tacit.data.rows import one_line
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt
 
 LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
 MOST_PIXELS = 1 << 26  # of a picture before the middle is cut out
@@ -127,7 +127,7 @@ def picture_input(facts: Any, where: Path | str) -> PictureInput:
         return PictureInput.model_validate(facts)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
+        place = excerpt(".".join(map(str, first["loc"]))) or "it"
         known = ", ".join(PictureInput.model_fields)
         raise InputError(
             f"{where}: {place}: {first['msg']}; the keys are {known}, and for onnx: input, output"

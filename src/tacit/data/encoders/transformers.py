@@ -6,10 +6,10 @@ over a convolutional map, or the first token; for texts the mean over the tokens
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from tacit.compute.documents import read_json
 from tacit.data.encoders.base import Backbone, Request
 from tacit.data.encoders.on_torch import OnTorch, ready
 from tacit.data.encoders.pictures import picture_input
@@ -115,7 +115,9 @@ def _target(size: Any) -> int | tuple[int, int]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise ValueError("it holds no JSON object")
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is missing or no JSON, and states how pictures are prepared; get it again") from error
     return found

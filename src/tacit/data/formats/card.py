@@ -1,10 +1,11 @@
 """The `card.json` beside arrays: which files it speaks for, their class list and public facts."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tacit.errors import InputError
+from tacit.compute.documents import read_json
+from tacit.data.rows import one_line
+from tacit.errors import InputError, quoted
 
 # Label counts and accuracies in a card are facts about records: they stay behind.
 PUBLIC = (
@@ -29,7 +30,12 @@ class Card(NamedTuple):
 def beside(path: Path) -> Card:
     """The card in the folder of `path` if it lists that file, else an empty one."""
     card = path.parent / "card.json"
-    if not card.is_file() or path.name not in (_load(card).get("files") or ()):
+    if not card.is_file():
+        return Card(None, {})
+    files = _load(card).get("files") or []
+    if not isinstance(files, list | dict):
+        raise InputError(f"{card}: files must be a list of names, not {quoted(files)}; correct the card")
+    if path.name not in files:
         return Card(None, {})
     return read(card)
 
@@ -39,17 +45,17 @@ def read(path: Path) -> Card:
     stated = _load(path)
     classes = stated.get("classes")
     if classes is not None and not isinstance(classes, list):
-        raise InputError(f"{path}: classes must be a list of class values, not {classes!r:.40}; correct the card")
+        raise InputError(f"{path}: classes must be a list of class values, not {quoted(classes)}; correct the card")
     return Card(classes, {key: stated[key] for key in PUBLIC if stated.get(key) is not None})
 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        stated = json.loads(path.read_text(encoding="utf-8"))
+        stated = read_json(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions") from error
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); correct or remove it") from error
+        raise InputError(f"{path} is not JSON ({one_line(error)}); correct or remove it") from error
     if not isinstance(stated, dict):
         raise InputError(f"{path} does not hold a JSON object; correct or remove it")
     return stated

@@ -1,14 +1,16 @@
 """Folders saved by Hugging Face `datasets.save_to_disk`, read with pyarrow alone."""
 
-import json
+import os
 from pathlib import Path
 from typing import Any
 
+from tacit.compute.documents import read_json
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
+from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.data.manifest import plain_name
 from tacit.data.rows import one_line
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 
 
 def is_dataset(folder: Path) -> bool:
@@ -23,21 +25,37 @@ def is_dataset_dict(folder: Path) -> bool:
 
 def splits(folder: Path) -> list[str]:
     """Names of the splits of a saved `DatasetDict`."""
-    listed = _json(folder / "dataset_dict.json").get("splits")
+    listed = _json(folder / "dataset_dict.json").get("splits") or []
     try:
-        return [plain_name(name) for name in listed or ()]
-    except ValueError as error:
+        return [plain_name(name) for name in listed]
+    except (TypeError, ValueError) as error:
         raise _damaged(folder, error) from error
 
 
-def read(folder: Path, x: str | None, y: str | None, *, identity: str | None = None) -> Arrays:
+def read(
+    folder: Path, x: str | None, y: str | None, *, identity: str | None = None, width: int | None = None
+) -> Arrays:
     """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
+    import pyarrow as pa
+
     files = data_files(folder)
     table = read_table(folder)
-    features, label = tables.columns(table.schema, x, y, folder)
+    try:
+        features, label = tables.columns(table.schema, x, y, folder)
+        table = table.select([*features, *([] if label is None else [label])])
+        table.validate(full=True)  # offsets may point outside of the file
+        if len(features) > 1:
+            check_width(folder, (table.num_rows, len(features)), width)
+        rows = tables.matrix(table, features, folder)
+        check_width(folder, rows.shape, width)
+        labels = None if label is None else tables.values(table[label])
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
+        raise _damaged(folder, error) from error
     return make_arrays(
-        tables.matrix(table, features, folder),
-        None if label is None else tables.values(table[label]),
+        rows,
+        labels,
         classes=None if label is None else class_names(folder, label),
         files=files,
         identity=identity or folder.absolute().name,
@@ -65,27 +83,39 @@ def read_table(folder: Path) -> Any:
 
     try:
         return pa.concat_tables([_stream(path) for path in data_files(folder)])
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
         raise _damaged(folder, error) from error
 
 
 def _stream(path: Path) -> Any:
+    """The batches of a file. They stay in it, unless they are packed: then they are refused once they are too large."""
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_stream(source).read_all()
+    before, batches = pa.total_allocated_bytes(), []
+    with pa.memory_map(os.fsencode(path)) as source, pa.ipc.open_stream(source) as reader:
+        for batch in reader:
+            batches.append(batch)
+            check_unpacked(path, pa.total_allocated_bytes() - before)
+        return pa.Table.from_batches(batches, reader.schema)
 
 
 def class_names(folder: Path, label: str) -> list[str] | None:
     """The names of a `ClassLabel` column."""
-    feature = (_json(folder / "dataset_info.json").get("features") or {}).get(label, {})
-    names: list[str] | None = feature.get("names") if feature.get("_type") == "ClassLabel" else None
+    features = _json(folder / "dataset_info.json").get("features") or {}
+    feature = features.get(label, {}) if isinstance(features, dict) else {}
+    if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel" or feature.get("names") is None:
+        return None
+    names = feature["names"]
+    if not isinstance(names, list):
+        raise InputError(f"{folder} names the classes of {quoted(label)} as {quoted(names)}; list them")
     return names
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        stated: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        stated = read_json(path)
+        if not isinstance(stated, dict):
+            raise ValueError(f"{path.name} holds no JSON object")
     except (OSError, ValueError) as error:
         raise _damaged(path.parent, error) from error
     return stated

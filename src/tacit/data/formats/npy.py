@@ -1,23 +1,46 @@
 """`.npy` files: features, and labels in a second file; or a folder of `{split}_x.npy`, `{split}_y.npy`."""
 
+import io
+import math
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import card
+from tacit.data.formats.sizes import check_width, quiet
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
+LONGEST_HEADER = 1 << 14  # bytes
+# what a garbled header raises, beside OSError
+FAULTS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, TokenError, RecursionError, MemoryError)
 
-def read(features: Path, labels: Path | None, *, identity: str | None = None) -> Arrays:
+
+class Header(NamedTuple):
+    """What a `.npy` file says of its array, and how many bytes it takes to say so."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    length: int
+
+    @property
+    def bytes(self) -> int:
+        """Of header and array."""
+        return self.length + math.prod(self.shape) * self.dtype.itemsize
+
+
+def read(features: Path, labels: Path | None, *, identity: str | None = None, width: int | None = None) -> Arrays:
     """Memory-map the features and the labels; a card beside them is used if it lists the features."""
     classes, facts = card.beside(features)
+    rows = map_npy(features)
+    check_width(features, rows.shape, width)
     return make_arrays(
-        map_npy(features),
+        rows,
         None if labels is None else map_npy(labels),
         classes=classes,
         files=(features,) if labels is None else (features, labels),
@@ -26,11 +49,11 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None) ->
     )
 
 
-def read_split(folder: Path, split: str) -> Arrays:
+def read_split(folder: Path, split: str, *, width: int | None = None) -> Arrays:
     """The features and, when there, the labels of one split of a folder."""
     labels = folder / f"{split}_y.npy"
     identity = f"{folder.absolute().name}-{split}"
-    return read(folder / f"{split}_x.npy", labels if labels.is_file() else None, identity=identity)
+    return read(folder / f"{split}_x.npy", labels if labels.is_file() else None, identity=identity, width=width)
 
 
 def splits(folder: Path) -> list[str]:
@@ -38,15 +61,45 @@ def splits(folder: Path) -> list[str]:
     return sorted(path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy"))
 
 
+def read_header(file: IO[bytes], size: int) -> Header:
+    """The header of an array that is read from here and must fit into `size` bytes.
+
+    Raises
+    ------
+    ValueError
+        Or another of FAULTS, if it is no header, states an array of objects, or one that is larger.
+    """
+    start = io.BytesIO(file.read(LONGEST_HEADER))
+    with quiet():  # numpy warns of headers that Python 2 wrote
+        version = np.lib.format.read_magic(start)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in readers:
+            raise ValueError(f"its format version is {version}")
+        header = Header(*readers[version](start), start.tell())
+    if header.dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if header.dtype.itemsize == 0 or min(header.shape, default=0) < 0:
+        raise ValueError(f"its shape is {header.shape} of {header.dtype}")
+    if header.bytes > size:
+        raise ValueError(f"its header states {header.bytes} bytes and it has {size}")
+    return header
+
+
 def map_npy(path: Path) -> NDArray[Any]:
     """Memory-map one array; pickled objects are never read."""
     try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:  # the last two from a garbled header
-        if "Python objects" in str(error):
-            raise InputError(
-                f"{path} holds pickled objects, which are never read; save plain numbers instead"
-            ) from error
-        raise InputError(
-            f"{path} is truncated or not a .npy array ({one_line(error)}); save it again with numpy.save"
-        ) from error
+        with path.open("rb") as file:
+            header = read_header(file, path.stat().st_size)
+        order = "F" if header.fortran else "C"
+        if math.prod(header.shape) == 0:  # nothing to map
+            return np.empty(header.shape, header.dtype)
+        return np.memmap(path, header.dtype, "r", header.length, header.shape, order)  # type: ignore[call-overload, no-any-return]
+    except (OSError, *FAULTS) as error:
+        raise broken(path, error, "a .npy array", "numpy.save") from error
+
+
+def broken(path: Path, error: Exception, kind: str, writer: str) -> InputError:
+    """The error for a file of arrays that cannot be read."""
+    if any(words in str(error) for words in ("Python objects", "Object arrays")):
+        return InputError(f"{path} holds pickled objects, which are never read; save plain numbers instead")
+    return InputError(f"{path} is truncated or not {kind} ({one_line(error)}); save it again with {writer}")

@@ -1,28 +1,75 @@
-"""`.npz` files: several named arrays."""
+"""`.npz` files: several named arrays, of which only those used are read, once their sizes are known to be fair."""
 
+import lzma
+import struct
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, from_named
-from tacit.data.rows import one_line
+from tacit.data.formats import npy
+from tacit.data.formats.sizes import check_unpacked, quiet
 from tacit.errors import InputError
 
+# what a damaged archive raises, or one that is encrypted (RuntimeError) or packed by a method that Python lacks
+FAULTS = (
+    *(OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, AttributeError),
+    *npy.FAULTS,
+)
 
-def read(path: Path, x: str | None, y: str | None) -> Arrays:
+
+def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
     """Read features, labels and the class list (an array `classes`), whichever are there."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return from_named(path, list(file.files), file.__getitem__, x, y)
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        if "Object arrays" in str(error):
-            raise InputError(
-                f"{path} holds pickled objects, which are never read; save plain numbers instead"
-            ) from error
-        raise InputError(
-            f"{path} is truncated or not a .npz file ({one_line(error)}); save it again with numpy.savez"
-        ) from error
+    archive = Archive(path)
+    return from_named(path, list(archive.names), archive.shape, archive.read, x, y, width)
+
+
+class Archive:
+    """The arrays of a `.npz` file, of which none is read until it is asked for.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    InputError
+        If it is no such file, here and in every method.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as file:
+                self.names = [name.removesuffix(".npy") for name in file.namelist() if name.endswith(".npy")]
+        except FAULTS as error:
+            raise self._broken(error) from error
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array, from its header."""
+        return self.header(name).shape
+
+    def header(self, name: str) -> npy.Header:
+        """What the header of an array says, which fits the size that the archive states."""
+        try:
+            with zipfile.ZipFile(self.path) as file, file.open(f"{name}.npy") as member:
+                return npy.read_header(member, file.getinfo(f"{name}.npy").file_size)
+        except FAULTS as error:
+            raise self._broken(error) from error
+
+    def read(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        """Arrays, if together they unpack to no more than is fair for the file."""
+        check_unpacked(self.path, sum(self.header(name).bytes for name in names))
+        try:
+            with quiet(), np.load(self.path, allow_pickle=False) as file:
+                return [np.asarray(file[name]) for name in names]
+        except FAULTS as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> InputError:
+        return npy.broken(self.path, error, "a .npz file", "numpy.savez")

@@ -1,5 +1,8 @@
 """Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow tables in general."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,47 +10,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
+from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.data.rows import one_line
-from tacit.errors import InputError
+from tacit.errors import InputError, TacitError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class")
+TOGETHER = 4096  # labels that are read together: texts have no size that the metadata state
 
 
-def read(path: Path, x: str | None, y: str | None) -> Arrays:
+def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
     """Read the features and labels of a Parquet file; other columns are not loaded."""
+    with parquet_faults(path), open_parquet(path) as file:
+        features, label = columns(file.schema_arrow, x, y, path)
+        _check_sizes(file, features, label, path, width)
+        return make_arrays(
+            matrix(file.read(columns=features), features, path),
+            None if label is None else _column(file, label, path),
+            classes=None,
+            files=(path,),
+            identity=path.stem,
+            card={},
+        )
+
+
+@contextmanager
+def parquet_faults(path: Path) -> Iterator[None]:
+    """A context that turns what pyarrow raises for a damaged file into one line."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            features, label = columns(file.schema_arrow, x, y, path)
-            table = file.read(columns=features if label is None else [*features, label])
-    except (OSError, pa.ArrowException) as error:
+        yield
+    except TacitError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; check its name") from error
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
         raise InputError(f"{path} is truncated or not a Parquet file ({one_line(error)}); save it again") from error
-    return make_arrays(
-        matrix(table, features, path),
-        None if label is None else values(table[label]),
-        classes=None,
-        files=(path,),
-        identity=path.stem,
-        card={},
-    )
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file, of which only the metadata have been read."""
+    import pyarrow.parquet as pq
+
+    with parquet_faults(path):
+        return pq.ParquetFile(path)
+
+
+def _values_of(path: Path) -> dict[str, int]:
+    """How many values each column has, by what the file states of its parts, before any are read."""
+    import duckdb  # pyarrow dies of some damaged statements, instead of raising an error
+
+    query = f"SELECT path_in_schema, num_values FROM parquet_metadata([{quoted_for_sql(path)}])"
+    with duckdb.connect() as connection:
+        try:
+            parts = connection.execute(query).fetchall()
+        except duckdb.Error as error:
+            raise ValueError(str(error)) from error
+    found: dict[str, int] = {}
+    for column, number in parts:
+        name = column.partition(", ")[0]  # of a list: x, list, element
+        found[name] = found.get(name, 0) + number
+    return found
+
+
+def quoted_for_sql(path: Path) -> str:
+    """A path as DuckDB takes it, its brackets and stars as they are."""
+    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
+
+
+def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
+    """Refuse too many values, and rows of another width: of lists, the mean number of values."""
+    rows, values = file.metadata.num_rows, _values_of(path)
+    used = [*features, *([] if label is None else [label])]
+    check_unpacked(path, 8 * sum(max(values.get(name.partition(", ")[0], 0), rows) for name in used))
+    if not _is_list(file.schema_arrow.field(features[0]).type):
+        check_width(path, (rows, len(features)), width)
+    elif rows and width is not None and values[features[0]] != rows * width:
+        check_width(path, (rows, -(-values[features[0]] // rows)), width)
+
+
+def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
+    """A column as numpy, read in parts and refused once they are larger than is fair for the file."""
+    import pyarrow as pa
+
+    batches, unpacked = [], 0
+    for batch in file.iter_batches(TOGETHER, columns=[name]):
+        batches.append(batch)
+        unpacked += batch.nbytes
+        check_unpacked(path, unpacked)
+    return values(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
 
 
 def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list[str], str | None]:
     """The feature columns (one of lists, or all of floats) and the label column of a schema."""
     label = choose(schema.names, y, LABELS, "y", path)
+    if label is not None:
+        check_once(schema.names, label, path)
     if x is not None:
         choose(schema.names, x, (), "x", path)
+        check_once(schema.names, x, path)
         return [x], label
     others = [field for field in schema if field.name != label]
     lists = [field.name for field in others if _is_list(field.type)]
     if len(lists) > 1:
-        raise InputError(f"{path} has several columns of lists; choose x from: {', '.join(sorted(lists))}")
+        raise InputError(f"{path} has several columns of lists; choose x from: {excerpt(', '.join(sorted(lists)))}")
     features = lists or [field.name for field in others if _is_float(field.type)]
     if not features:
         raise features_missing(schema.names, path)
+    for name in features if len(set(features)) < len(features) else ():
+        check_once(schema.names, name, path)
     return features, label
+
+
+def check_once(names: list[str], name: str, path: Path) -> None:
+    """Refuse a name that several columns share."""
+    if names.count(name) > 1:
+        raise InputError(f"{path} has several columns {quoted(name)}; rename all but one")
 
 
 def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
@@ -75,12 +153,13 @@ def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
 
     if column.null_count:
         row = int(column.is_null().to_numpy().argmax())
-        raise InputError(f"{path} row {row} has no value in column {name!r}; drop that row")
+        raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
     lengths = pc.list_value_length(column).to_numpy()
     width = int(lengths[0])
     if (lengths != width).any():
         row = int((lengths != width).argmax())
-        raise InputError(f"{path} row {row} has {lengths[row]} values in {name!r}, row 0 has {width}; make them equal")
+        found = f"has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
+        raise InputError(f"{path} row {row} {found}; make them equal")
     flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
     return values(flat).reshape(-1, width)
 

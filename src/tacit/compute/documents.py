@@ -1,0 +1,87 @@
+"""Text and JSON files that a stranger may have written: bounded in size and depth, and text throughout."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 32 << 20
+DEEPEST = 100
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """The text of a file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it has more than `most` bytes, or is not UTF-8.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"it has more than {most} bytes, the most that are read")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 at byte {error.start}") from error
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file; raises as `read_text` and `parse_json` do."""
+    return parse_json(read_text(path))
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        If it is not strict JSON, is nested more than 100 deep, or holds a number or a character beyond the range.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError(f"it is nested more than {DEEPEST} deep") from error
+    _check_depth(value)
+    if _SURROGATE.search(text):
+        _check_text(value)
+    return value
+
+
+def _check_text(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a surrogate pair, which is no text") from error
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [part for one in level for part in _parts(one)]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
+def _parts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text:.40} is beyond the range of numbers")
+    return value

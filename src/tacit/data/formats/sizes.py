@@ -1,0 +1,47 @@
+"""How large a packed file may unpack to, and how wide its rows must be: known before they are read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+
+from tacit.errors import InputError
+
+FREE = 128 << 20  # bytes that any file may unpack to
+RATIO = 100  # of the unpacked bytes to the file's, for larger ones; features of any use pack far less
+
+
+def check_unpacked(path: Path, unpacked: int) -> None:
+    """Refuse a file that would unpack to far more than it is.
+
+    Raises
+    ------
+    InputError
+        If `unpacked` bytes are more than 128 MiB and more than 100 times the file.
+    """
+    size = path.stat().st_size
+    most = max(FREE, RATIO * size)
+    if unpacked > most:
+        raise InputError(
+            f"{path} has {size} bytes and would unpack to {unpacked}, at most {most} are read; save plain .npy arrays, "
+            "which are read from the disk"
+        )
+
+
+def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
+    """Refuse rows that have another number of columns than the caller has use for; `None` allows any."""
+    if width is not None and len(shape) == 2 and shape[1] != width:
+        raise InputError(
+            f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width}); "
+            "encode both alike"
+        )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """A context for other libraries' code that reads a stranger's file: what they warn of is not printed."""
+    with catch_warnings(), np.errstate(all="ignore"):
+        simplefilter("ignore")
+        yield

@@ -1,0 +1,143 @@
+"""How each format is read, as the command line and the library do: all that is read, and what is said of it."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from tacit.cli.main import main
+from tacit.data.datasets import open_source
+from tacit.data.encoders.onnx import read_sidecar
+from tacit.data.encoders.pictures import picture_input
+from tacit.data.imports import identity_of, read_data
+from tacit.errors import TacitError
+from tacit.experiments import results
+from tacit.experiments.run import prepare
+from tacit.privacy.ledger import Ledger, balance
+from tacit.releases.release import Release
+
+
+class Refused(Exception):
+    """A command said no: its line on stderr."""
+
+
+def store(folder: Path) -> None:
+    _restate_sizes(folder / "s")
+    found = read_data(folder / "s")
+    print(found, found.labels, found.classes, found.identity, found.card, found.metadata())
+
+
+def _restate_sizes(folder: Path) -> None:
+    """State the sizes of damaged files in a manifest that is whole, so that the files themselves are read."""
+    file = folder / "manifest.json"
+    try:
+        stated = json.loads(file.read_text())
+        for entry in (*stated["shards"], stated["metadata"]):
+            entry["bytes"] = (folder / entry["file"]).stat().st_size
+        file.write_text(json.dumps(stated))
+    except (ValueError, TypeError, KeyError, OSError, RecursionError, AttributeError):
+        pass
+
+
+def _of_files(*names: str) -> Callable[[Path], None]:
+    def read(folder: Path) -> None:
+        for name in names:
+            found = read_data([folder / part for part in name.split()])
+            print(found, found.labels, found.classes, identity_of(folder / name.split()[0]))
+
+    return read
+
+
+def inside_npz(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "d.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("x", "y", "classes"):
+            archive.write(folder / f"{name}.npy", f"{name}.npy")
+    _of_files("d.npz")(folder)
+
+
+def release(folder: Path) -> None:
+    found = Release.load(folder / "r")
+    print(found, found.guarantee)
+    print(found.predict(np.ones((3, found.width))))
+    print(found.verify().card())
+
+
+def events(folder: Path) -> None:
+    """The numbers that are stated are of other events, so it must be refused."""
+    release(folder)
+    raise AssertionError("a release of other numbers was verified")
+
+
+def ledger(folder: Path) -> None:
+    account = Ledger(folder / "survey.ledger.jsonl", "survey").account()
+    print(balance(account), account.spent.describe())
+
+
+def plan(folder: Path) -> None:
+    asked = prepare(folder / "plan.yaml", folder / "runs")
+    print(len(asked.cells), asked.seconds())
+
+
+def cells(folder: Path) -> None:
+    print(results.content_hash(results.read_results(folder / "runs")))
+
+
+def _command(*words: str) -> Callable[[Path], None]:
+    def run(folder: Path) -> None:
+        with redirect_stderr(StringIO()) as said:
+            status = main([word.replace("FOLDER", str(folder)) for word in words])
+        if status == 2:
+            raise Refused(said.getvalue().removesuffix("\n"))
+        assert status == 0, said.getvalue()
+
+    return run
+
+
+def tables(folder: Path) -> None:
+    for name in ("t.jsonl", "t.csv", "t.parquet"):
+        source = open_source(folder / name)
+        print(len(list(source.records(0))), source.labels, source.classes)
+
+
+def pictures(folder: Path) -> None:
+    for path, split in ((folder / "p.npz", "train"), (folder / "q.npy", None)):
+        source = open_source(path, split)
+        print(len(list(source.records(0))), source.labels, source.classes)
+
+
+def sidecar(folder: Path) -> None:
+    path = folder / "model.json"
+    print(picture_input(read_sidecar(path, "onnx:model"), path))
+
+
+RANDOMIZE = ("--column", "label", "--budget", "epsilon=1", "--classes", "FOLDER/classes.txt")
+READERS: dict[str, Callable[[Path], None]] = {
+    "store": store,
+    "npy": _of_files("x.npy y.npy"),
+    "npz": _of_files("d.npz"),
+    "inside_npz": inside_npz,
+    "parquet": _of_files("lists.parquet", "floats.parquet"),
+    "safetensors": _of_files("d.safetensors"),
+    "huggingface": _of_files("saved"),
+    "release": release,
+    "events": events,
+    "ledger": ledger,
+    "plan": plan,
+    "cells": cells,
+    "labels": _command(
+        "privatize-labels", "FOLDER/t.csv", "--out", "FOLDER/new.csv", "--randomizer", "rr-with-prior",
+        "--prior", "FOLDER/prior.txt", *RANDOMIZE,
+    ),
+    "label_parquet": _command("privatize-labels", "FOLDER/t.parquet", "--out", "FOLDER/new.parquet", *RANDOMIZE),
+    "votes": _command(
+        "votes", "FOLDER/votes.npy", "--out", "FOLDER/out", "--sigma", "5", "--aggregator", "gnmax", "--n-labels", "5"
+    ),
+    "tables": tables,
+    "pictures": pictures,
+    "sidecar": sidecar,
+}  # fmt: skip
+REFUSALS = (TacitError, Refused)
