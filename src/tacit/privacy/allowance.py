@@ -27,7 +27,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from tacit.errors import BudgetError
+from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Event, Gaussian, compose
@@ -77,7 +77,7 @@ class Allowance:
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
             raise BudgetError(
-                f"currency={currency!r} does not count an allowance of {budget}; "
+                f"currency={quoted(currency)} does not count an allowance of {budget}; "
                 f"pass {' or '.join(possible)}, or leave it out"
             )
         return cls(budget, Unit(unit), currency or possible[0])

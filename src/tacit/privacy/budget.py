@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tacit.errors import BudgetError
+from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
@@ -78,7 +78,7 @@ class Budget:
         if isinstance(text, Budget):
             return text
         if not isinstance(text, str):
-            raise BudgetError(f"budget={text!r} does not say of which kind it is; {_FORMS}")
+            raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}
         for item in text.split(","):
             name, _, number = (part.strip() for part in item.partition("="))
@@ -89,7 +89,7 @@ class Budget:
             if math.isinf(value) and "inf" not in number.lower():
                 value = math.nan  # an overflow, such as 1e400, is no statement that nothing is protected
             if name not in ("epsilon", "delta", "rho") or name in values or math.isnan(value):
-                raise BudgetError(f"budget {text!r} cannot be read at {item.strip()!r}; {_FORMS}")
+                raise BudgetError(f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}")
             values[name] = value
         return cls(**values)
 

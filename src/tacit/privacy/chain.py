@@ -11,6 +11,8 @@ import hashlib
 import json
 from typing import Any
 
+from tacit.compute.documents import parse_json
+
 _HASH = b', "hash": "'
 
 
@@ -31,7 +33,7 @@ class Chain:
         """
         if not line.endswith(b"\n"):
             raise ValueError("it is cut off")
-        entry = json.loads(line)
+        entry = parse_json(line.decode())
         if not isinstance(entry, dict):
             raise ValueError("it is not a JSON object")
         body, mark, stated = line.rpartition(_HASH)

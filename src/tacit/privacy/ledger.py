@@ -22,7 +22,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import IO, Any
 
-from tacit.errors import LedgerError
+from tacit.errors import LedgerError, excerpt, quoted
 from tacit.privacy.allowance import NONE_LEFT, Allowance, free
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
@@ -146,7 +146,9 @@ class Ledger:
 
     def __init__(self, path: str | Path, identity: str) -> None:
         if not isinstance(identity, str) or not identity.strip():
-            raise LedgerError(f"identity={identity!r} must name the private data; pass for example identity='survey'")
+            raise LedgerError(
+                f"identity={quoted(identity)} must name the private data; pass for example identity='survey'"
+            )
         self.path = Path(path).resolve()
         self.identity = identity
 
@@ -223,7 +225,7 @@ class Ledger:
             return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
         if account.others:
             raise LedgerError(
-                f"ledger {self.path} allows {', '.join(account.others)} and nothing for {self.identity!r}; "
+                f"ledger {self.path} allows {excerpt(', '.join(account.others))} and nothing for {self.identity!r}; "
                 "state an allowance for it, or use the declared identity"
             )
         return entry
@@ -315,15 +317,16 @@ class Ledger:
         for number, line in enumerate(file.read().splitlines(keepends=True), 1):
             try:
                 entry = chain.read(line)
+                if not isinstance(entry["identity"], str):
+                    raise ValueError(f"identity {quoted(entry['identity'])} is no text")
                 if entry["identity"] == self.identity:
                     account = _following(account, entry)
                 elif entry["kind"] == "allow":
-                    others.add(str(entry["identity"]))
+                    others.add(entry["identity"])
             except (AttributeError, InvalidOperation, KeyError, RecursionError, TypeError, ValueError) as error:
-                said = f"{' '.join(str(error).split())!a:.200}"
                 raise LedgerError(
-                    f"line {number} of ledger {self.path} is not a complete entry ({said}); if a crash cut it off, no "
-                    "noise was drawn after it: delete that line; else restore the file from a copy"
+                    f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))}); if a crash "
+                    "cut it off, no noise was drawn after it: delete that line; else restore the file from a copy"
                 ) from error
         return chain, replace(account, others=tuple(sorted(others)))
 
@@ -350,7 +353,7 @@ def _following(account: Account, entry: dict[str, Any]) -> Account:
     if entry["kind"] == "allow":
         return account.stated(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
     if entry["kind"] != "charge":
-        raise ValueError(f"kind {entry['kind']!r} is not known")
+        raise ValueError(f"kind {quoted(entry['kind'])} is not known")
     charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
     return account.charged(charge, left)
 
