@@ -126,6 +126,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "release": release,
     "events": events,
     "ledger": ledger,
+    "unhashed_ledger": ledger,
     "plan": plan,
     "cells": cells,
     "labels": _command(

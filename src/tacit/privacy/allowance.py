@@ -102,7 +102,7 @@ class Allowance:
     def cost(self, event: Event) -> float:
         """What an event costs in the currency; infinite if the currency cannot price it."""
         if self.currency == "mu":
-            return event.mu**2
+            return event.mu * event.mu  # a power would raise where this overflows to inf
         if self.currency == "renyi":
             return float(accounting.renyi(event, np.array([self.order]))[0])
         return event.rho if self.currency == "rho" else event.pure

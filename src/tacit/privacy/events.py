@@ -244,7 +244,7 @@ class Exponential(PureDP):
 
     @property
     def rho(self) -> float:
-        return self.epsilon**2 / 8
+        return self.epsilon * self.epsilon / 8  # a power would raise where this overflows to inf
 
     def twice(self) -> Event:
         return Exponential(2 * self.epsilon)
@@ -577,7 +577,7 @@ class Composition(Event):
 
     @property
     def mu(self) -> float:
-        return math.sqrt(sum(n * event.mu**2 for event, n in self.counts))
+        return math.sqrt(sum(n * event.mu * event.mu for event, n in self.counts))
 
     def counted(self) -> tuple[tuple[Event, int], ...]:
         return self.counts

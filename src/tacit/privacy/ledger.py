@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
@@ -323,7 +323,7 @@ class Ledger:
                     account = _following(account, entry)
                 elif entry["kind"] == "allow":
                     others.add(entry["identity"])
-            except (AttributeError, InvalidOperation, KeyError, RecursionError, TypeError, ValueError) as error:
+            except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
                 raise LedgerError(
                     f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))}); if a crash "
                     "cut it off, no noise was drawn after it: delete that line; else restore the file from a copy"
