@@ -35,6 +35,7 @@ def ledger(
         Which split of a folder that has several.
     """
     from tacit.data.imports import identity_of, located
+    from tacit.privacy.allowance import free
     from tacit.privacy.ledger import Ledger, balance, figure
 
     name = identity_of(store, split)
@@ -49,6 +50,8 @@ def ledger(
     print(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:
         print(f"Rule: {account.allowance.rule}.")
+    exact = account.allowance is not None and account.allowance.budget.kind == "approx"
     for charge in account.charges:
         paid = "; ".join(total.describe() for total in charge.guarantee.totals())
-        print(f"  {charge.time}  {charge.what}: {figure(account, charge.guarantee)}; {paid}")
+        print(f"  {charge.time}  {charge.what}: {figure(account, charge.guarantee, exact=exact)}; {paid}")
+        exact = exact and free(charge.guarantee)

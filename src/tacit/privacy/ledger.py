@@ -358,14 +358,17 @@ def _following(account: Account, entry: dict[str, Any]) -> Account:
     return account.charged(charge, left)
 
 
-def figure(account: Account, guarantee: Guarantee) -> str:
-    """What a guarantee costs, in the currency of the allowance; without an allowance in rho, if there is one."""
+def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
+    """What a guarantee costs, in the currency of the allowance; without an allowance in rho, if there is one.
+
+    With `exact`, as the first charge to an approximate allowance is counted: by its epsilon.
+    """
     own = guarantee.to(account.unit)
-    if account.allowance is not None:
+    if account.allowance is not None and not exact:
         cost = account.allowance.cost_of(own)
         if math.isfinite(cost):
             return account.allowance.amount(cost)
-    elif own.rho is not None:
+    elif account.allowance is None and own.rho is not None:
         return f"rho={own.rho:.6g}"
     delta = 1e-6 if account.allowance is None else account.allowance.budget.delta or 0.0
     return f"epsilon={own.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
