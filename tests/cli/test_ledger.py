@@ -21,7 +21,7 @@ def test_the_rule_and_each_charge_are_printed_in_the_currency_of_the_allowance(s
 
 def test_another_currency_prices_a_search(stores, run):
     assert run("ledger private --allow epsilon=1,delta=1e-5 --currency renyi")[0] == 0
-    status, out, _ = run("ledger private")
+    _, out, _ = run("ledger private")
     assert "the Renyi divergence at order" in out
 
 
