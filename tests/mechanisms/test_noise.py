@@ -40,3 +40,19 @@ def test_secure_noise_comes_in_chunks_with_progress():
         result = SecureNoise().gaussian(np.zeros((3, 5000), dtype=np.int64), 10.0)
     assert result.shape == (3, 5000)
     assert seen == [("secure noise", 8192, 15000), ("secure noise", 15000, 15000)]
+
+
+def largest_correlation(values):
+    """Largest autocorrelation of a sequence over all lags above 0, in standard deviations of white noise."""
+    centred = (values - values.mean()) / values.std()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * len(centred))) ** 2
+    by_lag = np.fft.irfft(spectrum)[1 : len(centred)]
+    return float(np.max(np.abs(by_lag) / np.sqrt(len(centred))))
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+def test_no_two_values_of_one_release_share_their_noise(noise, law):
+    drawn = getattr(noise, law)(np.zeros((5, 6000), dtype=np.int64), 1e6)
+    assert largest_correlation(drawn.ravel()) < 7
+    assert largest_correlation(np.append(drawn, drawn.ravel()[:8192])) > 20  # what shared noise looks like

@@ -1,6 +1,7 @@
 """Every event against formulas computed here, independently of tacit and of dp_accounting."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from tacit.errors import InputError
@@ -77,6 +79,21 @@ def test_composing_n_times_equals_n_compositions(event, n):
     assert (n * event).pure == pytest.approx(n * event.pure)
     for delta in DELTAS:
         assert accounting.epsilon(n * event, delta) == accounting.epsilon(total, delta)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("conversion", ["twice", "relabelled"])
+def test_conversions_of_the_unit_keep_every_use(event, conversion):
+    """Two changes of n uses cost n uses at two changes, in every fact and on the curves."""
+    one = getattr(event, conversion)()
+    converted = getattr(5 * event, conversion)()
+    assert converted == 5 * one
+    assert (converted.pure, converted.rho, converted.mu) == pytest.approx((5 * one.pure, 5 * one.rho, 5**0.5 * one.mu))
+    orders = np.array([1.5, 4.0])
+    assert accounting.renyi(converted, orders) == pytest.approx(5 * accounting.renyi(one, orders))
+    assert accounting.epsilon(converted, 1e-5) >= accounting.epsilon(5 * event, 1e-5)
+    mixed = getattr(3 * event + 2 * Gaussian(9.0), conversion)()
+    assert mixed == 3 * one + 2 * getattr(Gaussian(9.0), conversion)()
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
@@ -184,6 +201,72 @@ def test_rho_of_pure_events_is_the_largest_divergence_over_order(epsilon):
     laplace = accounting.renyi(Laplace(1 / epsilon), orders[orders > 1.001]) / orders[orders > 1.001]
     assert laplace.max() == pytest.approx(Laplace(1 / epsilon).rho, rel=2e-3)
     assert laplace.max() <= Laplace(1 / epsilon).rho * (1 + 1e-7)
+
+
+STEP = 2e-4  # of the loss distributions below
+
+
+def loss_masses(event):
+    """The masses of one use's privacy loss, on multiples of STEP, and the first multiple; from the densities alone."""
+    if isinstance(event, RandomizedResponse | PureDP):
+        size = getattr(event, "n_classes", 2)
+        other = 1 / (math.exp(event.epsilon) + size - 1)
+        masses = {event.epsilon: other * math.exp(event.epsilon), -event.epsilon: other, 0.0: (size - 2) * other}
+    elif isinstance(event, Gaussian):
+        mean, deviation = event.rho, 1 / event.noise_multiplier
+        grid = np.arange(mean - 9 * deviation, mean + 9 * deviation, STEP)
+        masses = dict(zip(grid + STEP / 2, np.diff(norm.cdf(np.append(grid, math.inf), mean, deviation)), strict=True))
+    else:
+        b = event.noise_multiplier  # the loss at x is (|x - 1| - |x|)/b, so 1/b below 0, and -1/b above 1
+        grid = np.arange(0, 1, b * STEP / 2)
+        between = np.diff(1 - 0.5 * np.exp(-np.append(grid, 1.0) / b))
+        masses = dict(zip((1 - 2 * grid) / b - STEP / 2, between, strict=True))
+        masses[1 / b] = masses.get(1 / b, 0.0) + 0.5
+        masses[-1 / b] = masses.get(-1 / b, 0.0) + 0.5 * math.exp(-1 / b)
+    places = np.rint(np.array(list(masses)) / STEP).astype(int)
+    least = places.min()
+    return least, np.bincount(places - least, weights=list(masses.values()))
+
+
+def composed_delta(events, epsilon):
+    """Delta at `epsilon` of these events together, by convolving the distributions of their losses."""
+    least, total = 0, np.ones(1)
+    for event in events:
+        first, masses = loss_masses(event)
+        least, total = least + first, np.maximum(fftconvolve(total, masses), 0.0)
+    losses = (least + np.arange(len(total))) * STEP
+    return float(np.sum(total * np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0)))))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [Laplace(2.5)] * 12,
+        [PureDP(0.3)] * 6,
+        [RandomizedResponse(0.8, 5)] * 6,
+        [RandomizedResponse(0.4, 3)] * 4 + [RandomizedResponse(0.7, 20)] * 3,
+        [Gaussian(4.0)] * 5 + [Laplace(4.0)] * 3,
+        [Gaussian(5.0)] * 3 + [RandomizedResponse(0.5, 10)] * 4 + [PureDP(0.2)] * 2,
+    ],
+    ids=lambda events: repr(compose(events)),
+)
+def test_composed_losses_are_those_of_the_mechanisms(events):
+    """The stated epsilon has the delta that the mechanisms' own densities give, every use counted."""
+    delta = 1e-4
+    assert composed_delta(events, accounting.epsilon(compose(events), delta)) == pytest.approx(delta, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "event", [event for event in EVENTS if type(event.base()) in accounting._LOSSES], ids=lambda event: repr(event)
+)
+def test_uses_counted_together_cost_what_they_cost_one_by_one(event):
+    """Uses whose parameters differ in the tenth digit are composed one by one, equal ones by their count."""
+    name, value = next(iter(vars(event.base()).items()))
+    apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(6)]
+    assert len(compose(apart).counted()) == 6
+    for other in (Exponential(0.2), Gaussian(6.0)):
+        together = accounting.epsilon(6 * event.base() + other, 1e-5)
+        assert together == pytest.approx(accounting.epsilon(compose(apart) + other, 1e-5), rel=1e-3)
 
 
 def bounded_range_loss(epsilon, t):
