@@ -1,16 +1,16 @@
 """Generate mutants of the privacy arithmetic, run the tests on each, and list those that survive.
 
 Every numeric constant, comparison, arithmetic operator and factor of `src/tacit/privacy` and `src/tacit/mechanisms` is
-changed, one at a time. Docstrings, messages, type hints and cache sizes are left alone. The tests of the changed module
-run first, then those of both folders, then the contract tests; the first failure kills the mutant, and so does a test
-that takes longer than a minute.
+changed, one at a time. Docstrings, messages, type hints and cache sizes are left alone. First the tests of the changed
+module run on every mutant, then, on what survived, those of both folders and the contract tests. The first failure
+kills a mutant, and so does a test that takes longer than a minute.
 
 A survivor is either equivalent (no observable effect) or a gap in the tests: a person has to judge which.
 
 Usage: python tests/mutants/generate.py --out VERDICTS.jsonl [--only PATH ...] [--sample N --seed S] [--list]
 
-Verdicts are appended to the file given by --out as they are found. A later run with the same file skips the mutants
-that are in it, and the summary at the end covers the whole file.
+Verdicts are appended to the file given by --out as they are found; the last one on a mutant holds. A later run with the
+same file goes on where it was stopped, and the summary at the end covers the whole file.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,7 +35,7 @@ from mutants import MUTANTS
 
 FOLDERS = ("src/tacit/privacy", "src/tacit/mechanisms")
 SECONDS_PER_TEST = 60
-SURVIVES = "survives"
+SURVIVES, SURVIVES_OWN = "survives", "survives the tests of its module"
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -130,17 +130,25 @@ def changes(file: str) -> list[Change]:
     return sorted(found.values(), key=lambda change: (change.line, change.column))
 
 
-def tests_of(file: str) -> list[str]:
-    """The tests of a module (or those its listed mutants name), then those of both folders, then of all learners."""
-    folder, module = Path(file).parent.name, Path(file).stem
-    own = f"tests/{folder}/test_{module}.py"
-    named = sorted({mutant.tests for mutant in MUTANTS if mutant.file == file})
-    folders = sorted(("tests/privacy", "tests/mechanisms"), key=lambda tests: not tests.endswith(folder))
-    return [own if (ROOT / own).exists() else " ".join(named), *folders, "tests/contracts"]
+def own_tests(file: str) -> str:
+    """The tests of a module: those of its name, or those that its listed mutants name."""
+    own = f"tests/{Path(file).parent.name}/test_{Path(file).stem}.py"
+    return own if (ROOT / own).exists() else " ".join(sorted({each.tests for each in MUTANTS if each.file == file}))
+
+
+def other_tests(file: str) -> str:
+    """The tests of both folders, the module's first, and of all learners."""
+    folders = sorted(
+        ("tests/privacy", "tests/mechanisms"), key=lambda tests: not tests.endswith(Path(file).parent.name)
+    )
+    return " ".join([*folders, "tests/contracts"])
 
 
 class TimeLimit:
-    """The process is killed when a test, or the collection of the tests, takes too long."""
+    """The process is killed when a test, or the collection of the tests, takes too long; no thorough test runs."""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
 
     def pytest_sessionstart(self) -> None:
         signal.alarm(SECONDS_PER_TEST)
@@ -153,23 +161,19 @@ class TimeLimit:
         signal.alarm(0)
 
 
-def _run(change: Change, folder: str, sender: Connection) -> None:
+def _run(change: Change, tests: str, folder: str, sender: Connection) -> None:
     os.setpgrp()  # so that what the tests start ends with this process
     copy = tree(folder)
     path = copy / change.file
     path.write_text(change.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
-    for tests in filter(None, tests_of(change.file)):
-        fault, killer = verdict(copy, tests, TimeLimit())
-        if not fault.startswith(SURVIVES):
-            break
-    sender.send((fault, killer))
+    sender.send(verdict(copy, tests, TimeLimit()))
 
 
-def _outcome(change: Change) -> tuple[str, str, int | None]:
+def _outcome(change: Change, tests: str) -> tuple[str, str, int | None]:
     """What `verdict` found and the exit status, of a process that is ended with all that it started."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        process = multiprocessing.get_context("fork").Process(target=_run, args=(change, folder, sender))
+        process = multiprocessing.get_context("fork").Process(target=_run, args=(change, tests, folder, sender))
         process.start()
         try:
             while process.is_alive() and not receiver.poll(0.1):
@@ -182,14 +186,14 @@ def _outcome(change: Change) -> tuple[str, str, int | None]:
     return fault, killer, process.exitcode
 
 
-def judged(change: Change) -> dict[str, str | int]:
-    """The verdict on one mutant: "killed", "killed by timeout" or "survives", and the test that killed it."""
+def judged(change: Change, tests: str, survives: str) -> dict[str, str | int]:
+    """The verdict of these tests on one mutant: "killed ..." or `survives`, and the test that killed it."""
     started = time.monotonic()
-    fault, killer, status = _outcome(change)
+    fault, killer, status = _outcome(change, tests) if tests else (SURVIVES, "", 0)
     if status == -signal.SIGALRM:
         fate = "killed by timeout"
     elif fault.startswith(SURVIVES):
-        fate = SURVIVES
+        fate = survives
     else:
         fate = "killed" if killer else f"killed: {fault[-200:] or f'exit status {status}'}"
     return asdict(change) | {"verdict": fate, "killer": killer, "seconds": round(time.monotonic() - started)}
@@ -201,12 +205,10 @@ def described(verdict: dict[str, str | int]) -> str:
     return f"{verdict['file']}:{verdict['line']}: {' -> '.join(texts)}"
 
 
-def summary(verdicts: list[dict[str, str | int]]) -> str:
-    """How many were killed, and the survivors."""
-    alive = [found for found in verdicts if found["verdict"] == SURVIVES]
-    return "\n".join(
-        [*map(described, alive), f"generated mutants: {len(verdicts) - len(alive)} killed, {len(alive)} survive"]
-    )
+def summary(verdicts: Sequence[dict[str, str | int]]) -> str:
+    """The survivors, and how many mutants there were."""
+    alive = [found for found in verdicts if found["verdict"] in (SURVIVES, SURVIVES_OWN)]
+    return "\n".join([*map(described, alive), f"generated mutants: {len(alive)} of {len(verdicts)} survive"])
 
 
 def parsed() -> argparse.Namespace:
@@ -237,15 +239,22 @@ def main() -> None:
         print("\n".join(described(asdict(change)) for change in todo))
         return
     arguments.out.touch()
-    verdicts = [json.loads(line) for line in arguments.out.read_text(encoding="utf-8").splitlines()]
-    done = {Change(*(found[name] for name in Change.__dataclass_fields__)) for found in verdicts}
+    lines = map(json.loads, arguments.out.read_text(encoding="utf-8").splitlines())
+    verdicts = {Change(*(found[name] for name in Change.__dataclass_fields__)): found for found in lines}
     import_libraries()
     with arguments.out.open("a", encoding="utf-8") as file:
+
+        def judge(change: Change, tests: str, survives: str) -> None:
+            verdicts[change] = judged(change, tests, survives)
+            print(json.dumps(verdicts[change]), file=file, flush=True)
+
         for change in todo:
-            if change not in done:
-                verdicts.append(judged(change))
-                print(json.dumps(verdicts[-1]), file=file, flush=True)
-    print(summary(verdicts))
+            if change not in verdicts:
+                judge(change, own_tests(change.file), SURVIVES_OWN)
+        for change in todo:
+            if verdicts[change]["verdict"] == SURVIVES_OWN:
+                judge(change, other_tests(change.file), SURVIVES)
+    print(summary(list(verdicts.values())))
 
 
 if __name__ == "__main__":
