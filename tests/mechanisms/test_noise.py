@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.errors import InputError
+from tacit.errors import BudgetError, InputError
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
 
 
@@ -56,3 +56,16 @@ def test_no_two_values_of_one_release_share_their_noise(noise, law):
     drawn = getattr(noise, law)(np.zeros((5, 6000), dtype=np.int64), 1e6)
     assert largest_correlation(drawn.ravel()) < 7
     assert largest_correlation(np.append(drawn, drawn.ravel()[:8192])) > 20  # what shared noise looks like
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+def test_noise_leaves_the_sums_room_in_64_bits(noise, law):
+    """Noise of 100 times its scale takes at most half of what 64 bits hold, or is refused."""
+    zeros = np.zeros(100, dtype=np.int64)
+    for scale in (2.0**50, 2.0**55, 2.0**56, 2.0**60, 2.0**100):
+        if 100 * scale > 2**62:
+            with pytest.raises(BudgetError, match="64-bit sums overflow"):
+                getattr(noise, law)(zeros, scale)
+        else:
+            assert 0.5 < np.abs(getattr(noise, law)(zeros, scale)).mean() / scale < 1.5

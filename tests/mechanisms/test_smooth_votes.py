@@ -92,6 +92,34 @@ def test_noise_follows_the_bound(noise):
     assert draws.std() == pytest.approx(deviation, rel=0.25)
 
 
+@pytest.mark.parametrize(
+    ("sigma", "order", "n_classes", "holds"),
+    [
+        (3, 4, 2, False),
+        (8, 8, 3, False),
+        (8, 150, 10, False),
+        (3, 70, 3, False),
+        (20, 6, 10, True),
+        (40, 12, 100, True),
+    ],
+)
+def test_the_proof_is_claimed_where_the_sensitivity_is_monotone(sigma, order, n_classes, holds):
+    """By a search of its own: LS rises up to q1, one vote before q0, and falls from q0 on."""
+    one = LabelCost(float(sigma), float(order), n_classes)
+
+    def local(log_q):
+        own = one.cost(log_q)
+        return np.maximum(one.cost(one.moved(log_q, 1)) - own, own - one.cost(one.moved(log_q, -1)))
+
+    q1 = one.moved(np.array([one.log_q0]), -1)[0]
+    rising = local(np.append(np.linspace(-700, q1, 9000), np.linspace(1.5 * q1, q1, 9000)))
+    falling = local(np.linspace(one.log_q0, 0, 9000)[1:-1])
+    top = max(rising.max(), falling.max())
+    worst = max(-np.diff(rising[:9000]).min(), -np.diff(rising[9000:]).min(), np.diff(falling).max())
+    assert (worst <= 1e-9 * top) == holds
+    assert one.conditions_hold() == holds
+
+
 def test_parameters_without_a_proof_are_refused():
     counts = votings(np.random.default_rng(0), 5, 10, 100)
     with pytest.raises(InputError, match="not monotone"):

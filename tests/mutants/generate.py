@@ -7,7 +7,7 @@ kills a mutant, and so does a test that takes longer than a minute.
 
 A survivor is either equivalent (no observable effect) or a gap in the tests: a person has to judge which.
 
-Usage: python tests/mutants/generate.py --out VERDICTS.jsonl [--only PATH ...] [--sample N --seed S] [--list]
+Usage: python tests/mutants/generate.py --out VERDICTS.jsonl [--only PATH ...] [--sample N --seed S] [--quick]
 
 Verdicts are appended to the file given by --out as they are found; the last one on a mutant holds. A later run with the
 same file goes on where it was stopped, and the summary at the end covers the whole file.
@@ -131,9 +131,12 @@ def changes(file: str) -> list[Change]:
 
 
 def own_tests(file: str) -> str:
-    """The tests of a module: those of its name, or those that its listed mutants name."""
-    own = f"tests/{Path(file).parent.name}/test_{Path(file).stem}.py"
-    return own if (ROOT / own).exists() else " ".join(sorted({each.tests for each in MUTANTS if each.file == file}))
+    """The tests of a module: those of its name and those of its listed mutants, of its own folder where there are."""
+    folder = f"tests/{Path(file).parent.name}"
+    own = f"{folder}/test_{Path(file).stem}.py"
+    named = {each.tests.partition("::")[0] for each in MUTANTS if each.file == file}
+    named |= {own} if (ROOT / own).exists() else set()
+    return " ".join(sorted({tests for tests in named if tests.startswith(folder)} or named))
 
 
 def other_tests(file: str) -> str:
@@ -218,6 +221,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=FOLDERS, help="files or folders, relative to the repository")
     parser.add_argument("--sample", type=int, help="run this many mutants, drawn at random, and not all")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
+    parser.add_argument("--quick", action="store_true", help="run the tests of the changed module and no others")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     return parser.parse_args()
 
@@ -252,7 +256,7 @@ def main() -> None:
             if change not in verdicts:
                 judge(change, own_tests(change.file), SURVIVES_OWN)
         for change in todo:
-            if verdicts[change]["verdict"] == SURVIVES_OWN:
+            if verdicts[change]["verdict"] == SURVIVES_OWN and not arguments.quick:
                 judge(change, other_tests(change.file), SURVIVES)
     print(summary(list(verdicts.values())))
 
