@@ -322,6 +322,42 @@ def test_group_privacy_for_two():
     assert (per_class + Gaussian(1.0)).relabelled().rho == 3.0
 
 
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_two_changes_cost_double_in_pure_epsilon_and_mu(event):
+    """Group privacy, exact for these: a loss of at most epsilon on each change, a shift by mu on each."""
+    kind = type(event.base())
+    if kind in (Exponential, PureDP, RandomizedResponse, Laplace):
+        assert event.twice().pure == pytest.approx(2 * event.pure)
+    if kind in (Gaussian, SampledGaussian):
+        assert event.twice().mu == pytest.approx(2 * event.mu)
+    assert event.rho < event.twice().rho <= 4 * event.rho * (1 + 1e-9) or math.isinf(event.rho)
+
+
+FREE = [Gaussian(math.inf), SampledGaussian(math.inf, 0.1), Laplace(math.inf), PureDP(0), Exponential(0), ZCDP(0)]
+USELESS = [Gaussian(0), SampledGaussian(0, 0.1), Laplace(0), PureDP(math.inf), Exponential(math.inf), ZCDP(math.inf)]
+
+
+@pytest.mark.parametrize("event", [*FREE, RandomizedResponse(0, 3), RepeatAndSelect(PureDP(0), 5, 1)], ids=repr)
+def test_what_tells_nothing_costs_nothing(event):
+    for one in (event, 3 * event, Parallel(event, "classes"), event.twice()):
+        assert (one.pure, one.rho, one.mu) == (0, 0, 0)
+        assert accounting.epsilon(one, 1e-6) == accounting.epsilon(one, 0) == 0
+        assert accounting.attack_rate(one, 0.01) == 0.01
+
+
+@pytest.mark.parametrize("event", [*USELESS, RepeatAndSelect(PureDP(math.inf), 5, 1)], ids=repr)
+def test_no_noise_has_no_bound(event):
+    for one in (event, 3 * event, Parallel(event, "classes"), event.twice()):
+        assert (one.pure, one.rho, one.mu) == (math.inf, math.inf, math.inf)
+        assert accounting.epsilon(one, 1e-6) == math.inf
+        assert not one.bounded
+
+
+@pytest.mark.parametrize("rho", [1e-9, 0.3, 20.0])
+def test_zcdp_alone_has_neither_a_pure_epsilon_nor_a_mu(rho):
+    assert (ZCDP(rho).pure, ZCDP(rho).mu) == (math.inf, math.inf)
+
+
 def test_parallel_costs_its_event_once():
     for event in (Gaussian(1.0), Exponential(1.0), 3 * Gaussian(2.0)):
         assert accounting.epsilon(Parallel(event, "classes"), 1e-6) == accounting.epsilon(event, 1e-6)
