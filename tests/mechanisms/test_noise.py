@@ -69,3 +69,13 @@ def test_noise_leaves_the_sums_room_in_64_bits(noise, law):
                 getattr(noise, law)(zeros, scale)
         else:
             assert 0.5 < np.abs(getattr(noise, law)(zeros, scale)).mean() / scale < 1.5
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential"])
+def test_only_differences_of_scores_count(noise):
+    scores = np.array([3, 1, 0, 2])
+    for shift in (2**60, -(2**60), 2**62):
+        chosen = [
+            [ResearchNoise(seed).noisy_max(one, 2.0, noise) for seed in range(200)] for one in (scores, scores + shift)
+        ]
+        assert chosen[0] == chosen[1]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from mechanisms.exact_votes import divergence, log_check_chances
 from tacit.errors import InputError
 from tacit.mechanisms import smooth_votes
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
@@ -118,6 +119,18 @@ def test_the_proof_is_claimed_where_the_sensitivity_is_monotone(sigma, order, n_
     worst = max(-np.diff(rising[:9000]).min(), -np.diff(rising[9000:]).min(), np.diff(falling).max())
     assert (worst <= 1e-9 * top) == holds
     assert one.conditions_hold() == holds
+
+
+def test_costs_of_checks_cover_their_divergence():
+    threshold, sigma1, order = 60.0, 20.0, 6.0
+    largest = np.arange(0.0, 150.0)
+    costs = smooth_votes.check_costs(largest, threshold, sigma1, order)
+    for one, cost in zip(largest, costs, strict=True):
+        for beside in (one - 1, one + 1):
+            logs = [log_check_chances(top, threshold, sigma1) for top in (one, beside)]
+            assert divergence(*logs, order) <= cost * (1 + 1e-9)
+    assert costs.max() == pytest.approx(order / (2 * sigma1**2))  # what no votes change
+    assert costs.min() < 0.1 * costs.max()
 
 
 def test_parameters_without_a_proof_are_refused():

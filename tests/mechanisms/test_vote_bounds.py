@@ -8,6 +8,8 @@ import pytest
 
 from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances
 from tacit.mechanisms import vote_bounds
+from tacit.privacy import accounting
+from tacit.privacy.events import PureDP
 
 ORDERS = np.array([2.0, 5.0, 10.0, 20.0, 50.0])
 
@@ -146,6 +148,28 @@ def test_laplace_bounds_cover_the_exact_divergence():
             for order, cost in zip(orders, bound, strict=True):
                 assert np.log(np.sum(p**order * q ** (1 - order))) / (order - 1) <= cost + 1e-9
     assert smaller > 30
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
+def test_the_chance_of_another_label_under_laplace_noise(gamma):
+    """Exact for two classes, their sum for more."""
+    leads = np.array([0.5, 3.0, 20.0])
+    exact = (2 + gamma * leads) / (4 * np.exp(gamma * leads))
+    counts = np.stack([30 - leads, np.full(3, 30.0)], axis=1)
+    assert np.exp(vote_bounds.log_q_laplace(counts, gamma)) == pytest.approx(np.minimum(exact, 0.5))
+    more = np.stack([30 - leads, np.full(3, 30.0), np.full(3, 30.0 - 20 / gamma)], axis=1)
+    beside = (2 + 20) / (4 * math.exp(20))
+    assert np.exp(vote_bounds.log_q_laplace(more, gamma)) == pytest.approx(np.minimum(exact + beside, 2 / 3))
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.2, 0.6, 3.0])
+def test_without_a_lead_a_laplace_label_costs_what_its_pure_epsilon_does(gamma):
+    """At least the divergence of binary randomized response, the worst of all pure mechanisms."""
+    orders = np.array([1.1, 2.0, 10.0, 100.0])
+    worst = accounting.renyi(PureDP(2 * gamma), orders)
+    cost = vote_bounds.laplace_renyi(np.log([0.5]), gamma, orders)[0]
+    assert np.all(cost >= worst)
+    assert cost == pytest.approx(np.minimum((2 * gamma) ** 2 * orders / 2, 2 * gamma))
 
 
 def test_certain_and_single_classes():

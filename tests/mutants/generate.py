@@ -131,12 +131,10 @@ def changes(file: str) -> list[Change]:
 
 
 def own_tests(file: str) -> str:
-    """The tests of a module: those of its name and those of its listed mutants, of its own folder where there are."""
-    folder = f"tests/{Path(file).parent.name}"
-    own = f"{folder}/test_{Path(file).stem}.py"
-    named = {each.tests.partition("::")[0] for each in MUTANTS if each.file == file}
-    named |= {own} if (ROOT / own).exists() else set()
-    return " ".join(sorted({tests for tests in named if tests.startswith(folder)} or named))
+    """The tests of a module: those of its name, then those of its listed mutants."""
+    own = f"tests/{Path(file).parent.name}/test_{Path(file).stem}.py"
+    named = sorted({each.tests.partition("::")[0] for each in MUTANTS if each.file == file} - {own})
+    return " ".join([*([own] if (ROOT / own).exists() else []), *named])
 
 
 def other_tests(file: str) -> str:

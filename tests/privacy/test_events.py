@@ -264,9 +264,9 @@ def test_uses_counted_together_cost_what_they_cost_one_by_one(event):
     name, value = next(iter(vars(event.base()).items()))
     apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(6)]
     assert len(compose(apart).counted()) == 6
-    for other in (Exponential(0.2), Gaussian(6.0)):
-        together = accounting.epsilon(6 * event.base() + other, 1e-5)
-        assert together == pytest.approx(accounting.epsilon(compose(apart) + other, 1e-5), rel=1e-3)
+    other = Gaussian(6.0)
+    together = accounting.epsilon(6 * event.base() + other, 1e-5)
+    assert together == pytest.approx(accounting.epsilon(compose(apart) + other, 1e-5), rel=1e-3)
 
 
 def bounded_range_loss(epsilon, t):
