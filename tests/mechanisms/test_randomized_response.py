@@ -20,16 +20,23 @@ class Words(ResearchNoise):
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
 @pytest.mark.parametrize("label", range(7))
-def test_as_many_words_as_stated_give_each_output(label, k):
+@pytest.mark.parametrize("prior", ["alone", "second"])
+def test_as_many_words_as_stated_give_each_output(label, k, prior):
     """Words in a row give one output: its first and its last word do, and the rows are as long as `words_of` states."""
     order = np.array([4, 2, 6, 0, 1, 5, 3])
     own, other = words_of(1.0, k, 7)
     stated, each = (own, own[1]) if label in order[:k] else (other, outside(k))
     starts = sorted({place * each for place in range(k + 1)} - {WORDS} | set(range(k * outside(k), WORDS)))
     ends = [start - 1 for start in starts[1:]] + [WORDS - 1]
-    respond = Responses(1.0, order[None], np.array([k])).sample
-    outputs = respond(np.full(len(starts), label), None, Words(starts))
-    assert np.array_equal(outputs, respond(np.full(len(ends), label), None, Words(ends)))
+    priors = {"alone": (order[None], [k], None), "second": (np.array([np.arange(7), order]), [1, k], [1])}[prior]
+    responses = Responses(1.0, priors[0], np.array(priors[1]))
+
+    def respond(words):
+        which = None if priors[2] is None else np.repeat(priors[2], len(words))
+        return responses.sample(np.full(len(words), label), which, Words(words))
+
+    outputs = respond(starts)
+    assert np.array_equal(outputs, respond(ends))
     found = dict.fromkeys(order[:k].tolist(), 0)
     for start, end, output in zip(starts, ends, outputs.tolist(), strict=True):
         found[output] += end + 1 - start

@@ -150,6 +150,26 @@ def test_laplace_bounds_cover_the_exact_divergence():
     assert smaller > 30
 
 
+def precise_laplace(log_q, pure, order):
+    """The bound in 400 digits, straight from the theorem; the independent cost where it does not hold."""
+    with mpmath.workdps(400):
+        q, pure, order = mpmath.exp(log_q), mpmath.mpf(pure), mpmath.mpf(order)
+        cost = min(pure**2 * order / 2, pure)
+        if q < mpmath.expm1(pure) / mpmath.expm1(2 * pure):
+            a, b = (1 - q) / (1 - mpmath.exp(pure) * q), mpmath.exp(pure)
+            cost = min(cost, mpmath.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1))
+        return float(cost)
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.3, 1.0])
+def test_laplace_costs_agree_with_high_precision(gamma):
+    log_q, orders = np.log(np.append(np.linspace(0.01, 0.6, 40), np.geomspace(1e-200, 0.01, 20))), ORDERS
+    found = vote_bounds.laplace_renyi(log_q, gamma, orders)
+    for row, own in zip(log_q, found, strict=True):
+        expected = [precise_laplace(row, 2 * gamma, order) for order in orders]
+        assert own == pytest.approx(expected, rel=1e-9, abs=1e-305)
+
+
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
 def test_the_chance_of_another_label_under_laplace_noise(gamma):
     """Exact for two classes, their sum for more."""

@@ -27,6 +27,12 @@ def test_counts_are_exact_sums_of_weights():
     )
 
 
+def test_counts_of_very_many_teachers_are_exact():
+    n = 2**16 + 1
+    weights = np.full(n, votes.UNIT + 1)
+    assert votes.vote_counts(np.zeros((1, n), dtype=np.int64), weights, 2).tolist() == [[n * (votes.UNIT + 1), 0]]
+
+
 def test_without_noise_the_first_of_the_largest_wins():
     counts = np.array([[1, 3, 3], [2, 2, 2]])
     for noise in (SecureNoise(), ResearchNoise(0)):
