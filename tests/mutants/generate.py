@@ -70,7 +70,7 @@ class Change:
         return text[:start] + self.new + text[start + len(self.old) :]
 
 
-def constants(value: complex) -> list[complex]:
+def constants(value: float) -> list[float]:
     """Other values for a constant: one more, twice and half of it."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return []

@@ -330,6 +330,8 @@ def test_two_changes_cost_double_in_pure_epsilon_and_mu(event):
         assert event.twice().pure == pytest.approx(2 * event.pure)
     if kind in (Gaussian, SampledGaussian):
         assert event.twice().mu == pytest.approx(2 * event.mu)
+    if kind is SampledGaussian:  # in the sample is either of two records
+        assert event.twice().sampling_rate == pytest.approx(1 - (1 - event.sampling_rate) ** 2)
     assert event.rho < event.twice().rho <= 4 * event.rho * (1 + 1e-9) or math.isinf(event.rho)
 
 
@@ -390,6 +392,12 @@ def test_zcdp_conversion_meets_the_reference(epsilon, rho):
 def test_negative_and_nan_parameters_are_refused(make, value):
     with pytest.raises(InputError, match="must be zero or positive"):
         make(value)
+
+
+@pytest.mark.parametrize("n_classes", [1, 0, -3])
+def test_a_response_needs_two_labels(n_classes):
+    with pytest.raises(InputError, match=f"n_classes={n_classes}"):
+        RandomizedResponse(1.0, n_classes)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
