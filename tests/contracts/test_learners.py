@@ -34,8 +34,9 @@ from contracts.learners import (
     same,
 )
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
+from tacit.learners import base
 from tacit.learners.methods import METHODS
-from tacit.mechanisms.noise import ResearchNoise
+from tacit.mechanisms.noise import NoiseSource, ResearchNoise
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
@@ -84,6 +85,29 @@ def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
         assert promise.rho <= allowed.rho
     else:
         assert promise.epsilon(allowed.delta or 0.0) <= allowed.epsilon
+
+
+@ALL
+@pytest.mark.parametrize("unit", ["add-remove", "replace"])
+def test_a_promise_spends_its_budget(method, variant, unit):
+    """No less than the budget is stated either: an event that forgets a factor would promise too little."""
+    if unit not in UNITS_OF.get(method, (unit,)) or variant.get("selection"):
+        pytest.skip("not a unit of this method, or not bought in zCDP")
+    assert make(method, variant, budget="rho=0.5", unit=unit).promise().rho == pytest.approx(0.5, rel=1e-6)
+
+
+@ALL
+def test_a_replaced_record_is_hidden_by_the_noise_of_two_changes(method, variant):
+    """rho under replacement is that of a quarter of it under add/remove, in all that is released."""
+    if method in UNITS_OF:
+        pytest.skip("priced in another unit than add/remove")
+    whole, quarter = ("epsilon=2", "epsilon=1") if variant.get("selection") else ("rho=0.5", "rho=0.125")
+    for seed in range(3):
+        given = {"noise": "research", "random_state": seed}
+        replaced = make(method, variant, budget=whole, unit="replace", **given).fit(X, Y).released_.arrays
+        removed = make(method, variant, budget=quarter, **given).fit(X, Y).released_.arrays
+        for name in removed:
+            np.testing.assert_allclose(replaced[name], removed[name], rtol=1e-6, atol=1e-6)
 
 
 @ALL
@@ -244,6 +268,24 @@ def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, va
     with pytest.raises(LedgerError, match="would overdraw"):
         again.fit(X, Y)
     assert not hasattr(again, "released_")
+
+
+@ALL
+def test_a_fit_that_dies_at_its_first_noise_is_charged(method, variant, tmp_path, monkeypatch):
+    """The charge is in the file before any noise is drawn, so that no crash makes noise free."""
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+
+    class Dying(ResearchNoise):
+        def __getattribute__(self, name):
+            if name in NoiseSource.__abstractmethods__:
+                raise MemoryError(name)
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr(base, "noise_source", lambda *_: Dying(0))
+    learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5", ledger=ledger)
+    with pytest.raises(MemoryError):
+        learner.fit(X, Y)
+    assert [charge.guarantee for charge in ledger.account().charges] == [learner.promise().of_everybody()]
 
 
 @ALL

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tacit.errors import InputError
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 from tacit.privacy.events import Gaussian, Parallel
@@ -73,6 +74,15 @@ def test_secure_noise_is_the_discrete_gaussian(sigma):
     tail = 20_000 - expected[common].sum()
     statistic += (rest - tail) ** 2 / tail
     assert stats.chi2.sf(statistic, common.sum()) > 1e-6
+
+
+def test_sums_that_64_bits_might_not_hold_are_refused():
+    """As many rows of norm 1 as are not refused add up to less than 2^63."""
+    n = 2**63 // gaussian.UNIT
+    rows, labels = np.broadcast_to(np.ones(1), (n, 1)), np.broadcast_to(0, n)  # which take no memory
+    with pytest.raises(InputError, match="would overflow"):
+        gaussian.class_sums([(rows, labels)], n_classes=1, width=1)
+    assert gaussian._EXACT_ROWS * gaussian.UNIT <= 2**53  # whole numbers that float64 holds
 
 
 def test_the_event_is_one_gaussian_on_disjoint_classes():

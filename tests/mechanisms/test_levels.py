@@ -57,6 +57,25 @@ def test_where_a_number_falls_is_decided_by_true_bounds(bits):
             assert found == 0 or low >= ends[found - 1] - 1e-12
 
 
+def test_no_level_is_above_its_gap(monkeypatch):
+    """What is left of a gap beside its level is from 0 to 1.01, also where gap and quotient are rounded up."""
+    left = []
+
+    def flip(rest, randbelow):
+        left.append(rest)
+        return True
+
+    monkeypatch.setattr(levels, "flip_exp", flip)
+    source = random.Random(0)
+    cases = [(low * 2**60 - apart, 2.0**60) for low in (1, 3, 7) for apart in (1, 2, 100)]
+    cases += [(low * 3**20, math.nextafter(3.0**20, math.inf)) for low in (1, 2, 3, 5)]
+    for gap, scale in cases:
+        scores = np.append(0, np.full(10_000, -gap))
+        assert choose(scores, scale, source.randrange) > 0
+        assert 0 <= left[-1] < 1.01
+        assert left[-1] != 1
+
+
 @pytest.mark.thorough
 def test_a_million_candidates_take_their_share():
     """One candidate ahead by exactly what makes it as likely as all others together."""

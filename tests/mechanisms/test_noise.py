@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.errors import InputError
+from tacit.errors import BudgetError, InputError
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
 
 
@@ -40,3 +40,42 @@ def test_secure_noise_comes_in_chunks_with_progress():
         result = SecureNoise().gaussian(np.zeros((3, 5000), dtype=np.int64), 10.0)
     assert result.shape == (3, 5000)
     assert seen == [("secure noise", 8192, 15000), ("secure noise", 15000, 15000)]
+
+
+def largest_correlation(values):
+    """Largest autocorrelation of a sequence over all lags above 0, in standard deviations of white noise."""
+    centred = (values - values.mean()) / values.std()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * len(centred))) ** 2
+    by_lag = np.fft.irfft(spectrum)[1 : len(centred)]
+    return float(np.max(np.abs(by_lag) / np.sqrt(len(centred))))
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+def test_no_two_values_of_one_release_share_their_noise(noise, law):
+    drawn = getattr(noise, law)(np.zeros((5, 6000), dtype=np.int64), 1e6)
+    assert largest_correlation(drawn.ravel()) < 7
+    assert largest_correlation(np.append(drawn, drawn.ravel()[:8192])) > 20  # what shared noise looks like
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+def test_noise_leaves_the_sums_room_in_64_bits(noise, law):
+    """Noise of 100 times its scale takes at most half of what 64 bits hold, or is refused."""
+    zeros = np.zeros(100, dtype=np.int64)
+    for scale in (2.0**50, 2.0**55, 2.0**56, 2.0**60, 2.0**100):
+        if 100 * scale > 2**62:
+            with pytest.raises(BudgetError, match="64-bit sums overflow"):
+                getattr(noise, law)(zeros, scale)
+        else:
+            assert 0.5 < np.abs(getattr(noise, law)(zeros, scale)).mean() / scale < 1.5
+
+
+@pytest.mark.parametrize("noise", ["gumbel", "exponential"])
+def test_only_differences_of_scores_count(noise):
+    scores = np.array([3, 1, 0, 2])
+    for shift in (2**60, -(2**60), 2**62):
+        chosen = [
+            [ResearchNoise(seed).noisy_max(one, 2.0, noise) for seed in range(200)] for one in (scores, scores + shift)
+        ]
+        assert chosen[0] == chosen[1]

@@ -202,6 +202,13 @@ def test_no_records_and_too_many(monkeypatch):
         class_product_sums([(np.ones((11, 1)), np.zeros(11, dtype=np.int64))], n_classes=1, width=1)
 
 
+def test_limits_are_those_of_64_bits_and_of_float64():
+    assert outer_products._MOST_ROWS * outer_products.UNIT < 2**63
+    assert outer_products._EXACT_ROWS * outer_products.UNIT <= 2**53
+    assert outer_products.NORM <= 2**24  # whole numbers that float32 holds
+    assert outer_products.UNIT == outer_products.NORM**2
+
+
 def test_opendp_agrees_about_the_price():
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from mechanisms.exact_votes import divergence, log_check_chances
 from tacit.errors import InputError
 from tacit.mechanisms import smooth_votes
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
@@ -91,6 +92,46 @@ def test_noise_follows_the_bound(noise):
     deviation = 8.0 * smooth_votes.smooth_sensitivity(np.concatenate(local), 0.05)
     assert abs(draws.mean() - total) < 5 * deviation / math.sqrt(200)
     assert draws.std() == pytest.approx(deviation, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "order", "n_classes", "holds"),
+    [
+        (3, 4, 2, False),
+        (8, 8, 3, False),
+        (8, 150, 10, False),
+        (3, 70, 3, False),
+        (20, 6, 10, True),
+        (40, 12, 100, True),
+    ],
+)
+def test_the_proof_is_claimed_where_the_sensitivity_is_monotone(sigma, order, n_classes, holds):
+    """By a search of its own: LS rises up to q1, one vote before q0, and falls from q0 on."""
+    one = LabelCost(float(sigma), float(order), n_classes)
+
+    def local(log_q):
+        own = one.cost(log_q)
+        return np.maximum(one.cost(one.moved(log_q, 1)) - own, own - one.cost(one.moved(log_q, -1)))
+
+    q1 = one.moved(np.array([one.log_q0]), -1)[0]
+    rising = local(np.append(np.linspace(-700, q1, 9000), np.linspace(1.5 * q1, q1, 9000)))
+    falling = local(np.linspace(one.log_q0, 0, 9000)[1:-1])
+    top = max(rising.max(), falling.max())
+    worst = max(-np.diff(rising[:9000]).min(), -np.diff(rising[9000:]).min(), np.diff(falling).max())
+    assert (worst <= 1e-9 * top) == holds
+    assert one.conditions_hold() == holds
+
+
+def test_costs_of_checks_cover_their_divergence():
+    threshold, sigma1, order = 60.0, 20.0, 6.0
+    largest = np.arange(0.0, 150.0)
+    costs = smooth_votes.check_costs(largest, threshold, sigma1, order)
+    for one, cost in zip(largest, costs, strict=True):
+        for beside in (one - 1, one + 1):
+            logs = [log_check_chances(top, threshold, sigma1) for top in (one, beside)]
+            assert divergence(*logs, order) <= cost * (1 + 1e-9)
+    assert costs.max() == pytest.approx(order / (2 * sigma1**2))  # what no votes change
+    assert costs.min() < 0.1 * costs.max()
 
 
 def test_parameters_without_a_proof_are_refused():

@@ -178,6 +178,17 @@ def test_an_epsilon_below_the_float_error_is_refused():
         top_k.rank_keys(np.zeros(100, dtype=np.int64), 3, sensitivity=UNIT, epsilon=1e-14)
 
 
+@pytest.mark.parametrize("bits", range(20, 60, 4))
+def test_keys_that_64_bits_do_not_hold_are_refused(bits):
+    """A key reaches the scale times the largest logarithm, which may be too long where the scale alone is not."""
+    m, k, sensitivity, epsilon = 10_000, 1000, 2**bits, 0.01
+    if sensitivity / epsilon * top_k.log_binomials(m, k).max() >= 2**62:
+        with pytest.raises(BudgetError, match="64-bit scores"):
+            top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon)
+    else:
+        assert top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon) > sensitivity / epsilon
+
+
 def test_event():
     assert top_k.event(0.5) == Parallel(Exponential(0.5), "classes")
 

@@ -8,6 +8,8 @@ import pytest
 
 from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances
 from tacit.mechanisms import vote_bounds
+from tacit.privacy import accounting
+from tacit.privacy.events import PureDP
 
 ORDERS = np.array([2.0, 5.0, 10.0, 20.0, 50.0])
 
@@ -49,7 +51,7 @@ def test_it_agrees_with_high_precision_over_the_whole_range():
     rng = np.random.default_rng(0)
     log_q = np.concatenate([-np.geomspace(0.1, 690, 60), np.log(rng.uniform(0.01, 0.9, 30))])
     inside = 0
-    for sigma in (0.7, 5.0, 40.0, 300.0):
+    for sigma in (0.7, 1.15, 1.2, 5.0, 40.0, 300.0):
         orders = np.array([1.01, 1.5, 2.0, 7.3, 20.0, 150.0])
         found = vote_bounds.gaussian_renyi(log_q, sigma, orders)
         for row, own in zip(log_q, found, strict=True):
@@ -132,7 +134,8 @@ def test_laplace_bounds_cover_the_exact_divergence():
     orders = np.array([1.5, 2.0, 6.0, 20.0])
     smaller = 0
     for _ in range(300):
-        gamma, s, lead = rng.uniform(0.05, 0.5), rng.uniform(0.5, 1.5), rng.uniform(0, 60)
+        gamma, s = rng.uniform(0.05, 2), rng.uniform(0.5, 1.5)
+        lead = rng.uniform(0, 30 / gamma)
         bound = vote_bounds.laplace_renyi(vote_bounds.log_q_laplace(np.array([[lead, 0.0]]), gamma), gamma * s, orders)[
             0
         ]
@@ -148,6 +151,48 @@ def test_laplace_bounds_cover_the_exact_divergence():
             for order, cost in zip(orders, bound, strict=True):
                 assert np.log(np.sum(p**order * q ** (1 - order))) / (order - 1) <= cost + 1e-9
     assert smaller > 30
+
+
+def precise_laplace(log_q, pure, order):
+    """The bound in 400 digits, straight from the theorem; the independent cost where it does not hold."""
+    with mpmath.workdps(400):
+        q, pure, order = mpmath.exp(log_q), mpmath.mpf(pure), mpmath.mpf(order)
+        cost = min(pure**2 * order / 2, pure)
+        if q < mpmath.expm1(pure) / mpmath.expm1(2 * pure):
+            a, b = (1 - q) / (1 - mpmath.exp(pure) * q), mpmath.exp(pure)
+            cost = min(cost, mpmath.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1))
+        return float(cost)
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.3, 1.0])
+def test_laplace_costs_agree_with_high_precision(gamma):
+    log_q, orders = np.log(np.append(np.linspace(0.01, 0.6, 40), np.geomspace(1e-200, 0.01, 20))), ORDERS
+    found = vote_bounds.laplace_renyi(log_q, gamma, orders)
+    for row, own in zip(log_q, found, strict=True):
+        expected = [precise_laplace(row, 2 * gamma, order) for order in orders]
+        assert own == pytest.approx(expected, rel=1e-9, abs=1e-305)
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
+def test_the_chance_of_another_label_under_laplace_noise(gamma):
+    """Exact for two classes, their sum for more."""
+    leads = np.array([0.5, 3.0, 20.0])
+    exact = (2 + gamma * leads) / (4 * np.exp(gamma * leads))
+    counts = np.stack([30 - leads, np.full(3, 30.0)], axis=1)
+    assert np.exp(vote_bounds.log_q_laplace(counts, gamma)) == pytest.approx(np.minimum(exact, 0.5))
+    more = np.stack([30 - leads, np.full(3, 30.0), np.full(3, 30.0 - 20 / gamma)], axis=1)
+    beside = (2 + 20) / (4 * math.exp(20))
+    assert np.exp(vote_bounds.log_q_laplace(more, gamma)) == pytest.approx(np.minimum(exact + beside, 2 / 3))
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.2, 0.6, 3.0])
+def test_without_a_lead_a_laplace_label_costs_what_its_pure_epsilon_does(gamma):
+    """At least the divergence of binary randomized response, the worst of all pure mechanisms."""
+    orders = np.array([1.1, 2.0, 10.0, 100.0])
+    worst = accounting.renyi(PureDP(2 * gamma), orders)
+    cost = vote_bounds.laplace_renyi(np.log([0.5]), gamma, orders)[0]
+    assert np.all(cost >= worst)
+    assert cost == pytest.approx(np.minimum((2 * gamma) ** 2 * orders / 2, 2 * gamma))
 
 
 def test_certain_and_single_classes():

@@ -21,6 +21,16 @@ def test_counts_are_exact_sums_of_weights():
             assert counts[query, c] == weights[query][ballots[query] == c].sum()
     assert np.array_equal(votes.vote_counts(ballots, weights[0], 4)[0], counts[0])
     assert counts.dtype == np.int64
+    assert (
+        votes.vote_counts(np.zeros((3, 2), dtype=np.int64), np.ones(2, dtype=np.int64), 4).tolist()
+        == [[2, 0, 0, 0]] * 3
+    )
+
+
+def test_counts_of_very_many_teachers_are_exact():
+    n = 2**16 + 1
+    weights = np.full(n, votes.UNIT + 1)
+    assert votes.vote_counts(np.zeros((1, n), dtype=np.int64), weights, 2).tolist() == [[n * (votes.UNIT + 1), 0]]
 
 
 def test_without_noise_the_first_of_the_largest_wins():

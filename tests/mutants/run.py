@@ -61,7 +61,7 @@ def survives(mutant: Mutant) -> tuple[str, str, float]:
         if text.count(mutant.old) != 1:
             return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", "", 0.0
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        fault, killer = _verdict(copy, mutant.tests)
+        fault, killer = verdict(copy, mutant.tests)
         return fault, killer, time.monotonic() - started
 
 
@@ -82,15 +82,19 @@ class Killer:
             self.name = report.nodeid.partition("[")[0]
 
 
-def _verdict(copy: Path, tests: str) -> tuple[str, str]:
-    """Run the tests in this process, on the tree and not on the installed package."""
+def verdict(copy: Path, tests: str, *plugins: object) -> tuple[str, str]:
+    """Run the tests in this process, on the tree and not on the installed package.
+
+    Returns what went wrong, empty if a test failed, and the test that failed.
+    """
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy / "src")
     sys.path.insert(0, str(copy / "src"))
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         plain = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]  # a diff of long lists takes minutes
-        status = pytest.main(["-x", "-q", *plain, "--rootdir", str(copy), tests], plugins=[killer := Killer()])
+        arguments = ["-x", "-q", *plain, "--rootdir", str(copy), *tests.split()]
+        status = pytest.main(arguments, plugins=[killer := Killer(), *plugins])
     where = str(getattr(sys.modules.get("tacit"), "__file__", ""))
     if not where.startswith(str(copy)):
         return f"was not run: the tests are of {where or 'nothing'}", ""
@@ -113,16 +117,21 @@ def tests_pass(names: list[str]) -> bool:
     return run.returncode == 0
 
 
-def main() -> int:
-    """Run all, or those named."""
-    chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in sys.argv[1:])]
-    if not chosen:
-        raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
+def import_libraries() -> None:
+    """Import what the forked processes share, and nothing of tacit."""
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     sys.dont_write_bytecode = True
     for name in LIBRARIES:
         importlib.import_module(name)
     assert "tacit" not in sys.modules
+
+
+def main() -> int:
+    """Run all, or those named."""
+    chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in sys.argv[1:])]
+    if not chosen:
+        raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
+    import_libraries()
     failures, killers = 0, set()
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
         for mutant, (fault, killer, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):

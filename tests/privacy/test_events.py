@@ -1,6 +1,7 @@
 """Every event against formulas computed here, independently of tacit and of dp_accounting."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from tacit.errors import InputError
@@ -77,6 +79,21 @@ def test_composing_n_times_equals_n_compositions(event, n):
     assert (n * event).pure == pytest.approx(n * event.pure)
     for delta in DELTAS:
         assert accounting.epsilon(n * event, delta) == accounting.epsilon(total, delta)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("conversion", ["twice", "relabelled"])
+def test_conversions_of_the_unit_keep_every_use(event, conversion):
+    """Two changes of n uses cost n uses at two changes, in every fact and on the curves."""
+    one = getattr(event, conversion)()
+    converted = getattr(5 * event, conversion)()
+    assert converted == 5 * one
+    assert (converted.pure, converted.rho, converted.mu) == pytest.approx((5 * one.pure, 5 * one.rho, 5**0.5 * one.mu))
+    orders = np.array([1.5, 4.0])
+    assert accounting.renyi(converted, orders) == pytest.approx(5 * accounting.renyi(one, orders))
+    assert accounting.epsilon(converted, 1e-5) >= accounting.epsilon(5 * event, 1e-5)
+    mixed = getattr(3 * event + 2 * Gaussian(9.0), conversion)()
+    assert mixed == 3 * one + 2 * getattr(Gaussian(9.0), conversion)()
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
@@ -186,6 +203,72 @@ def test_rho_of_pure_events_is_the_largest_divergence_over_order(epsilon):
     assert laplace.max() <= Laplace(1 / epsilon).rho * (1 + 1e-7)
 
 
+STEP = 2e-4  # of the loss distributions below
+
+
+def loss_masses(event):
+    """The masses of one use's privacy loss, on multiples of STEP, and the first multiple; from the densities alone."""
+    if isinstance(event, RandomizedResponse | PureDP):
+        size = getattr(event, "n_classes", 2)
+        other = 1 / (math.exp(event.epsilon) + size - 1)
+        masses = {event.epsilon: other * math.exp(event.epsilon), -event.epsilon: other, 0.0: (size - 2) * other}
+    elif isinstance(event, Gaussian):
+        mean, deviation = event.rho, 1 / event.noise_multiplier
+        grid = np.arange(mean - 9 * deviation, mean + 9 * deviation, STEP)
+        masses = dict(zip(grid + STEP / 2, np.diff(norm.cdf(np.append(grid, math.inf), mean, deviation)), strict=True))
+    else:
+        b = event.noise_multiplier  # the loss at x is (|x - 1| - |x|)/b, so 1/b below 0, and -1/b above 1
+        grid = np.arange(0, 1, b * STEP / 2)
+        between = np.diff(1 - 0.5 * np.exp(-np.append(grid, 1.0) / b))
+        masses = dict(zip((1 - 2 * grid) / b - STEP / 2, between, strict=True))
+        masses[1 / b] = masses.get(1 / b, 0.0) + 0.5
+        masses[-1 / b] = masses.get(-1 / b, 0.0) + 0.5 * math.exp(-1 / b)
+    places = np.rint(np.array(list(masses)) / STEP).astype(int)
+    least = places.min()
+    return least, np.bincount(places - least, weights=list(masses.values()))
+
+
+def composed_delta(events, epsilon):
+    """Delta at `epsilon` of these events together, by convolving the distributions of their losses."""
+    least, total = 0, np.ones(1)
+    for event in events:
+        first, masses = loss_masses(event)
+        least, total = least + first, np.maximum(fftconvolve(total, masses), 0.0)
+    losses = (least + np.arange(len(total))) * STEP
+    return float(np.sum(total * np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0)))))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [Laplace(2.5)] * 12,
+        [PureDP(0.3)] * 6,
+        [RandomizedResponse(0.8, 5)] * 6,
+        [RandomizedResponse(0.4, 3)] * 4 + [RandomizedResponse(0.7, 20)] * 3,
+        [Gaussian(4.0)] * 5 + [Laplace(4.0)] * 3,
+        [Gaussian(5.0)] * 3 + [RandomizedResponse(0.5, 10)] * 4 + [PureDP(0.2)] * 2,
+    ],
+    ids=lambda events: repr(compose(events)),
+)
+def test_composed_losses_are_those_of_the_mechanisms(events):
+    """The stated epsilon has the delta that the mechanisms' own densities give, every use counted."""
+    delta = 1e-4
+    assert composed_delta(events, accounting.epsilon(compose(events), delta)) == pytest.approx(delta, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "event", [event for event in EVENTS if type(event.base()) in accounting._LOSSES], ids=lambda event: repr(event)
+)
+def test_uses_counted_together_cost_what_they_cost_one_by_one(event):
+    """Uses whose parameters differ in the tenth digit are composed one by one, equal ones by their count."""
+    name, value = next(iter(vars(event.base()).items()))
+    apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(6)]
+    assert len(compose(apart).counted()) == 6
+    other = Gaussian(6.0)
+    together = accounting.epsilon(6 * event.base() + other, 1e-5)
+    assert together == pytest.approx(accounting.epsilon(compose(apart) + other, 1e-5), rel=1e-3)
+
+
 def bounded_range_loss(epsilon, t):
     """A worst pair of bounded range: losses t and t - epsilon, and the first one's probability."""
     return t, (math.exp(epsilon) - math.exp(t)) / math.expm1(epsilon)
@@ -239,6 +322,44 @@ def test_group_privacy_for_two():
     assert (per_class + Gaussian(1.0)).relabelled().rho == 3.0
 
 
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_two_changes_cost_double_in_pure_epsilon_and_mu(event):
+    """Group privacy, exact for these: a loss of at most epsilon on each change, a shift by mu on each."""
+    kind = type(event.base())
+    if kind in (Exponential, PureDP, RandomizedResponse, Laplace):
+        assert event.twice().pure == pytest.approx(2 * event.pure)
+    if kind in (Gaussian, SampledGaussian):
+        assert event.twice().mu == pytest.approx(2 * event.mu)
+    if kind is SampledGaussian:  # in the sample is either of two records
+        assert event.twice().sampling_rate == pytest.approx(1 - (1 - event.sampling_rate) ** 2)
+    assert event.rho < event.twice().rho <= 4 * event.rho * (1 + 1e-9) or math.isinf(event.rho)
+
+
+FREE = [Gaussian(math.inf), SampledGaussian(math.inf, 0.1), Laplace(math.inf), PureDP(0), Exponential(0), ZCDP(0)]
+USELESS = [Gaussian(0), SampledGaussian(0, 0.1), Laplace(0), PureDP(math.inf), Exponential(math.inf), ZCDP(math.inf)]
+
+
+@pytest.mark.parametrize("event", [*FREE, RandomizedResponse(0, 3), RepeatAndSelect(PureDP(0), 5, 1)], ids=repr)
+def test_what_tells_nothing_costs_nothing(event):
+    for one in (event, 3 * event, Parallel(event, "classes"), event.twice()):
+        assert (one.pure, one.rho, one.mu) == (0, 0, 0)
+        assert accounting.epsilon(one, 1e-6) == accounting.epsilon(one, 0) == 0
+        assert accounting.attack_rate(one, 0.01) == 0.01
+
+
+@pytest.mark.parametrize("event", [*USELESS, RepeatAndSelect(PureDP(math.inf), 5, 1)], ids=repr)
+def test_no_noise_has_no_bound(event):
+    for one in (event, 3 * event, Parallel(event, "classes"), event.twice()):
+        assert (one.pure, one.rho, one.mu) == (math.inf, math.inf, math.inf)
+        assert accounting.epsilon(one, 1e-6) == math.inf
+        assert not one.bounded
+
+
+@pytest.mark.parametrize("rho", [1e-9, 0.3, 20.0])
+def test_zcdp_alone_has_neither_a_pure_epsilon_nor_a_mu(rho):
+    assert (ZCDP(rho).pure, ZCDP(rho).mu) == (math.inf, math.inf)
+
+
 def test_parallel_costs_its_event_once():
     for event in (Gaussian(1.0), Exponential(1.0), 3 * Gaussian(2.0)):
         assert accounting.epsilon(Parallel(event, "classes"), 1e-6) == accounting.epsilon(event, 1e-6)
@@ -271,6 +392,12 @@ def test_zcdp_conversion_meets_the_reference(epsilon, rho):
 def test_negative_and_nan_parameters_are_refused(make, value):
     with pytest.raises(InputError, match="must be zero or positive"):
         make(value)
+
+
+@pytest.mark.parametrize("n_classes", [1, 0, -3])
+def test_a_response_needs_two_labels(n_classes):
+    with pytest.raises(InputError, match=f"n_classes={n_classes}"):
+        RandomizedResponse(1.0, n_classes)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])

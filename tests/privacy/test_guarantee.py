@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -63,6 +64,38 @@ def test_figures_are_those_of_the_worst_group():
     swapped = Guarantee(Unit.REPLACE, compose([]), groups=(("b", second), ("a", first)))
     assert swapped.figures() == both.figures()
     assert "no bound" in Guarantee(Unit.REPLACE, first, groups=(("a", first), ("b", Gaussian(0.0)))).figures()
+
+
+SHARED_EVENT = Gaussian(20.0)
+PAID = {"low": Gaussian(8.0), "high": 3 * Gaussian(2.0), "middle": Gaussian(4.0)}
+OF_GROUPS = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT, groups=tuple(PAID.items()))
+FACTS = {
+    "rho": lambda guarantee: guarantee.rho,
+    "mu": lambda guarantee: guarantee.mu,
+    "epsilon": lambda guarantee: guarantee.epsilon(1e-5),
+    "attack rate": lambda guarantee: guarantee.attack_rate(0.01),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+@pytest.mark.parametrize("order", list(itertools.permutations(PAID)), ids=" ".join)
+def test_facts_are_those_of_the_worst_group(fact, order):
+    alone = [FACTS[fact](Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)) for event in PAID.values()]
+    grouped = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT, groups=tuple((name, PAID[name]) for name in order))
+    assert FACTS[fact](grouped) == pytest.approx(max(alone), rel=1e-9)
+    assert max(alone) > 1.2 * min(alone)
+
+
+@pytest.mark.parametrize("unit", ["replace", "change-label"])
+def test_another_unit_is_another_price_for_every_group(unit):
+    """A guarantee with groups converts as the guarantees of its groups do."""
+    converted = OF_GROUPS.to(unit)
+    assert converted.unit == unit
+    for name, event in PAID.items():
+        alone = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)
+        assert converted.epsilon(1e-5, name) == pytest.approx(alone.to(unit).epsilon(1e-5), rel=1e-9)
+        assert converted.epsilon(1e-5, name) > 1.3 * alone.epsilon(1e-5)
+    assert converted.rho == pytest.approx(4 * OF_GROUPS.rho)
 
 
 def test_statement_names_unit_numbers_leaks_and_scope():

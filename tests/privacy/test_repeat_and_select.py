@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -62,6 +63,17 @@ def test_the_distribution_has_the_declared_mean(mean, shape):
         assert chances[0] == pytest.approx(shape * (1 - event.halt) * event.halt**shape / (1 - event.halt**shape))
     assert chances[1] / chances[0] == pytest.approx((1 - event.halt) * (1 + shape) / 2, rel=1e-6)
     assert RepeatAndSelect(Gaussian(1.0), mean, 1.0).halt == pytest.approx(1 / mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1e-3, 0.5, 1.0, 2.0, 30.0, 1000.0])
+@pytest.mark.parametrize("mean", [1.0001, 2.0, 3.0, 300.0, 1e6])
+def test_every_mean_has_its_parameter(mean, shape):
+    """Over the whole range: the closed form of the mean, from g back to it."""
+    with mpmath.workdps(50):
+        g, s = mpmath.mpf(RepeatAndSelect(Gaussian(1.0), mean, shape).halt), mpmath.mpf(shape)
+        found = s * (1 / g - 1) / (1 - g**s) if shape else (1 / g - 1) / -mpmath.log(g)
+        assert float(found) == pytest.approx(mean, rel=1e-9)
+    assert RepeatAndSelect(Gaussian(1.0), 1.0, shape).halt == 1
 
 
 @pytest.mark.thorough
@@ -209,6 +221,12 @@ def test_bad_means_are_refused(mean):
 def test_bad_shapes_are_refused(shape):
     with pytest.raises(InputError, match="shape="):
         RepeatAndSelect(Gaussian(1.0), 5, shape)
+
+
+def test_events_inside_are_counted_through():
+    search = RepeatAndSelect(2 * Gaussian(4.0) + Exponential(0.1), 5, 1)
+    total = 3 * Parallel(search, "splits") + Gaussian(9.0)
+    assert dict(total.contained()) == {search: 3, Gaussian(4.0): 6, Exponential(0.1): 3, Gaussian(9.0): 1}
 
 
 def test_a_search_inside_a_search_is_refused():

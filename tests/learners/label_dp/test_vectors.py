@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -16,16 +17,39 @@ from tacit.privacy.events import PureDP
 
 
 @pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 4.0, 40.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 4.0, 40.0, *np.random.default_rng(0).uniform(0.1, 3, 10)])
 def test_bits_keep_epsilon_exactly(kind, epsilon):
     """Two labels differ in two bits: the ratio of all outputs is at most the product of their two ratios."""
     randomizer = kind(epsilon, 7)
     one, zero = randomizer.words
     assert 0 < zero < one < WORDS
     ratio = Fraction(one * (WORDS - zero), (WORDS - one) * zero)
-    assert ratio <= Fraction(math.exp(epsilon)) * (1 + Fraction(1, 2**50))
+    with mpmath.workdps(60):
+        assert mpmath.mpf(ratio.numerator) / ratio.denominator <= mpmath.exp(epsilon)
     assert randomizer.realised_epsilon == pytest.approx(epsilon, rel=1e-9 if epsilon < 20 else 1e-3)
     assert randomizer.event.pure == epsilon
+
+
+class Words(ResearchNoise):
+    """Words that are given, in place of random ones."""
+
+    def __init__(self, words):
+        super().__init__(0)
+        self.given = words
+
+    def words(self, n):
+        return np.array(self.given, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])
+def test_as_many_words_as_stated_give_a_one(kind):
+    """Of the 2^64 words those below the stated number: the last of them, and the first beyond."""
+    words = one, zero = kind(1.3, 2).words
+    for label in (0, 1):
+        limits = (one, zero) if label == 0 else (zero, one)
+        for apart, bit in ((-1, True), (0, False)):
+            drawn = unary.sample(np.array([label]), 2, words, Words([limit + apart for limit in limits]))
+            assert drawn.tolist() == [[bit, bit]]
 
 
 @pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])

@@ -234,6 +234,22 @@ def test_mixed_teachers_take_the_smallest_budget():
     assert vanished.spent_.epsilon(DELTA, "c") <= vanished.spent_.epsilon(DELTA, "a") * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("collector", ["gnmax", "vanishing", "weighting"])
+@pytest.mark.parametrize("budgets", [{"a": 1.0, "b": 2.0, "c": 4.0}, {"c": 4.0, "b": 2.0, "a": 1.0}], ids=" ".join)
+def test_no_group_of_mixed_teachers_pays_more_than_its_budget(collector, budgets):
+    """A teacher of several groups votes until the smallest of their budgets is spent."""
+    votes, _ = ballots(600, 20)
+    groups = [("a", "b", "c")] * 8 + [("b", "c")] * 8 + ["c"] * 4
+    out = tacit.pate.aggregate(
+        votes, classes=10, aggregator="gnmax", sigma=40, budgets=budgets, teacher_groups=groups, collector=collector
+    )
+    assert 0 < out.asked < 600
+    totals = dict(zip(budgets, out.spent_._totals(), strict=True))
+    for group, epsilon in budgets.items():
+        assert own_epsilon(totals[group].rho) <= epsilon * (1 + 1e-9)
+        assert out.guarantee_.epsilon(DELTA, group) <= epsilon * (1 + 1e-9)
+
+
 def test_a_group_pays_what_its_dearest_teacher_does():
     votes, _ = ballots(300, 15)
     groups = [("a",)] * 5 + [("a", "c")] * 5 + [("c",)] * 5

@@ -109,6 +109,32 @@ def test_bought_counts_are_noisy_at_low_budgets(blobs):
     assert deviation == pytest.approx(np.full(3, math.sqrt(1 / (2 * 0.01 * 0.05))), rel=0.5)
 
 
+@pytest.mark.parametrize("steps", [(1.0,), (0.1, 0.9), (5 / 64, 7 / 64, 52 / 64)])
+def test_what_is_released_is_as_noisy_as_promised(steps):
+    """The mean of a class without records is noise alone: of clip/N, times the multiplier of each step's event."""
+    width, count = 3000, 40
+    model = tacit.CoinPressPrototypes(
+        "rho=0.5", classes=3, counts=count, steps=steps, noise="research", random_state=0
+    ).fit(np.ones((1, width)), [0])
+    clips = [step.clip[1] for step in model.steps_]
+    multipliers = [event.event.noise_multiplier for event in model.promise().events]
+    expected = math.hypot(*[z * clip / count for z, clip in zip(multipliers, clips, strict=True)])
+    assert np.std(model.prototypes_[1:]) == pytest.approx(expected, rel=0.05)
+
+
+def test_bought_counts_are_as_noisy_as_promised():
+    n_classes, size = 2000, 20
+    labels = np.repeat(np.arange(n_classes), size)
+    model = tacit.CoinPressPrototypes("rho=8", classes=n_classes, noise="research", random_state=0).fit(
+        np.ones((len(labels), 1)), labels
+    )
+    *_, of_counts = (event.event.noise_multiplier for event in model.promise().events)
+    first = model.promise().events[0].event.noise_multiplier
+    counts = first * model.steps_[0].clip / model.steps_[0].noise
+    assert np.std(counts) == pytest.approx(of_counts, rel=0.08)
+    assert np.mean(counts) == pytest.approx(size, abs=0.15)
+
+
 def test_declared_steps_are_the_events():
     model = tacit.CoinPressPrototypes("rho=2", classes=3, counts=5, steps=(0.25, 0.75))
     z = 1 / math.sqrt(4)

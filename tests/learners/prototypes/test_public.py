@@ -98,6 +98,20 @@ def test_the_learner_draws_the_mechanism_it_states(k, bounds):
     assert chisquare(observed, times * weights / weights.sum()).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("budget", ["epsilon=2", "rho=0.5"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_larger_unit_is_drawn_at_less(data, budget, k):
+    """Under replacement an exponential mechanism has twice the epsilon, so it is drawn at half the epsilon."""
+    halved = {"epsilon=2": "epsilon=1", "rho=0.5": "rho=0.125"}[budget]
+
+    def drawn(budget, unit):
+        few = {"noise": "research", "k": k, "unit": unit}
+        return np.array([fit(data, budget, random_state=seed, **few).indices_ for seed in range(20)])
+
+    assert np.array_equal(drawn(budget, "replace"), drawn(halved, "add-remove"))
+    assert not np.array_equal(drawn(budget, "replace"), drawn(budget, "add-remove"))
+
+
 def test_events():
     assert tacit.PublicPrototypes("epsilon=1.5").promise().event == Parallel(Exponential(1.5), "classes")
     assert tacit.PublicPrototypes("epsilon=1.5", k=7).promise().event == Parallel(Exponential(1.5), "classes")
