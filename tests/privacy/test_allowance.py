@@ -79,6 +79,14 @@ def test_gaussian_charges_add_up_to_the_whole_of_mu():
     assert allowance.after([of(Gaussian(z * 2))] * 5) is None
 
 
+def test_a_first_charge_that_only_its_exact_curve_admits_leaves_nothing_in_renyi():
+    allowance = Allowance.of("epsilon=1,delta=1e-5", currency="renyi")
+    assert allowance.after_first(of(Gaussian(allowance.budget.gaussian()))) == 0
+    assert allowance.after_first(of(Gaussian(10.0))) == Decimal(repr(allowance.total)) - Decimal(
+        repr(allowance.cost(Gaussian(10.0)))
+    )
+
+
 def test_the_exact_curve_is_worth_more_than_the_renyi_currency():
     mu, renyi = (Allowance.of("epsilon=1,delta=1e-5", currency=currency) for currency in ("mu", "renyi"))
     assert mu.total / 2 / (renyi.total / renyi.order) == pytest.approx(1.176, abs=0.001)

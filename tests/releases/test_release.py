@@ -10,9 +10,21 @@ import pytest
 
 import tacit
 from tacit.errors import InputError, ReleaseError
+from tacit.privacy.events import (
+    Exponential,
+    Gaussian,
+    Parallel,
+    PureDP,
+    RandomizedResponse,
+    RepeatAndSelect,
+    SampledGaussian,
+    compose,
+)
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 from tacit.releases import release as release_module
+from tacit.releases import statement
 from tacit.releases.release import Release, Utility
 
 RNG = np.random.default_rng(0)
@@ -390,3 +402,20 @@ def test_the_example_runs():
     results = doctest.testmod(release_module)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        1000 * Gaussian(100.0),
+        compose([*(Parallel(Exponential(0.1 + 0.01 * i), "classes") for i in range(20)), 20 * Gaussian(30.0)]),
+        50 * RandomizedResponse(0.5, 10),
+        PureDP(0.4) + RandomizedResponse(0.6, 2),
+        2000 * SampledGaussian(1.0, 0.01),
+        RepeatAndSelect(Gaussian(4.0), 5, 1),
+    ],
+    ids=lambda event: event.describe()[:40],
+)
+def test_what_learners_and_searches_do_is_never_too_much_to_account(event):
+    """Else a release would be refused after its fit was charged."""
+    assert statement.work(Guarantee(Unit.ADD_REMOVE, event)) < 0.8 * statement.MOST_WORK

@@ -47,6 +47,8 @@ from tacit.privacy.events import (
 Floats = NDArray[np.float64]
 
 _LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
+_SLOW_CURVES = (RepeatAndSelect, SampledGaussian, Laplace)
+_FINE_PARTS = 5  # up to so many distinct events are composed on the finer grid
 MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
 _LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
 # dp_accounting ignores orders up to 1.01; 10^8 serves the smallest rho, and steps of 6 % find the neighbourhood of the
@@ -80,8 +82,7 @@ def epsilon(event: Event, delta: float) -> float:
     event = _costly(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded:
         return event.pure
-    kinds = {type(part) for part, _ in event.counted()}
-    if kinds == {Gaussian} and delta >= _LEAST_DELTA_OF_CURVE:
+    if _has_exact_curve(event, delta):
         return _gaussian_epsilon(event.mu, delta)
     best = min(event.pure, _renyi_epsilon(event, delta))
     interval = _interval(event, delta, best)
@@ -93,13 +94,17 @@ def epsilon(event: Event, delta: float) -> float:
 def work(event: Event, delta: float) -> float:
     """About how many microseconds `epsilon` takes, found in a small part of them."""
     event = _costly(event.base())
-    if delta == 0 or event.pure == 0 or not event.bounded:
+    if delta == 0 or event.pure == 0 or not event.bounded or _has_exact_curve(event, delta):
         return 0.0
     interval = _interval(event, delta, min(event.pure, _renyi_epsilon(event, delta)))
     points = _points(event, interval) if interval > 0 else math.inf
     uses = [n for _, n in event.counted()]
-    curves = 3000.0 * len(event.contained())
-    return curves + points * max(1.0, len(uses) / 3) + sum(uses) if points <= MOST_POINTS else curves
+    curves = sum(3000.0 if isinstance(part, _SLOW_CURVES) else 300.0 for part, _ in event.contained())
+    return curves + points * max(1.0, len(uses) / 5) + sum(uses) if points <= MOST_POINTS else curves
+
+
+def _has_exact_curve(event: Event, delta: float) -> bool:
+    return delta >= _LEAST_DELTA_OF_CURVE and all(type(part) is Gaussian for part, _ in event.counted())
 
 
 def _interval(event: Event, delta: float, best: float) -> float:
@@ -110,7 +115,8 @@ def _interval(event: Event, delta: float, best: float) -> float:
     composed = uses > 1 or kinds == {SampledGaussian}
     if not (composed and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID):
         return 0.0
-    return best * (1e-3 if SampledGaussian in kinds else 1e-4)  # losses of samples reach much further than epsilon
+    # losses of samples reach much further than epsilon, and each distinct event is one more convolution
+    return best * (1e-3 if SampledGaussian in kinds or len(event.counted()) > _FINE_PARTS else 1e-4)
 
 
 def _points(event: Event, interval: float) -> float:

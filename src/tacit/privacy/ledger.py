@@ -236,7 +236,7 @@ class Ledger:
         if left is not None:
             return left
         unpriced = allowance.unpriced(guarantee)
-        if unpriced is not None:
+        if unpriced is not None and unpriced.bounded:
             raise LedgerError(
                 f"{what}, {unpriced.describe()}, has no price in {allowance.currency}, in which the ledger {self.path} "
                 f"is counted: {balance(account)}; choose another method, or keep a ledger that allows rho=..., or "
