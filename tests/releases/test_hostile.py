@@ -464,7 +464,7 @@ def test_events_that_would_take_long_are_refused_soon(folder, event, groups, rec
 
 
 def test_work_is_refused_by_a_bound_that_is_stated(folder):
-    with_events(folder, *SLOW["many kinds"])
+    with_events(folder, *SLOW["many uses"])
     refuses_to_verify(folder, "would take more than about 2 s to account")
 
 
