@@ -6,14 +6,14 @@ import pytest
 def test_the_rule_and_each_charge_are_printed_in_the_currency_of_the_allowance(stores, run):
     status, out, _ = run("ledger private --allow epsilon=1,delta=1e-5")
     assert status == 0
-    assert "mu=0 of mu=0.268051 (epsilon=1,delta=1e-05) spent in 0 charges" in out
-    assert "Rule: the mu^2 (Gaussian differential privacy) of every charge is subtracted from mu=0.268051" in out
+    assert "mu^2=0 of mu^2=0.0718514 (epsilon=1,delta=1e-05) spent in 0 charges" in out
+    assert "Rule: the mu^2 (Gaussian differential privacy) of each charge is subtracted from mu^2=0.0718514" in out
     assert run("fit public private --public public --budget epsilon=0.5 --out one")[0] == 0
     assert run("fit noisy-sum private --budget rho=0.001 --out two")[0] == 0
     status, out, _ = run("ledger private")
     first, second = (line for line in out.splitlines() if line.startswith("  "))
     assert "PublicPrototypes fit: epsilon=0.5 at delta=1e-05; an exponential mechanism" in first
-    assert "NoisySumPrototypes fit: mu=0.0447214; Gaussian noise" in second
+    assert "NoisySumPrototypes fit: mu^2=0.002; Gaussian noise" in second
     status, _, err = run("fit noisy-sum private --budget rho=0.03 --out three")
     assert status == 2
     assert "would overdraw" in err

@@ -186,6 +186,30 @@ def test_an_allowance_raised_after_a_charge_is_said_to_guarantee_nothing(ledger)
     assert ledger.account().caveat == ""
 
 
+def test_a_smaller_mu_that_leaves_more_than_the_first_allowance_is_no_lowering(ledger):
+    """What a first charge leaves depends on epsilon and delta, not on the mu of both alone."""
+    ledger.allow("epsilon=1,delta=1e-5")
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, PureDP(1.0)), "by its exact curve")
+    assert ledger.account().left < Decimal("1e-6")
+    ledger.allow("epsilon=2,delta=1e-30")
+    assert ledger.account().allowance.total < ledger.account().first.total
+    assert ledger.account().left > Decimal("1e-3")
+    assert "so it is a record and no guarantee" in ledger.account().caveat
+
+
+def test_a_first_charge_that_is_too_large_is_said_to_be_so(ledger):
+    ledger.allow("epsilon=1,delta=1e-5")
+    with pytest.raises(LedgerError, match=r"PATE at epsilon=1.3\d* at delta=1e-05 would overdraw"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.05)), "PATE")
+
+
+def test_a_single_charge_of_an_earlier_version_is_bounded(ledger):
+    ledger.path.write_text("".join((OLD % "epsilon=1,delta=1e-05").splitlines(keepends=True)[:2]))
+    assert len(ledger.account().charges) == 1
+    assert ledger.account().caveat == ""
+    assert ledger.account().left > 0
+
+
 def test_an_allowance_stated_after_a_charge_is_said_to_guarantee_nothing(ledger):
     ledger.charge(HALF, "fit")
     ledger.allow("rho=1")
@@ -286,7 +310,7 @@ def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(led
     ledger.path.write_text(OLD % "epsilon=1,delta=1e-05")
     account = ledger.account()
     assert account.left == 0  # ZCDP has no mu
-    assert "2 of them by an earlier version, whose rule does not bound their sum" in balance(account)
+    assert "1 of them by an earlier version, whose rule does not bound their sum" in balance(account)
     with pytest.raises(LedgerError, match="would overdraw"):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "fit")
 

@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 _LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
 _SLOW_CURVES = (RepeatAndSelect, SampledGaussian, Laplace)
-_FINE_PARTS = 5  # up to so many distinct events are composed on the finer grid
+_FINE_PARTS = 10  # up to so many distinct events are composed on the finer grid
 MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
 _LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
 # dp_accounting ignores orders up to 1.01; 10^8 serves the smallest rho, and steps of 6 % find the neighbourhood of the

@@ -118,13 +118,12 @@ class Allowance:
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
         """What these charges leave in the currency, in this order; None if they exceed the allowance."""
-        left: Decimal | None = self._whole()
-        first = True
+        left, charged = self._whole(), False
         for charge in charges:
-            left = self.after_first(charge) if first else self.after_next(charge, left or NONE_LEFT)
-            if left is None:
+            rest = self.after_next(charge, left) if charged else self.after_first(charge)
+            if rest is None:
                 return None
-            first = first and free(charge)
+            left, charged = rest, charged or not free(charge)
         return left
 
     def after_first(self, guarantee: Guarantee) -> Decimal | None:
@@ -163,7 +162,7 @@ class Allowance:
     def amount(self, cost: float) -> str:
         """An amount of the currency, for people."""
         if self.currency == "mu":
-            return f"mu={math.sqrt(cost):.6g}"
+            return f"mu^2={cost:.6g}"
         if self.currency == "renyi":
             return f"Renyi divergence {cost:.6g}"
         return f"{self.currency}={cost:.6g}"
@@ -177,8 +176,8 @@ class Allowance:
             return f"the {self.currency} of every charge is subtracted"
         counted = "mu^2 (Gaussian differential privacy)" if self.currency == "mu" else self.kind.partition(" under")[0]
         return (
-            f"the {counted} of every charge is subtracted from {self.amount(self.total)}, "
-            "but the first charge counts by its exact curve"
+            f"the {counted} of each charge is subtracted from {self.amount(self.total)}, except that the first charge "
+            "counts by its exact curve"
         )
 
     def __str__(self) -> str:
@@ -188,7 +187,7 @@ class Allowance:
 
 
 def free(guarantee: Guarantee) -> bool:
-    """Whether a guarantee costs nothing, so that no output of it tells anything."""
+    """Whether a guarantee costs nothing, so that its output does not depend on the data."""
     return all(total.pure == 0 for total in guarantee.totals())
 
 

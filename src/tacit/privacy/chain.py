@@ -43,7 +43,8 @@ class Chain:
                 raise ValueError("it does not match its hash: it was changed, or a line before it")
         elif self._previous:
             raise ValueError("it has no hash, and lines before it have")
-        self._unhashed.update(line)
+        else:
+            self._unhashed.update(line)
         return {name: value for name, value in entry.items() if name != "hash"}
 
     def next(self, entry: dict[str, Any]) -> bytes:

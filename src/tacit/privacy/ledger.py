@@ -95,11 +95,18 @@ class Account:
             return "the allowance was stated after the first charge, so it is a record and no guarantee"
         if self.unfiltered:
             return f"{self.unfiltered} of them by an earlier version, whose rule does not bound their sum"
-        if self.allowance.total > self.first.total:
-            return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
-        if self.allowance.total < self.first.total:
+        if self.allowance == self.first:
+            return ""
+        if self._within_first():
             return f"lowered after the first charge; what is guaranteed is {self.first}"
-        return ""
+        return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
+
+    def _within_first(self) -> bool:
+        """Whether no more is left than the first allowance would leave."""
+        if self.allowance is None or self.first is None or self.allowance.kind != self.first.kind:
+            return False
+        limit = self.first.after([charge.guarantee for charge in self.charges])
+        return limit is not None and self.left is not None and self.left <= limit
 
     def after(self, guarantee: Guarantee) -> Decimal | None:
         """What one more charge would leave; None if it does not fit. Only for an account with an allowance."""
@@ -118,8 +125,9 @@ class Account:
         """This account after a charge; `left` is None where no allowance was stated, or by an earlier version."""
         unfiltered = self.unfiltered
         if left is None and self.allowance is not None:
-            left = self.after(charge.guarantee) or NONE_LEFT
-            unfiltered += self.allowance.budget.kind == "approx"
+            left = self.after(charge.guarantee)
+            unfiltered += left is None
+            left = left or NONE_LEFT
         return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
 
 
@@ -235,7 +243,8 @@ class Ledger:
         left = account.after(guarantee)
         if left is not None:
             return left
-        unpriced = allowance.unpriced(guarantee)
+        exact = account.untouched and allowance.budget.kind == "approx"
+        unpriced = None if exact else allowance.unpriced(guarantee)
         if unpriced is not None and unpriced.bounded:
             raise LedgerError(
                 f"{what}, {unpriced.describe()}, has no price in {allowance.currency}, in which the ledger {self.path} "
@@ -243,8 +252,8 @@ class Ledger:
                 "epsilon=...,delta=... with currency 'renyi'"
             )
         raise LedgerError(
-            f"{what} at {figure(account, guarantee)} would overdraw the ledger {self.path}: {balance(account)}; "
-            "spend less, or allow more (`tacit ledger DATA --allow ...`)"
+            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw the ledger {self.path}: "
+            f"{balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`)"
         )
 
     def account(self) -> Account:
