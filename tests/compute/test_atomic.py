@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.compute.atomic import _HOST as HOST
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
 from tacit.errors import InputError
 
@@ -121,8 +122,9 @@ def test_work_is_readable_by_its_owner_alone_and_the_output_as_usual(tmp_path):
 def test_leftovers_of_killed_processes_are_removed_and_work_of_live_ones_is_not(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    leftovers = [tmp_path / f".out.{number}.part" for number in (dead.pid, os.getpid())]
-    others = [tmp_path / f".out.{os.getppid()}.part", tmp_path / f".another.{dead.pid}.part"]
+    leftovers = [tmp_path / f".out.{HOST}-{number}.part" for number in (dead.pid, os.getpid())]
+    others = [f".out.{HOST}-{os.getppid()}.part", f".another.{HOST}-{dead.pid}.part", f".out.elsewhere-{dead.pid}.part"]
+    others = [tmp_path / name for name in others]
     for path in leftovers + others:
         path.write_text("private")
     remove_parts(tmp_path / "out")

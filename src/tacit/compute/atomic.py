@@ -8,7 +8,9 @@ is only ever replaced by its own kind, and files that match KEPT inside it (ledg
 
 import glob
 import os
+import re
 import shutil
+import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from pathlib import Path
 from tacit.errors import InputError
 
 KEPT = "*.ledger.jsonl"
+_HOST = re.sub(r"\W", "_", socket.gethostname())[:64]  # a file system may be shared with other hosts
 
 
 def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Path], bool] | None = None) -> Path:
@@ -53,10 +56,10 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what killed processes of this machine left of `path`; call it before this process writes it."""
+    """Remove what killed processes on this host left of `path`; call it before this process writes it."""
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
-        number = part.name.removeprefix(f".{path.name}.").removesuffix(".part")
-        if number.isdecimal() and (number == str(os.getpid()) or not _runs(number)):
+        host, _, number = part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
+        if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not _runs(number)):
             _remove(part)
 
 
@@ -66,7 +69,7 @@ def _runs(number: str) -> bool:
 
 
 def _temporary(path: Path) -> Path:
-    return path.absolute().parent / f".{path.name}.{os.getpid()}.part"
+    return path.absolute().parent / f".{path.name}.{_HOST}-{os.getpid()}.part"
 
 
 def _replaceable(path: Path, ours: Callable[[Path], bool]) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 32 << 20
+MOST_ITEMS = 2_000_000  # of a JSON text, by its commas: each takes up to 100 bytes once it is read
 DEEPEST = 100
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -42,8 +43,11 @@ def parse_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is not strict JSON, is nested more than 100 deep, or holds a number or a character beyond the range.
+        If it is not strict JSON, has more than two million items, is nested more than 100 deep, or holds a number or
+        a character beyond the range.
     """
+    if text.count(",") > MOST_ITEMS:
+        raise ValueError(f"it has more than {MOST_ITEMS} items, the most that are read")
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""How much memory this process may still take."""
+"""An upper bound on the memory that is available to this process."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ MEMINFO, LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 
 
 def available_memory() -> int | None:
-    """Bytes, at most the limit of the container; None where the system does not tell."""
+    """Free bytes of the machine, at most the limit of a cgroup v2 container; None where the system does not tell."""
     found = [_of_the_machine(), _of_the_container()]
     return min((size for size in found if size is not None), default=None)
 

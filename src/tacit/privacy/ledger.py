@@ -22,6 +22,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
+from tacit.compute.documents import MOST_BYTES
 from tacit.errors import LedgerError, excerpt, quoted
 from tacit.privacy.allowance import NONE_LEFT, Allowance, free
 from tacit.privacy.budget import Budget
@@ -322,6 +323,9 @@ class Ledger:
     def _read(self, file: IO[bytes]) -> tuple[Chain, Account]:
         """The lines that the next one continues, and what they say of this identity."""
         chain, account, others = Chain(), Account(), set()
+        size = file.seek(0, os.SEEK_END)
+        if size > MOST_BYTES:
+            raise LedgerError(f"ledger {self.path} has {size} bytes, more than {MOST_BYTES}; start another file")
         file.seek(0)
         for number, line in enumerate(file.read().splitlines(keepends=True), 1):
             try:

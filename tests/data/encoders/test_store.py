@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from tacit import EmbeddingStore
+from tacit.compute.atomic import _HOST as HOST
 from tacit.data.datasets import open_source
 from tacit.data.encoders import load_encoder
 from tacit.data.encoders.store import Options, encode_to_stores
@@ -389,7 +390,7 @@ def test_what_a_kill_leaves_of_the_working_folder_does_no_harm(pets, spoilt, onn
         {"json": "00001.json", "key": "key.txt", "npy": "00001.npy"}[left]
     ):
         path.unlink()
-    part = tmp_path / ".out.999999999.part"
+    part = tmp_path / f".out.{HOST}-999999999.part"
     part.mkdir()
     found = made(spoilt, onnx_model, tmp_path / "out", skip_bad=True)
     assert found.reused < 53

@@ -2,6 +2,7 @@
 
 import json
 import math
+import struct
 import zipfile
 
 import numpy as np
@@ -133,6 +134,21 @@ def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
     else:
         np.savez(path, labels=bad[what], paid=paid[: len(bad[what])], estimate=estimate)
     refused(ledger, "choose another folder|is a folder|cannot be made", folder=folder)
+
+
+def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, tmp_path):
+    folder = tmp_path / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    stated = (folder / "voting.json").read_text()
+    (folder / "voting.json").write_text("[" * 100_000)
+    refused(ledger, "nested more than", folder=folder)
+    (folder / "voting.json").write_text(stated)
+    header = np.lib.format.magic(1, 0) + struct.pack("<H", 118)
+    header += f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**41},), }}".encode().ljust(117) + b"\n"
+    with zipfile.ZipFile(folder / "voting.npz", "w") as archive:
+        for name in ("labels", "paid", "estimate"):
+            archive.writestr(f"{name}.npy", header)
+    refused(ledger, "choose another folder", folder=folder)
 
 
 @pytest.mark.parametrize("content", ["zip", "npz"])

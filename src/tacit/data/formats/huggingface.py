@@ -1,13 +1,14 @@
 """Folders saved by Hugging Face `datasets.save_to_disk`, read with pyarrow alone."""
 
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
 from tacit.compute.documents import read_json
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
-from tacit.data.formats.sizes import check_unpacked, check_width
+from tacit.data.formats.sizes import check_width
 from tacit.data.manifest import plain_name
 from tacit.data.rows import one_line
 from tacit.errors import InputError, quoted
@@ -83,20 +84,40 @@ def read_table(folder: Path) -> Any:
 
     try:
         return pa.concat_tables([_stream(path) for path in data_files(folder)])
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, struct.error, pa.ArrowException) as error:
         raise _damaged(folder, error) from error
 
 
 def _stream(path: Path) -> Any:
-    """The batches of a file. They stay in it, unless they are packed: then they are refused once they are too large."""
+    """The batches of a file, which stay in it; packed ones are refused, since nothing states how large they are."""
     import pyarrow as pa
 
-    before, batches = pa.total_allocated_bytes(), []
-    with pa.memory_map(os.fsencode(path)) as source, pa.ipc.open_stream(source) as reader:
-        for batch in reader:
-            batches.append(batch)
-            check_unpacked(path, pa.total_allocated_bytes() - before)
-        return pa.Table.from_batches(batches, reader.schema)
+    with pa.memory_map(os.fsencode(path)) as source:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            if message.type == "record batch" and _is_packed(message.metadata.to_pybytes()):
+                raise InputError(
+                    f"{path} holds packed batches, which are not read; save it with datasets' save_to_disk"
+                )
+        source.seek(0)
+        with pa.ipc.open_stream(source) as reader:
+            return pa.Table.from_batches(list(reader), reader.schema)
+
+
+def _is_packed(metadata: bytes) -> bool:
+    """Whether the header of a record batch states a compression, field 3 of its flatbuffer; field 2 of a message."""
+
+    def field(table: int, number: int) -> int:
+        """Where a field of a table is; 0 if it is absent."""
+        fields = table - struct.unpack_from("<i", metadata, table)[0]
+        if 4 + 2 * number >= struct.unpack_from("<H", metadata, fields)[0]:
+            return 0
+        offset = struct.unpack_from("<H", metadata, fields + 4 + 2 * number)[0]
+        return table + offset if offset else 0
+
+    header = field(struct.unpack_from("<I", metadata)[0], 2)
+    return bool(header and field(header + struct.unpack_from("<I", metadata, header)[0], 3))
 
 
 def class_names(folder: Path, label: str) -> list[str] | None:

@@ -68,9 +68,14 @@ def _values_of(path: Path) -> dict[str, int]:
             raise ValueError(str(error)) from error
     found: dict[str, int] = {}
     for column, number in parts:
-        name = column.partition(", ")[0]  # of a list: x, list, element
+        name = _root(column)
         found[name] = found.get(name, 0) + number
     return found
+
+
+def _root(column: str) -> str:
+    """The name under which values are counted: of a list's path "x, list, element" it is x."""
+    return column.partition(", ")[0]
 
 
 def quoted_for_sql(path: Path) -> str:
@@ -82,11 +87,13 @@ def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, 
     """Refuse too many values, and rows of another width: of lists, the mean number of values."""
     rows, values = file.metadata.num_rows, _values_of(path)
     used = [*features, *([] if label is None else [label])]
-    check_unpacked(path, 8 * sum(max(values.get(name.partition(", ")[0], 0), rows) for name in used))
+    check_unpacked(path, 8 * sum(max(values.get(_root(name), 0), rows) for name in used))
     if not _is_list(file.schema_arrow.field(features[0]).type):
         check_width(path, (rows, len(features)), width)
-    elif rows and width is not None and values[features[0]] != rows * width:
-        check_width(path, (rows, -(-values[features[0]] // rows)), width)
+        return
+    stored = values.get(_root(features[0]), 0)
+    if rows and width is not None and stored != rows * width:
+        check_width(path, (rows, -(-stored // rows)), width)
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:

@@ -15,13 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
-from tacit.errors import InputError
+from tacit.compute.documents import read_json
+from tacit.data.formats.npz import Archive
+from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.allocation import Allocation
 from tacit.learners.pate.scheme import Scheme
@@ -109,12 +110,12 @@ class Stages:
             return None
         path = self.folder / "voting.json"
         try:
-            stated = json.loads(path.read_text(encoding="utf-8"))
+            stated = read_json(path)
             run_before, votes, charge, promise, own = (stated[name] for name in FIELDS)
-            with np.load(path.with_suffix(".npz"), allow_pickle=False) as arrays:
-                labels, paid, estimate = (arrays[name] for name in ("labels", "paid", "estimate"))
-        except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile) as error:
-            raise InputError(f"{path} or its arrays cannot be read ({error}); choose another folder") from error
+            labels, paid, estimate = Archive(path.with_suffix(".npz")).read(["labels", "paid", "estimate"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
+            raise InputError(f"{fault}; choose another folder") from error
         if (
             labels.ndim != 1
             or labels.dtype != np.int64

@@ -11,13 +11,14 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
-from tacit.errors import InputError
+from tacit.compute.documents import read_json
+from tacit.data.formats.npy import map_npy
+from tacit.errors import InputError, excerpt
 
 
 class TeacherFolder:
@@ -44,9 +45,9 @@ class TeacherFolder:
         plan = folder / "plan.json"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            found = json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else None
+            found = read_json(plan) if plan.exists() else None
         except (OSError, ValueError) as error:
-            raise InputError(f"{plan} cannot be read ({error}); choose another folder") from error
+            raise InputError(f"{plan} cannot be read ({excerpt(str(error))}); choose another folder") from error
         if found is None:
             with atomic_file(plan) as temporary:
                 temporary.write_text(json.dumps({"teachers": list(hashes)}, indent=1), encoding="utf-8")
@@ -62,10 +63,10 @@ class TeacherFolder:
         path = self._votes(number)
         remedy = "delete it, or choose another folder"
         try:
-            votes = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError, BadZipFile) as error:
-            raise InputError(f"{path} is not an array of votes ({error}); {remedy}") from error
-        valid = isinstance(votes, np.ndarray) and votes.shape == (self.n_asked,) and votes.dtype.kind == "i"
+            votes = map_npy(path)
+        except InputError as error:
+            raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
+        valid = votes.shape == (self.n_asked,) and votes.dtype.kind == "i"
         if not valid or not np.all((votes >= 0) & (votes < self.n_classes)):
             raise InputError(f"{path} does not hold {self.n_asked} votes for {self.n_classes} classes; {remedy}")
         return np.asarray(votes, dtype=np.int64)
