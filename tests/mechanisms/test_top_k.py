@@ -178,6 +178,13 @@ def test_an_epsilon_below_the_float_error_is_refused():
         top_k.rank_keys(np.zeros(100, dtype=np.int64), 3, sensitivity=UNIT, epsilon=1e-14)
 
 
+@pytest.mark.parametrize(("m", "k"), [(2, 2), (10, 3), (10, 9), (11, 6), (1000, 10), (1000, 990), (1001, 501)])
+def test_the_bound_on_logarithms_holds_and_is_near(m, k):
+    """Of ln C(y - 1, i) for all ranks y and all i below k, which is what the sums run through."""
+    largest = max(math.log(math.comb(m - 1, i)) for i in range(k))
+    assert largest + 0.9 <= top_k._largest_partial_sum(m, k) <= largest + 1.1
+
+
 @pytest.mark.parametrize("bits", range(20, 60, 4))
 def test_keys_that_64_bits_do_not_hold_are_refused(bits):
     """A key reaches the scale times the largest logarithm, which may be too long where the scale alone is not."""
