@@ -178,7 +178,9 @@ def test_an_epsilon_below_the_float_error_is_refused():
         top_k.rank_keys(np.zeros(100, dtype=np.int64), 3, sensitivity=UNIT, epsilon=1e-14)
 
 
-@pytest.mark.parametrize(("m", "k"), [(2, 2), (10, 3), (10, 9), (11, 6), (1000, 10), (1000, 990), (1001, 501)])
+@pytest.mark.parametrize(
+    ("m", "k"), [(2, 2), (10, 3), (10, 9), (11, 6), (11, 10), (1000, 10), (1000, 990), (1001, 501)]
+)
 def test_the_bound_on_logarithms_holds_and_is_near(m, k):
     """Of ln C(y - 1, i) for all ranks y and all i below k, which is what the sums run through."""
     largest = max(math.log(math.comb(m - 1, i)) for i in range(k))
