@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -176,6 +177,25 @@ def test_extreme_scores_stay_in_range():
 def test_an_epsilon_below_the_float_error_is_refused():
     with pytest.raises(BudgetError, match="is too small"):
         top_k.rank_keys(np.zeros(100, dtype=np.int64), 3, sensitivity=UNIT, epsilon=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("m", "k"), [(2, 2), (10, 3), (10, 9), (11, 6), (11, 10), (1000, 10), (1000, 990), (1001, 501)]
+)
+def test_the_bound_on_logarithms_holds_and_is_near(m, k):
+    """Of ln C(y - 1, i) for all ranks y and all i below k, which is what the sums run through."""
+    largest = max(math.log(math.comb(m - 1, i)) for i in range(k))
+    assert largest + 0.9 <= top_k._largest_partial_sum(m, k) <= largest + 1.1
+
+
+@pytest.mark.parametrize(("m", "k"), [(10, 1), (10, 3), (10_000, 700), (10**6, 10**5)])
+@pytest.mark.parametrize("epsilon", [0.3, 5.0])
+def test_epsilon_pays_for_the_error_of_the_logarithms(m, k, epsilon):
+    """(W + 2)/s + 4 eta is at most epsilon, eta the error of k additions and logarithms, each within an ulp."""
+    scale = top_k.rank_scale(m, k, sensitivity=UNIT, epsilon=epsilon)
+    longest = math.log(math.comb(m - 1, min(k - 1, (m - 1) // 2))) if m < 10**5 else top_k._largest_partial_sum(m, k)
+    eta = k * math.ulp(1.0) * (Fraction(longest) + 32)
+    assert Fraction(UNIT + 2) / Fraction(scale) + 4 * eta <= Fraction(epsilon)
 
 
 @pytest.mark.parametrize("bits", range(20, 60, 4))

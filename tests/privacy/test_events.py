@@ -394,6 +394,16 @@ def test_negative_and_nan_parameters_are_refused(make, value):
         make(value)
 
 
+def test_words_say_how_often_and_where():
+    assert Gaussian(2.0).describe() == (1 * Gaussian(2.0)).describe() == "Gaussian noise of 2 times the L2 sensitivity"
+    for n in (2, 3):
+        assert (n * Gaussian(2.0)).describe() == f"{n} x ({Gaussian(2.0).describe()})"
+    both = (2 * Gaussian(2.0) + Exponential(1.0)).describe()
+    assert both == f"2 x ({Gaussian(2.0).describe()}); {Exponential(1.0).describe()}"
+    assert Parallel(Gaussian(2.0), "classes").describe().endswith("on each class separately")
+    assert Parallel(Gaussian(2.0), "splits").describe().endswith("on each split separately")
+
+
 @pytest.mark.parametrize("n_classes", [1, 0, -3])
 def test_a_response_needs_two_labels(n_classes):
     with pytest.raises(InputError, match=f"n_classes={n_classes}"):
