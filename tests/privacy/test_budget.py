@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import BudgetError
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Exponential, Gaussian, Parallel
+from tacit.privacy.events import Exponential, Gaussian, Parallel, PureDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
@@ -57,6 +57,30 @@ def test_zcdp_is_spent_to_the_last_and_never_over(rho):
     for event in (Gaussian(budget.gaussian()), Exponential(budget.exponential())):
         assert event.rho <= rho
         assert event.rho == pytest.approx(rho, rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [k * 10.0**-power for power in range(1, 7) for k in range(1, 10)])
+def test_small_budgets_are_spent_too(rho):
+    for unit in Unit:
+        for event in (Gaussian(Budget.zcdp(rho).gaussian(unit)), Exponential(Budget.zcdp(rho).exponential(unit))):
+            spent = Guarantee(Unit.ADD_REMOVE, Parallel(event, "classes")).to(unit).rho
+            assert rho * (1 - 1e-9) < spent <= rho
+
+
+def test_what_a_budget_permits():
+    assert Budget.pure(1).permits(PureDP(1.0))
+    assert not Budget.pure(1).permits(PureDP(math.nextafter(1.0, 2)))
+    assert not Budget.pure(1).permits(Gaussian(1e6))
+    assert Budget.zcdp(0.5).permits(Gaussian(1.0))
+    assert not Budget.zcdp(0.5).permits(Gaussian(math.nextafter(1.0, 0)))
+    assert Budget.approx(1, 1e-6).permits(PureDP(1.0))
+    assert not Budget.approx(1, 1e-6).permits(PureDP(1.1))
+
+
+def test_a_split_budget_is_rounded_to_the_safe_side_and_no_more():
+    for unit in Unit:
+        whole = Budget.zcdp(0.3).gaussian(unit)
+        assert 1 <= Budget.zcdp(0.3).gaussian(unit, split=True) / whole < 1 + 1e-9
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1, 1e-6), (8, 1e-9)])
