@@ -1,4 +1,4 @@
-"""An empirical audit: what leaves a learner tells two neighbouring data sets apart no better than it promises.
+"""An empirical audit: released arrays distinguish two neighbouring data sets no better than promised.
 
 Each learner whose events are all Gaussian is fitted DRAWS times to data with a record and as often to the same data
 without it. A linear discriminant of the released arrays, learnt on half of the draws, guesses which data the others

@@ -5,6 +5,7 @@ Hypothesis draws the damage, from the same seeds each time. `FUZZ_EXAMPLES=1000 
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from fuzz.mutations import damaged, steps
 from fuzz.seeds import SEEDS
 from fuzz.worker import MEGABYTES, SECONDS, Worker
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured by /proc, which only Linux has")
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "112"))  # of each of the formats
 TEXTUAL = (".json", ".jsonl", ".yaml", ".csv", ".txt", ".md")
