@@ -285,7 +285,7 @@ def test_a_fit_that_dies_at_its_first_noise_is_charged(method, variant, tmp_path
     learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5", ledger=ledger)
     with pytest.raises(MemoryError):
         learner.fit(X, Y)
-    assert [charge.guarantee for charge in ledger.account().charges] == [learner.promise().of_everybody()]
+    assert [charge.guarantee for charge in ledger.account().charges] == [learner.promise()]
 
 
 @ALL

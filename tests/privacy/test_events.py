@@ -373,6 +373,15 @@ def test_attack_rate_is_the_gaussian_trade_off():
     assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
 
 
+@pytest.mark.parametrize("epsilon", [1e-15, 1e-9, 1e-4, 0.0199, 0.0201, 0.5, 5.0])
+def test_mu_of_a_pure_mechanism_is_not_below_the_quantile(epsilon):
+    """By 60 digits: mu = 2 Phi^-1(1/2 + tanh(epsilon/2)/2)."""
+    with mpmath.workdps(60):
+        exact = 2 * mpmath.sqrt(2) * mpmath.erfinv(mpmath.tanh(mpmath.mpf(epsilon) / 2))
+        found = mpmath.mpf(PureDP(epsilon).mu)
+        assert exact * (1 - mpmath.mpf(10) ** -12) <= found <= exact * (1 + mpmath.mpf(10) ** -8)
+
+
 @given(z=st.floats(0.05, 50), delta=st.floats(1e-12, 0.1))
 def test_calibration_is_on_the_safe_side(z, delta):
     target = accounting.epsilon(Gaussian(z), delta)

@@ -55,6 +55,11 @@ def test_groups_have_their_own_prices():
     assert "low:" in guarantee.statement()
 
 
+def test_a_group_is_named_once():
+    with pytest.raises(InputError, match="name a group twice"):
+        Guarantee(Unit.ADD_REMOVE, compose([]), groups=(("a", Gaussian(0.1)), ("a", Gaussian(100.0))))
+
+
 def test_figures_are_those_of_the_worst_group():
     """Each by itself: by rho the first group pays most, in pure epsilon the second."""
     first, second = RandomizedResponse(0.8, 2), Exponential(1.2)

@@ -1,18 +1,20 @@
+import contextlib
 import errno
 import fcntl
 import json
 import re
 import subprocess
 import sys
+import time
 from decimal import Decimal
 
 import pytest
 
 from tacit.errors import LedgerError
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RandomizedResponse, compose
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, balance
+from tacit.privacy.ledger import Ledger, balance, figure
 from tacit.privacy.unit import Unit
 
 HALF = Guarantee(Unit.ADD_REMOVE, Gaussian(1.0))  # rho = 0.5
@@ -313,6 +315,78 @@ def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(led
     assert "1 of them by an earlier version, whose rule does not bound their sum" in balance(account)
     with pytest.raises(LedgerError, match="would overdraw"):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "fit")
+
+
+def test_whatever_is_written_can_be_read_again(ledger):
+    ledger.charge(HALF, "a table named t\udcff.csv\nand more \x1b[2J" + "x" * 1000)
+    (charge,) = ledger.account().charges
+    assert charge.what.isprintable()
+    assert len(charge.what) <= 200
+    deep = Gaussian(1e9)
+    for _ in range(120):
+        deep = Parallel(deep, "splits")
+    for event in (deep, 2**63 * Gaussian(1e12)):
+        with pytest.raises(LedgerError, match="cannot be recorded .* nothing is charged"):
+            ledger.charge(Guarantee(Unit.ADD_REMOVE, event), "odd")
+    assert len(ledger.account().charges) == 1
+    with pytest.raises(LedgerError, match="must be printable text"):
+        Ledger(ledger.path, "data\udcff")
+
+
+def test_only_a_line_that_was_cut_off_may_be_deleted(ledger):
+    ledger.allow("rho=1")
+    whole = ledger.path.read_bytes()
+    ledger.path.write_bytes(whole + b'{"kind": "cha')
+    with pytest.raises(LedgerError, match="line 2 .*a crash cut it off before any noise was drawn: delete it"):
+        ledger.account()
+    ledger.path.write_bytes(whole + b"garbage\n")
+    with pytest.raises(LedgerError, match=r"line 2 .*; restore the file from a copy"):
+        ledger.account()
+
+
+def test_what_is_left_is_believed_only_with_a_hash(ledger):
+    ledger.path.write_text((OLD % "rho=0.01").replace('"scope": ""}}', '"scope": ""}, "left": "5"}'))
+    with pytest.raises(LedgerError, match="states what is left and has no hash"):
+        ledger.account()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [10**18 * PureDP(1e-16), 10**8 * PureDP(1e-6), compose([Laplace(50.0 + i) for i in range(300)])],
+    ids=["many uses", "fewer uses", "many kinds"],
+)
+@pytest.mark.parametrize("currency", ["mu", "renyi"])
+def test_no_charge_takes_long_to_account(ledger, event, currency):
+    ledger.allow("epsilon=1,delta=1e-5", currency=currency)
+    start = time.process_time()
+    with contextlib.suppress(LedgerError):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE, event), "much")
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("text", ["epsilon=1e9,delta=0.9", "epsilon=1e9,delta=0.1", "epsilon=1e-9,delta=1e-30"])
+def test_extreme_allowances_are_soon_stated(ledger, text):
+    start = time.process_time()
+    ledger.allow(text)
+    assert time.process_time() - start < 2
+
+
+def test_noise_of_almost_nothing_is_a_refusal(ledger, recwarn):
+    ledger.allow("epsilon=1,delta=1e-5", currency="renyi")
+    for event in (Laplace(1e-320), ZCDP(1e308), PureDP(1e300)):
+        with pytest.raises(LedgerError, match=r"would overdraw"):
+            ledger.charge(Guarantee(Unit.ADD_REMOVE, event), "loud")
+    assert not recwarn
+
+
+def test_charges_without_an_allowance_are_shown_in_their_own_unit(ledger):
+    ledger.charge(Guarantee(Unit.CHANGE_LABEL, PureDP(1.0)), "labels")
+    assert figure(ledger.account(), ledger.account().charges[0].guarantee).startswith("rho=")
+    assert ledger.account().spent == PureDP(1.0)
+    other = Ledger(ledger.path, "other")
+    other.allow("rho=2")
+    with pytest.raises(LedgerError, match=r"labels cannot be charged to .*does not imply"):
+        other.charge(Guarantee(Unit.CHANGE_LABEL, PureDP(1.0)), "labels")
 
 
 def test_an_emptied_ledger_is_not_one_without_an_allowance(ledger, monkeypatch):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.errors import InputError
+from tacit.errors import InputError, excerpt
 
 
 def ledger(
@@ -53,5 +53,6 @@ def ledger(
     exact = account.allowance is not None and account.allowance.budget.kind == "approx"
     for charge in account.charges:
         paid = "; ".join(total.describe() for total in charge.guarantee.totals())
-        print(f"  {charge.time}  {charge.what}: {figure(account, charge.guarantee, exact=exact)}; {paid}")
+        cost = figure(account, charge.guarantee, exact=exact)
+        print(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)

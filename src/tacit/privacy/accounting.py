@@ -47,6 +47,7 @@ from tacit.privacy.events import (
 Floats = NDArray[np.float64]
 
 _LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
+_MOST_USES = 10**6  # that a loss distribution composes; beyond, the Renyi curve serves
 _SLOW_CURVES = (RepeatAndSelect, SampledGaussian, Laplace)
 _FINE_PARTS = 10  # up to so many distinct events are composed on the finer grid
 MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
@@ -115,6 +116,8 @@ def _interval(event: Event, delta: float, best: float) -> float:
     composed = uses > 1 or kinds == {SampledGaussian}
     if not (composed and kinds <= set(_LOSSES) and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID):
         return 0.0
+    if uses > _MOST_USES:
+        return 0.0
     # losses of samples reach much further than epsilon, and each distinct event is one more convolution
     return best * (1e-3 if SampledGaussian in kinds or len(event.counted()) > _FINE_PARTS else 1e-4)
 
@@ -159,8 +162,9 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
 
     with np.errstate(divide="ignore"):  # its search starts far outside
         z = float(get_sigma_gaussian(epsilon_, delta))
+    step = 1e-12
     while _gaussian_epsilon(1 / z, delta) > epsilon_:
-        z *= 1 + 1e-12
+        z, step = z * (1 + step), min(2 * step, 0.5)
     return z
 
 
@@ -216,7 +220,8 @@ def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
 def renyi(event: Event, orders: Floats) -> Floats:
     """Renyi divergence bound of `event` at each order above 1."""
     parts = _costly(event.base()).counted()
-    curve = sum((n * _RENYI[type(part)](part, orders) for part, n in parts), np.zeros(np.shape(orders)))
+    with np.errstate(over="ignore"):  # what overflows is infinite
+        curve = sum((n * _RENYI[type(part)](part, orders) for part, n in parts), np.zeros(np.shape(orders)))
     return np.maximum(curve, 0.0)
 
 
@@ -274,6 +279,8 @@ def _laplace_renyi(event: Laplace, orders: Floats) -> Floats:
     from dp_accounting import LaplaceDpEvent, NeighboringRelation
     from dp_accounting.rdp import RdpAccountant
 
+    if math.isinf(event.pure):
+        return np.full(np.shape(orders), math.inf)
     accountant = RdpAccountant(list(orders), NeighboringRelation.ADD_OR_REMOVE_ONE)
     return np.asarray(np.maximum(accountant.compose(LaplaceDpEvent(event.noise_multiplier)).rdp, 0.0))
 

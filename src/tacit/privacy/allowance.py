@@ -37,6 +37,7 @@ from tacit.privacy.unit import Unit
 NONE_LEFT = Decimal(0)
 _UNLIMITED = Decimal("Infinity")
 
+_MOST_WORK = 4e5  # microseconds to account a first charge once; its exact curve is computed a dozen times
 _CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi")}
 
 
@@ -132,6 +133,8 @@ class Allowance:
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
         totals = guarantee.to(self.unit).totals()
+        if sum(accounting.work(total, self.budget.delta or 0.0) for total in totals) > _MOST_WORK:
+            return left
         if not all(self.budget.permits(total) for total in totals):
             return left
         rest = min(_rest(self.budget, total) for total in totals) if self.currency == "mu" else 0.0

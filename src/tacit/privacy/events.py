@@ -185,6 +185,9 @@ def _mu_of_pure(epsilon: float) -> float:
     """mu of epsilon-DP: the Gaussian trade-off curve through the corner of epsilon-DP's [DRS 2019]."""
     if epsilon > 700:
         return math.inf
+    if epsilon < 0.02:  # by the series of the quantile, rounded up, where 1/(1 + e^epsilon) is too near to 1/2
+        x = math.tanh(epsilon / 2)
+        return math.sqrt(2 * math.pi) * (x + math.pi / 12 * x**3 + 0.2 * x**5) * (1 + 1e-15)
     return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(epsilon)))
 
 

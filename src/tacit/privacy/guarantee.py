@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, compose
 from tacit.privacy.serial import event_from_json, event_to_json
@@ -52,6 +52,11 @@ class Guarantee:
     unprotected: tuple[str, ...] = ()
     groups: tuple[tuple[str, Event], ...] = ()
     scope: str = THIS_RUN
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.groups]
+        if len(set(names)) < len(names):
+            raise InputError(f"groups {quoted(names)} name a group twice; add up its events")
 
     @property
     def events(self) -> tuple[Event, ...]:

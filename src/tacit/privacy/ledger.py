@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tacit.compute.documents import MOST_BYTES
-from tacit.errors import LedgerError, excerpt, quoted
+from tacit.errors import InputError, LedgerError, excerpt, quoted
 from tacit.privacy.allowance import NONE_LEFT, Allowance, free
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
@@ -31,6 +31,7 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
+_UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 _PATIENCE = 1.0  # seconds that a file may be empty, while another process creates it
 
 
@@ -70,8 +71,11 @@ class Account:
 
     @property
     def unit(self) -> Unit:
-        """The unit in which charges are added up."""
-        return Unit.ADD_REMOVE if self.allowance is None else self.allowance.unit
+        """The unit in which charges are added up: without an allowance that of the charges, if they share one."""
+        if self.allowance is not None:
+            return self.allowance.unit
+        units = {charge.guarantee.unit for charge in self.charges}
+        return units.pop() if len(units) == 1 else Unit.ADD_REMOVE
 
     @property
     def spent(self) -> Event:
@@ -158,6 +162,8 @@ class Ledger:
             raise LedgerError(
                 f"identity={quoted(identity)} must name the private data; pass for example identity='survey'"
             )
+        if not identity.isprintable():
+            raise LedgerError(f"identity={quoted(identity)} must be printable text; pass such as identity='survey'")
         self.path = Path(path).resolve()
         self.identity = identity
 
@@ -201,7 +207,7 @@ class Ledger:
                     f"allowance {allowance} is below what {self.path} records as spent: {so_far}; allow more"
                 )
             stated = {"budget": str(allowance.budget), "unit": allowance.unit.value, "currency": allowance.currency}
-            self._append(file, chain, {"kind": "allow", **stated, "left": str(left)})
+            self._append(file, chain, account, {"kind": "allow", **stated, "left": str(left)})
 
     def _check_kind(self, account: Account, allowance: Allowance) -> None:
         """Refuse another unit or currency once something is charged."""
@@ -222,15 +228,20 @@ class Ledger:
         """
         with self._locked() as file:
             chain, account = self._read(file)
-            self._append(file, chain, self._charge_entry(account, guarantee, what))
+            self._append(file, chain, account, self._charge_entry(account, guarantee, what))
 
     def check(self, guarantee: Guarantee, what: str) -> None:
         """Raise the error that `charge` would raise now, and record nothing."""
         self._charge_entry(self.account(), guarantee, what)
 
     def _charge_entry(self, account: Account, guarantee: Guarantee, what: str) -> dict[str, Any]:
+        what = excerpt(what)
         entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
         if account.allowance is not None:
+            try:
+                guarantee.to(account.unit)
+            except InputError as error:
+                raise LedgerError(f"{what} cannot be charged to {self.path}: {error}") from error
             return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
         if account.others:
             raise LedgerError(
@@ -284,6 +295,8 @@ class Ledger:
         with file:
             try:
                 _lock(file, self.path)  # released when the file is closed, also by a crash
+                if not self.path.exists() or not os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
+                    raise LedgerError(f"ledger {self.path} was replaced while it was opened; try again")
                 yield file
             finally:
                 if created and os.fstat(file.fileno()).st_size == 0:
@@ -308,9 +321,13 @@ class Ledger:
                 )
             time.sleep(0.01)
 
-    def _append(self, file: IO[bytes], chain: Chain, entry: dict[str, Any]) -> None:
+    def _append(self, file: IO[bytes], chain: Chain, account: Account, entry: dict[str, Any]) -> None:
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         line = chain.next({"time": moment, "identity": self.identity} | entry)
+        try:  # what cannot be read again would make the ledger useless
+            _following(account, Chain().read(line, compare=False))
+        except _UNREADABLE as error:
+            raise LedgerError(f"the entry cannot be recorded ({excerpt(str(error))}); nothing is charged") from error
         length = file.seek(0, os.SEEK_END)
         try:
             if file.write(line) != len(line):
@@ -332,15 +349,17 @@ class Ledger:
                 entry = chain.read(line)
                 if not isinstance(entry["identity"], str):
                     raise ValueError(f"identity {quoted(entry['identity'])} is no text")
+                if "left" in entry and not chain.hashed:
+                    raise ValueError("it states what is left and has no hash")
                 if entry["identity"] == self.identity:
                     account = _following(account, entry)
                 elif entry["kind"] == "allow":
                     others.add(entry["identity"])
-            except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-                raise LedgerError(
-                    f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))}); if a crash "
-                    "cut it off, no noise was drawn after it: delete that line; else restore the file from a copy"
-                ) from error
+            except _UNREADABLE as error:
+                fault = f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))})"
+                if not line.endswith(b"\n"):  # only the last line can be
+                    raise LedgerError(f"{fault}; a crash cut it off before any noise was drawn: delete it") from error
+                raise LedgerError(f"{fault}; restore the file from a copy") from error
         return chain, replace(account, others=tuple(sorted(others)))
 
 
@@ -376,7 +395,7 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
 
     With `exact`, as the first charge to an approximate allowance is counted: by its epsilon.
     """
-    own = guarantee.to(account.unit)
+    own = guarantee if account.allowance is None else guarantee.to(account.unit)
     if account.allowance is not None and not exact:
         cost = account.allowance.cost_of(own)
         if math.isfinite(cost):
