@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import BudgetError
-from tacit.privacy.budget import Budget
+from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Exponential, Gaussian, Parallel, PureDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -75,6 +75,27 @@ def test_what_a_budget_permits():
     assert not Budget.zcdp(0.5).permits(Gaussian(math.nextafter(1.0, 0)))
     assert Budget.approx(1, 1e-6).permits(PureDP(1.0))
     assert not Budget.approx(1, 1e-6).permits(PureDP(1.1))
+
+
+@pytest.mark.parametrize("precision", [1e-3, 1e-12])
+@pytest.mark.parametrize("ends", [(1e-3, 1e3), (1e-9, 1e9), (1.9, 2.1), (1e-200, 1e200)])
+def test_calibration_finds_the_largest_amount_that_is_permitted(ends, precision):
+    budget = Budget.zcdp(0.5)
+    found = calibrate(budget, Exponential, *ends, precision)
+    assert 2 * (1 - 2 * precision) - 1e-15 <= found <= 2
+    assert budget.permits(Exponential(found))
+    assert calibrate(budget, Exponential, 1.0, 1.5) == 1.5
+    with pytest.raises(BudgetError, match="budget rho=0.5 is too small"):
+        calibrate(budget, Exponential, 3.0, 5.0)
+
+
+def test_a_pure_epsilon_is_as_large_as_the_budget_allows():
+    assert Budget.pure(1.3).largest_pure() == 1.3
+    assert Budget.approx(1.3, 1e-6).largest_pure() == pytest.approx(1.3, rel=1e-5)
+    for budget in (Budget.zcdp(0.5), Budget.zcdp(1e-6), Budget.approx(1.3, 0.01)):
+        epsilon = budget.largest_pure()
+        assert budget.permits(PureDP(epsilon))
+        assert not budget.permits(PureDP(epsilon * (1 + 1e-9)))
 
 
 def test_a_split_budget_is_rounded_to_the_safe_side_and_no_more():

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from decimal import Decimal
 
@@ -312,7 +313,7 @@ def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(led
     ledger.path.write_text(OLD % "epsilon=1,delta=1e-05")
     account = ledger.account()
     assert account.left == 0  # ZCDP has no mu
-    assert "1 of them by an earlier version, whose rule does not bound their sum" in balance(account)
+    assert "(1 of them by an earlier version, whose rule does not bound their sum" in balance(account)
     with pytest.raises(LedgerError, match="would overdraw"):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "fit")
 
@@ -397,6 +398,16 @@ def test_an_emptied_ledger_is_not_one_without_an_allowance(ledger, monkeypatch):
         with pytest.raises(LedgerError, match="is empty, so its entries are lost; restore it from a copy"):
             use()
     assert ledger.path.read_text() == ""
+
+
+def test_a_file_that_another_process_is_creating_is_waited_for(ledger):
+    ledger.allow("rho=1")
+    content = ledger.path.read_bytes()
+    ledger.path.write_bytes(b"")
+    later = threading.Timer(0.2, lambda: ledger.path.write_bytes(content))
+    later.start()
+    assert ledger.account().allowance.budget.rho == 1
+    later.join()
 
 
 def test_a_refused_first_entry_leaves_no_file(ledger, monkeypatch):
