@@ -373,6 +373,14 @@ def test_attack_rate_is_the_gaussian_trade_off():
     assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+def test_the_largest_rho_keeps_epsilon_and_is_the_largest(epsilon, delta):
+    rho = accounting.largest_rho(epsilon, delta)
+    assert accounting.epsilon(ZCDP(rho), delta) <= epsilon
+    assert accounting.epsilon(ZCDP(rho * 1.0001), delta) > epsilon
+
+
 @pytest.mark.parametrize("epsilon", [1e-15, 1e-9, 1e-4, 0.0199, 0.0201, 0.5, 5.0])
 def test_mu_of_a_pure_mechanism_is_not_below_the_quantile(epsilon):
     """By 60 digits: mu = 2 Phi^-1(1/2 + tanh(epsilon/2)/2)."""
