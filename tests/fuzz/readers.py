@@ -17,7 +17,8 @@ from tacit.data.imports import identity_of, read_data
 from tacit.errors import TacitError
 from tacit.experiments import results
 from tacit.experiments.run import prepare
-from tacit.privacy.ledger import Ledger, balance
+from tacit.privacy.account import balance
+from tacit.privacy.ledger import Ledger
 from tacit.releases.release import Release
 
 

@@ -12,10 +12,11 @@ from decimal import Decimal
 import pytest
 
 from tacit.errors import LedgerError
+from tacit.privacy.account import balance, figure
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, balance, figure
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 HALF = Guarantee(Unit.ADD_REMOVE, Gaussian(1.0))  # rho = 0.5

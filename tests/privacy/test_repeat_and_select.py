@@ -11,10 +11,11 @@ from scipy.stats import norm
 
 from tacit.errors import InputError
 from tacit.privacy import accounting
+from tacit.privacy.account import figure
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, figure
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.serial import event_from_json, event_to_json
 from tacit.privacy.unit import Unit
 

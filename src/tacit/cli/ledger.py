@@ -35,8 +35,9 @@ def ledger(
         Which split of a folder that has several.
     """
     from tacit.data.imports import identity_of, located
+    from tacit.privacy.account import balance, figure
     from tacit.privacy.allowance import free
-    from tacit.privacy.ledger import Ledger, balance, figure
+    from tacit.privacy.ledger import Ledger
 
     name = identity_of(store, split)
     book = Ledger(file, name) if file is not None else Ledger.beside(located(store, split), name)

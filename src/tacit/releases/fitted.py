@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 import tacit
 from tacit.errors import ReleaseError
+from tacit.privacy.account import balance
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, balance
+from tacit.privacy.ledger import Ledger
 from tacit.releases.reading import read_only
 from tacit.releases.schema import (
     NOT_STATED,

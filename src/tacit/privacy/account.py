@@ -1,0 +1,156 @@
+"""What a ledger says of one data set: its allowance, its charges, and what they leave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from tacit.errors import quoted
+from tacit.privacy.allowance import NONE_LEFT, Allowance, free
+from tacit.privacy.events import Event, compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One recorded use: when, what, and the guarantee it was charged at."""
+
+    time: str
+    what: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the ledger says of one identity: the allowance in force, all charges, and what they leave.
+
+    Attributes
+    ----------
+    allowance : Allowance or None
+    charges : tuple of Charge
+    left : Decimal or None
+        In the currency of the allowance; None where no allowance is stated.
+    first : Allowance or None
+        The allowance in force at the first charge.
+    others : tuple of str
+        Other identities for which the same file holds an allowance.
+    unfiltered : int
+        Charges that an earlier version accepted by a rule that does not bound their sum.
+    """
+
+    allowance: Allowance | None = None
+    charges: tuple[Charge, ...] = ()
+    left: Decimal | None = None
+    first: Allowance | None = None
+    others: tuple[str, ...] = ()
+    unfiltered: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """The unit in which charges are added up: without an allowance that of the charges, if they share one."""
+        if self.allowance is not None:
+            return self.allowance.unit
+        units = {charge.guarantee.unit for charge in self.charges}
+        return units.pop() if len(units) == 1 else Unit.ADD_REMOVE
+
+    @property
+    def spent(self) -> Event:
+        """The sum of all charges, under the allowance's unit; personal budgets at the group that costs most."""
+
+        def cost(event: Event) -> float:
+            return event.rho if self.allowance is None else self.allowance.cost(event)
+
+        return compose(charge.guarantee.to(self.unit).of_everybody(cost).event for charge in self.charges)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was charged that costs anything, so that nothing was learned from the data yet."""
+        return all(free(charge.guarantee) for charge in self.charges)
+
+    @property
+    def caveat(self) -> str:
+        """Why the sum of the charges is not guaranteed to be within the allowance; empty if it is."""
+        if self.allowance is None or self.untouched:
+            return ""
+        if self.first is None:
+            return "the allowance was stated after the first charge, so it is a record and no guarantee"
+        if self.unfiltered:
+            return f"{self.unfiltered} of them by an earlier version, whose rule does not bound their sum"
+        if self.allowance == self.first:
+            return ""
+        if self._within_first():
+            return f"lowered after the first charge; what is guaranteed is {self.first}"
+        return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
+
+    def _within_first(self) -> bool:
+        """Whether no more is left than the first allowance would leave."""
+        if self.allowance is None or self.first is None or self.allowance.kind != self.first.kind:
+            return False
+        limit = self.first.after([charge.guarantee for charge in self.charges])
+        return limit is not None and self.left is not None and self.left <= limit
+
+    def after(self, guarantee: Guarantee) -> Decimal | None:
+        """What one more charge would leave; None if it does not fit. Only for an account with an allowance."""
+        assert self.allowance is not None
+        if self.untouched:
+            return self.allowance.after_first(guarantee)
+        return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
+
+    def stated(self, allowance: Allowance, left: Decimal | None) -> Account:
+        """This account once an allowance is stated; `left` is computed from the charges if None."""
+        if left is None:
+            left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
+        return replace(self, allowance=allowance, left=left, first=allowance if self.untouched else self.first)
+
+    def charged(self, charge: Charge, left: Decimal | None) -> Account:
+        """This account after a charge; `left` is None where no allowance was stated, or by an earlier version."""
+        unfiltered = self.unfiltered
+        if left is None and self.allowance is not None:
+            left = self.after(charge.guarantee)
+            unfiltered += left is None
+            left = left or NONE_LEFT
+        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
+
+
+def following(account: Account, entry: dict[str, Any]) -> Account:
+    """The account after one more line."""
+    left = None
+    if "left" in entry:
+        left = Decimal(entry["left"])
+        if not left >= 0:
+            raise ValueError(f"left={left} must be zero or positive")
+    if entry["kind"] == "allow":
+        return account.stated(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
+    if entry["kind"] != "charge":
+        raise ValueError(f"kind {quoted(entry['kind'])} is not known")
+    charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
+    return account.charged(charge, left)
+
+
+def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
+    """What a guarantee costs, in the currency of the allowance; without an allowance in rho, if there is one.
+
+    With `exact`, as the first charge to an approximate allowance is counted: by its epsilon.
+    """
+    own = guarantee if account.allowance is None else guarantee.to(account.unit)
+    if account.allowance is not None and not exact:
+        cost = account.allowance.cost_of(own)
+        if math.isfinite(cost):
+            return account.allowance.amount(cost)
+    elif account.allowance is None and own.rho is not None:
+        return f"rho={own.rho:.6g}"
+    delta = 1e-6 if account.allowance is None else account.allowance.budget.delta or 0.0
+    return f"epsilon={own.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
+
+
+def balance(account: Account) -> str:
+    """Say what is allowed and what was spent, for people."""
+    charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
+    if account.allowance is None:
+        return f"{charges}, no allowance stated"
+    spent = account.allowance.spent(account.left or NONE_LEFT)
+    said = f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
+    return said + (f" ({account.caveat})" if account.caveat else "")
