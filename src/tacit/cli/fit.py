@@ -142,9 +142,9 @@ def fit(
         print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
     print(learner.guarantee_.statement(stated_delta(learner)))
     if learner.ledger is None:
-        print(
-            f"No ledger counts this run; to limit what is spent in all, start one: tacit ledger {store} --allow rho=1"
-        )
+        unit = learner.guarantee_.unit
+        allow = "rho=1" if unit == "add-remove" else f"rho=1 --unit {unit}"
+        print(f"No ledger counts this run; to limit what is spent, start one: tacit ledger {store} --allow {allow}")
 
 
 def _check_releasable(learner: Any, allow_research: bool) -> None:

@@ -155,7 +155,7 @@ class Allowance:
     @property
     def kind(self) -> str:
         """Unit and currency; amounts of two kinds are never added up."""
-        counted = f"Renyi divergence at order {self.order!r}" if self.currency == "renyi" else self.currency
+        counted = f"Renyi divergence at order {self.order:.6g}" if self.currency == "renyi" else self.currency
         return f"{counted} under unit {self.unit.value}"
 
     def spent(self, left: Decimal) -> str:

@@ -11,6 +11,7 @@ not an owner who recomputes all hashes, nor lines that are missing at the end.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -139,7 +140,10 @@ class Ledger:
             try:
                 guarantee.to(account.unit)
             except InputError as error:
-                raise LedgerError(f"{what} cannot be charged to {self.path}: {error}") from error
+                raise LedgerError(
+                    f"{what} is private under {guarantee.unit}, which does not convert to {account.unit}, the unit of "
+                    f"{self.path}; keep another ledger for it (--allow ... --unit {guarantee.unit})"
+                ) from error
             return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
         if account.others:
             raise LedgerError(
@@ -158,12 +162,13 @@ class Ledger:
         if unpriced is not None and unpriced.bounded:
             raise LedgerError(
                 f"{what}, {unpriced.describe()}, has no price in {allowance.currency}, in which the ledger {self.path} "
-                f"is counted: {balance(account)}; choose another method, or keep a ledger that allows rho=..., or "
-                "epsilon=...,delta=... with currency 'renyi'"
+                f"is counted: {balance(account)}; choose another method, or keep a ledger that allows rho=... or "
+                f"epsilon=...,delta=...{' with currency renyi' * math.isinf(unpriced.mu)}"
             )
         raise LedgerError(
             f"{what} at {figure(account, guarantee, exact=exact)} would overdraw the ledger {self.path}: "
-            f"{balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`)"
+            f"{balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`), which is then a "
+            "record and no limit"
         )
 
     def account(self) -> Account:
@@ -256,7 +261,10 @@ class Ledger:
             except _UNREADABLE as error:
                 fault = f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))})"
                 if not line.endswith(b"\n"):  # only the last line can be
-                    raise LedgerError(f"{fault}; a crash cut it off before any noise was drawn: delete it") from error
+                    raise LedgerError(
+                        f"{fault}; restore the file from a copy, or remove this line if no release came of the fit "
+                        "that wrote it"
+                    ) from error
                 raise LedgerError(f"{fault}; restore the file from a copy") from error
         return chain, replace(account, others=tuple(sorted(others)))
 

@@ -46,7 +46,7 @@ _IMPLIED = {
 _PUBLIC_UNDER = {
     Unit.ADD_REMOVE: (),
     Unit.REPLACE: ("number of records",),
-    Unit.CHANGE_LABEL: ("number of records", "features of the records"),
+    Unit.CHANGE_LABEL: ("features", "order of records", "number of records"),
 }
 
 

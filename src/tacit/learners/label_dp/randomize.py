@@ -23,7 +23,7 @@ from tacit.privacy.guarantee import THIS_RUN, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-UNPROTECTED = ("features", "number of records")
+UNPROTECTED = ("features", "order of records", "number of records")
 
 OF_CLASSES = ("rr", "rr-top-k", "rr-with-prior")
 OF_VECTORS = ("symmetric-unary", "optimised-unary", "laplace", "gaussian")
