@@ -194,8 +194,8 @@ class _Parquet:
             place = _place(file.schema_arrow.names, column, path)
             if file.metadata.num_rows == 0:
                 raise InputError(f"{path} has no rows; give a table with labels")
-            batches, start = file.iter_batches(CHUNK), 1
-            while (batch := next(batches, None)) is not None:
+            start = 1
+            for batch in file.iter_batches(CHUNK):
                 yield start, batch, place
                 start += len(batch)
 

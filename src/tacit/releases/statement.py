@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, Gaussian, compose
+from tacit.privacy.events import Event, Gaussian
 from tacit.privacy.guarantee import Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import (
@@ -133,7 +133,7 @@ def _evaluations(guarantee: Guarantee) -> Iterator[tuple[Event, float]]:
     attacks = {delta for rate in FALSE_POSITIVE_RATES for delta in accounting.attack_deltas(rate)}
     for unit in (guarantee.unit, *_IMPLIED[guarantee.unit]):
         own = guarantee.to(unit)
-        for event in {compose((own.event, event)) for _, event in own.groups} or {own.event}:
+        for event in set(own.totals()):
             yield from ((event, delta) for delta in {*DELTAS, *(attacks if own is guarantee else ())})
 
 
