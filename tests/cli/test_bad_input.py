@@ -235,6 +235,8 @@ def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
 def test_words_that_are_not_known(stores, run):
     refused(run, "fit magic private --budget rho=1 --out r", "'magic'", ", ".join(METHODS))
     refused(run, "promise magic --budget rho=1", "'magic'")
+    refused(run, "promise uGNMax --budget rho=1", "'uGNMax'", "did you mean 'pate --collector upsampling'?")
+    refused(run, "fit top-k private --budget rho=1 --out r", "did you mean 'public --k 5'?")
     refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
     refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")
     refused(run, FIT + " --noise fast", "fast")

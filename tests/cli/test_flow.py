@@ -391,3 +391,15 @@ def test_help_is_light_and_complete():
     shown = " ".join(run.stdout.replace("│", " ").split())
     for verb, summary in VERBS.items():
         assert f"{verb} {summary[:30]}" in shown
+
+
+def test_published_names_are_understood_and_ours_are_kept(stores, run):
+    promised = run("promise coinpress --budget rho=8")
+    assert promised[0] == 0
+    assert run("promise DPPL-Mean --budget rho=8") == promised
+    status, out, _ = run("fit dppl-mean private --budget rho=8 --out release")
+    assert status == 0
+    assert "release: coinpress over 3 classes" in out
+    status, out, _ = run("fit dppl_public private --public public --budget epsilon=2 --out other")
+    assert status == 0
+    assert "other: public over 3 classes" in out
