@@ -37,6 +37,7 @@ ALIASES: dict[str, str] = {
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "dppl-public-top-k": ("public", {"k": 5}),
     "top-k": ("public", {"k": 5}),
+    "lnmax": ("pate", {"aggregator": "laplace"}),
     "gnmax": ("pate", {"aggregator": "gnmax"}),
     "confident-gnmax": ("pate", {"aggregator": "confident"}),
     "interactive-gnmax": ("pate", {"aggregator": "interactive"}),
