@@ -55,7 +55,7 @@ def subset(
         )
     if seed < 0:
         raise InputError(f"--seed {seed} must be 0 or more; correct it")
-    if out.resolve() == data.resolve():
+    if out.resolve() == located(data).resolve():
         raise InputError(f"--out {out} is the data itself; name another folder")
     check_writable(out, force=force, ours=is_store)
     source = read_data(data)
