@@ -10,18 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.neighbors import NearestCentroid
-from timing import seconds
+from timing import seconds, table
 
 import tacit
 from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
-
-
-def table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a Markdown table."""
-    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
 
 
 def clustered(rng: np.random.Generator, n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from timing import table
 
 import tacit
 from tacit.compute.progress import reporting
@@ -58,13 +59,6 @@ def main() -> None:
         paper(given.paper, ceilings)
     if given.peer is not None:
         against_peer(given.peer, *((500, 32, 5) if quick else (50_000, 1280, 100)))
-
-
-def table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a Markdown table."""
-    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
 
 
 def timed(work: Callable[[], object], runs: int = 1) -> float:

@@ -1,4 +1,4 @@
-"""How long a call takes."""
+"""How long a call takes, and a table of what was found."""
 
 import statistics
 import time
@@ -13,3 +13,10 @@ def seconds(work: Callable[[], object], runs: int = 5) -> float:
         work()
         times.append(time.perf_counter() - started)
     return statistics.median(times[1:])
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a Markdown table."""
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
