@@ -194,6 +194,29 @@ def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_p
         key(public="d.npz#other")
 
 
+def test_published_pairs_are_data_of_a_plan(plan, tmp_path):
+    rng = np.random.default_rng(0)
+    for name, labelled in (("cifar10_train", True), ("cifar10_test", True), ("imagenet_train", False)):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(30, 3)))
+        if labelled:
+            np.save(tmp_path / f"{name}_targets.npy", np.arange(30) % 2)
+
+    def key(train, test="cifar10_test.npy"):
+        text = PARTS.replace("TRAIN", f"'{train}'").replace("TEST", f"'{test}'").replace("NAME", "pool")
+        (cell,) = prepare(plan(text.replace("PUBLIC", "imagenet_train.npy")), tmp_path / "runs").cells
+        return cell.key
+
+    assert key("cifar10_train.npy") == key(".#cifar10_train") == key(".#cifar10_train", ".")
+    with pytest.raises(
+        PlanError, match=r"several splits for 'train'; choose split from: cifar10_train, imagenet_train"
+    ):
+        key(".")
+    with pytest.raises(PlanError, match=r"imagenet_train.npy holds no labels"):
+        key("imagenet_train.npy")
+    with pytest.raises(PlanError, match=r"has no split 'other'"):
+        key(".#other")
+
+
 SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}"
 
 
