@@ -236,6 +236,10 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
         (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),
         (SEARCHED, "rho=1", "candidates"),
+        (SEARCHED.replace("[]", "3"), "rho=1", "candidates=3 must be a list of dicts"),
+        (SEARCHED.replace("[]", "[3]"), "rho=1", "candidate 3 must be a dict"),
+        (SEARCHED.replace("[]", "{k: [1, 5]}"), "rho=1", "must be a list of dicts"),
+        (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is no option of a grid search"),
     ],
 )  # fmt: skip
 def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner, budget, says):
@@ -249,6 +253,26 @@ def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner,
     """
     with pytest.raises(PlanError, match=says):
         prepare(plan(text), tmp_path / "runs")
+
+
+def test_ranges_of_trials_are_checked_before(plan, tmp_path):
+    pytest.importorskip("optuna", reason="optuna is a development dependency")
+    search = "{how: unpaid, candidates: {k: CHOICE}, options: {trials: 5}}"
+    text = """
+    name: odd
+    data: [{name: digits, builtin: digits}]
+    learners: [{name: one, method: public, public: [own], search: SEARCH}]
+    budgets: [rho=1]
+    """.replace("SEARCH", search)
+    for choice, says in (
+        ("3", "neither a list of values nor a range"),
+        ("{low: 1}", "neither a list of values nor a range"),
+        ("{low: 5, high: 1}", "low must be below high"),
+        ("[1, 0]", "k=0 must be a whole number"),
+    ):
+        with pytest.raises(PlanError, match=f"line 4: .*{says}"):
+            prepare(plan(text.replace("CHOICE", choice)), tmp_path / "runs")
+    assert len(prepare(plan(text.replace("CHOICE", "{low: 1, high: 5}")), tmp_path / "runs").cells) == 1
 
 
 OF_FILES = """
