@@ -94,11 +94,13 @@ def noisy_sum_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
     return lambda: learner.fit(x, y)
 
 
-def public_fit(n: int, m: int, d: int, C: int, **window: float) -> Callable[[], object]:
-    """A fit that scores every public row."""
+def public_fit(n: int, m: int, d: int, C: int, d_min: float = 0.0, d_max: float = 2.0) -> Callable[[], object]:
+    """A fit that scores every public row, unclipped by default."""
     x, y = clustered(np.random.default_rng(0), n, d, C)
     public = np.random.default_rng(1).normal(size=(m, d)).astype(np.float16)
-    learner = tacit.PublicPrototypes("rho=0.5", classes=C, public=public, noise="research", random_state=0, **window)
+    learner = tacit.PublicPrototypes(
+        "rho=0.5", public=public, classes=C, d_min=d_min, d_max=d_max, noise="research", random_state=0
+    )
     return lambda: learner.fit(x, y)
 
 

@@ -78,6 +78,7 @@ VARIANTS = {
         {"k": 1, "d_min": 0.5, "d_max": 1.5},
         {"k": 1, "selection": "permute-and-flip"},
         {"centre": True},
+        {"d_min": "public", "d_max": "public"},
     ],
     "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],
 }

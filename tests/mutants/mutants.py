@@ -107,6 +107,8 @@ MUTANTS = [
     _of(SCORED, "__init__", "zero rows count", "kept = found.any(axis=1)", "kept = np.ones(len(found), dtype=bool)", SCORES),
     _of(SCORED, "__init__", "scores: shards of another window are taken", "clipped.low, clipped.high, clipped.shard]", "clipped.shard]", SCORES),
     _of(SCORED, "__init__", "scores: shards of other records are taken", "clipped.ends, clipped.rows, *centre", "clipped.ends, *centre", SCORES),
+    _of(SCORED, "window", "windows: each public row is compared with itself", "np.triu_indices(len(rows), 1)", "np.triu_indices(len(rows), 0)", SCORES),
+    _of(SCORED, "window", "windows: rows are not centred", "unit_rows_about(np.asarray(public[chosen]), centre)", "unit_rows_about(np.asarray(public[chosen]), None)", SCORES),
     _of(SCORED, "unclipped", "scores: zero rows count without a clip", "np.bincount(own[rows.any(axis=1)], minlength", "np.bincount(own, minlength", SCORES),
     _of(SCORED, "unclipped", "scores: sums of too many bits", "bits = _EXACT_BITS - ", "bits = 8 + _EXACT_BITS - ", SCORES),
     _of(PROTOTYPES, "public", "Public: sensitivity halved",

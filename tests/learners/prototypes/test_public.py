@@ -17,6 +17,9 @@ def data():
     return centres[y] + rng.normal(size=(100, 6)), y, public
 
 
+WHOLE = {"d_min": 0.0, "d_max": 2.0}
+
+
 def fit(data, budget="epsilon=1", **parameters):
     x, y, public = data
     return tacit.PublicPrototypes(budget, classes=3, **({"public": public} | parameters)).fit(x, y)
@@ -53,6 +56,26 @@ def test_centring_is_that_of_centred_rows_and_keeps_the_rows_as_passed(data, k, 
     assert fit(data, centre=True, **window).guarantee_ == fit(data, **window).guarantee_
 
 
+def test_a_window_from_public_rows_implies_a_centre_and_shows_its_bounds(data):
+    x = data[0]
+    model = fit(data, "epsilon=inf")
+    low, high = model.window_
+    assert 0 < low < high < 2
+    plain = fit(data, "epsilon=inf", d_min=low, d_max=high, centre=True)
+    assert np.array_equal(model.indices_, plain.indices_)
+    assert np.array_equal(model.centre_, plain.centre_)
+    assert np.array_equal(model.predict(x), plain.predict(x))
+    assert model.released_.mechanism["clip window of 1 + cosine"] == [low, high]
+    assert fit(data, "epsilon=inf", d_min="public", d_max="public").window_ == model.window_
+    assert fit(data, d_min=0, d_max=2).centre_ is None
+
+
+def test_a_window_from_public_rows_does_not_look_at_private_ones(data):
+    x, y, public = data
+    windows = {fit((rows, y, public), d_min="public", d_max="public").window_ for rows in (x, -x, x[::-1] + 3)}
+    assert len(windows) == 1
+
+
 def test_prototypes_are_public_rows_as_passed(data):
     x, y, public = data
     half = public.astype(np.float16)
@@ -64,7 +87,7 @@ def test_prototypes_are_public_rows_as_passed(data):
 
 def test_predictions_are_by_the_mean_cosine_distance_over_the_prototypes(data):
     x = data[0]
-    model = fit(data, k=4)
+    model = fit(data, k=4, centre=False, **WHOLE)
     p = model.prototypes_ / np.linalg.norm(model.prototypes_, axis=2, keepdims=True)
     q = x / np.linalg.norm(x, axis=1, keepdims=True)
     distance = np.stack([(1 - q @ p[c].T).mean(axis=1) for c in range(3)], axis=1)
@@ -105,7 +128,7 @@ def test_a_larger_unit_is_drawn_at_less(data, budget, k):
     halved = {"epsilon=2": "epsilon=1", "rho=0.5": "rho=0.125"}[budget]
 
     def drawn(budget, unit):
-        few = {"noise": "research", "k": k, "unit": unit}
+        few = {"noise": "research", "k": k, "unit": unit} | WHOLE
         return np.array([fit(data, budget, random_state=seed, **few).indices_ for seed in range(20)])
 
     assert np.array_equal(drawn(budget, "replace"), drawn(halved, "add-remove"))
@@ -143,7 +166,9 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
     x, y, test_x, test_y = cifar100.train_x, cifar100.train_y, cifar100.test_x, cifar100.test_y
     public = cifar100.public[:20000]
     models = [
-        tacit.PublicPrototypes("epsilon=2", public=public, classes=100, k=k, noise="research", random_state=seed)
+        tacit.PublicPrototypes(
+            "epsilon=2", public=public, classes=100, k=k, noise="research", random_state=seed, **WHOLE
+        )
         for seed in range(3)
     ]
     found = np.mean([model.fit(x, y).score(test_x, test_y) for model in models])
@@ -187,6 +212,9 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
         ({"public": np.zeros((4, 6))}, InputError, "public row 0 is all zeros"),
         ({"public": np.full((4, 6), np.inf)}, InputError, "public row 0 is not finite"),
         ({"d_min": 1.0, "d_max": 0.5}, InputError, "d_min=1.0 must be below d_max=0.5"),
+        ({"d_min": "publik"}, InputError, "d_min='publik' must be 'public' or a number"),
+        ({"d_min": "public", "centre": False}, InputError, "centre=False cannot be had"),
+        ({"d_min": 1.9999}, InputError, "d_min=1.9999, d_max='public' are 1.9999 and"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
         ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),
         ({"selection": "permute-and-flip", "budget": "rho=1"}, BudgetError, "needs k=1 and a pure budget"),
@@ -199,7 +227,7 @@ def test_bad_parameters(data, parameters, error, message):
 
 def test_public_rows_of_whole_numbers_are_released_as_floats(tmp_path):
     public = np.array([[3, 0], [0, 2], [-1, -1]])
-    model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=2, noise="research")
+    model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=2, noise="research", **WHOLE)
     model.fit(np.array([[1.0, 0.1], [0.1, 1.0]]), np.array([0, 1]))
     assert model.prototypes_.dtype == np.float64
     assert model.prototypes_.tolist() == [[3, 0], [0, 2]]

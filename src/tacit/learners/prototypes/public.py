@@ -19,8 +19,9 @@ from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scores, scoring, window, work_folder
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scores, scoring, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
+from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -49,12 +50,13 @@ class PublicPrototypes(PrivateClassifier):
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     k : int, default=1
         Public records per class.
-    d_min, d_max : float, default=0.0, 2.0
-        Window to which 1 + cosine is clipped. A narrow window about the top similarities separates candidates
-        better; take it from public data. The default window is far cheaper to score.
-    centre : bool, default=False
+    d_min, d_max : float or "public", default="public"
+        Window to which 1 + cosine is clipped. "public" takes it from the public rows alone: 1 plus the .9 quantile,
+        and 1 plus the .999 quantile, of the similarities between pairs of at most 2048 of them; 0 and 2 where the
+        quantiles are equal. 0 and 2 leave similarities as they are, which is far cheaper to score.
+    centre : bool, optional
         Subtract the mean of the unit public rows from every unit row, public ones too, and make it unit again:
-        similarities then spread more widely.
+        similarities then spread more widely. By default, if a bound is "public"; False is then refused.
     selection : {"exponential", "permute-and-flip"}, default="exponential"
         Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
     arithmetic : {"auto", "float32", "float64", "int8", "int8-cuda"}, default="auto"
@@ -78,7 +80,9 @@ class PublicPrototypes(PrivateClassifier):
     indices_ : ndarray of shape (C,) or (C, k)
         Their positions in `public`.
     centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows, with `centre`.
+        Mean of the unit public rows, where rows are centred.
+    window_ : tuple of float
+        The window used, a function of the public rows.
     utilities_ : ndarray of shape (C, m)
         Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, never in a
         release, and only where they take no more than 256 MiB.
@@ -112,9 +116,9 @@ class PublicPrototypes(PrivateClassifier):
         public: Any = None,
         classes: Any = None,
         k: int = 1,
-        d_min: float = 0.0,
-        d_max: float = 2.0,
-        centre: bool = False,
+        d_min: float | str = PUBLIC,
+        d_max: float | str = PUBLIC,
+        centre: bool | None = None,
         selection: str = "exponential",
         arithmetic: str = AUTO,
         folder: Any = None,
@@ -145,10 +149,9 @@ class PublicPrototypes(PrivateClassifier):
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
-        window(self.d_min, self.d_max)
+        self._centred()
         whole("jobs", self.jobs, 1, 1024)
         check_name(self.arithmetic)
-        flag("centre", self.centre)
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
@@ -157,6 +160,15 @@ class PublicPrototypes(PrivateClassifier):
                 "pass epsilon=..., or selection='exponential'"
             )
         return budget.exponential(Unit(self.unit))
+
+    def _centred(self) -> bool:
+        """Whether rows are centred, which a window from public rows implies."""
+        from_public = needs_public(self.d_min, self.d_max)
+        if self.centre is None:
+            return from_public
+        if from_public and not flag("centre", self.centre):
+            raise InputError("centre=False cannot be had with a window from public rows; leave it out, or pass numbers")
+        return flag("centre", self.centre)
 
     def _event(self) -> Event:
         epsilon = self._epsilon()
@@ -177,8 +189,9 @@ class PublicPrototypes(PrivateClassifier):
                 pass
         self._engine(folder)
         check_rows(public, name="public")
-        self.centre_ = public_centre(public, width) if self.centre else None
-        self._scoring_ = scoring(public, self.d_min, self.d_max, centre=self.centre_, name=self.arithmetic)
+        self.centre_ = public_centre(public, width) if self._centred() else None
+        self.window_ = window(self.d_min, self.d_max, public, self.centre_)
+        self._scoring_ = scoring(public, *self.window_, centre=self.centre_, name=self.arithmetic)
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, sensitivity=self._scoring_.sensitivity, epsilon=epsilon)
@@ -198,7 +211,7 @@ class PublicPrototypes(PrivateClassifier):
         with ExitStack() as stack:
             totals: Any = shared(
                 "public-scores",
-                lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), self.centre),
+                lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), self._centred()),
                 lambda: stack.enter_context(
                     scores(  # type: ignore[arg-type]  # read as an array where it is shared
                         how, public, X, labels, n_classes, folder=folder, engine=engine
@@ -226,7 +239,7 @@ class PublicPrototypes(PrivateClassifier):
     def _release(self) -> Released:
         facts = {
             "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
-            "clip window of 1 + cosine": list(window(self.d_min, self.d_max)),
+            "clip window of 1 + cosine": list(self.window_),
             "sampling": "none; every record is used once",
             "arithmetic": f"integers held by {self._scoring_.arithmetic.name}, unit rows of norm "
             f"{self._scoring_.arithmetic.scale:.6g}"

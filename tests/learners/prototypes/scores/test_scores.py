@@ -1,5 +1,6 @@
 """Exact integer scores: sensitivity, monotonicity, agreement with float64, and the same bits from whoever computes."""
 
+import itertools
 import json
 import os
 import shutil
@@ -17,9 +18,10 @@ from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, WORK, clipped, scoring, unclipped, window
+from tacit.learners.prototypes.scores import NORM, WORK, clipped, scoring, unclipped
 from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for
 from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
+from tacit.learners.prototypes.scores.window import SAMPLE, window
 
 WINDOWS = [(0.0, 2.0), (1.42, 1.5), (1.54, 1.58), (0.0, 1.0), (0.5, 2.0)]
 NAMES = ["float32", "float64", "int8"]
@@ -197,7 +199,40 @@ def test_a_cuda_device_gives_the_same_integers():
 )
 def test_bad_windows_are_refused(bounds):
     with pytest.raises(InputError, match="d_min=|d_max="):
-        window(*bounds)
+        window(*bounds, None, None)
+
+
+def centred(rows):
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    centre = unit.mean(axis=0)
+    moved = unit - centre
+    return moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-300), centre
+
+
+def test_windows_from_public_rows_are_quantiles_of_their_similarities():
+    public = np.random.default_rng(0).normal(size=(60, 5)) + 1
+    rows, centre = centred(public)
+    pairs = np.array([one @ other for one, other in itertools.combinations(rows, 2)])
+    low, high = 1 + np.quantile(pairs, [0.9, 0.999])
+    assert window("public", "public", public, centre) == pytest.approx((low, high), abs=1e-6)
+    assert window("public", 1.999, public, centre) == pytest.approx((low, 1.999), abs=1e-6)
+    assert window(0.25, "public", public, centre) == pytest.approx((0.25, high), abs=1e-6)
+
+
+def test_windows_of_many_public_rows_are_those_of_rows_at_even_distances():
+    public = np.random.default_rng(0).normal(size=(2 * SAMPLE, 3)) + 1
+    centre = centred(public)[1]
+    places = np.linspace(0, len(public) - 1, SAMPLE).astype(int)
+    assert window("public", "public", public, centre) == window("public", "public", public[places], centre)
+    assert window("public", "public", public, centre) != window("public", "public", public[:SAMPLE], centre)
+
+
+@pytest.mark.parametrize("public", [np.ones((1, 3)), np.ones((9, 3)), np.eye(2), np.ones((5, 1))])
+def test_the_window_is_the_whole_range_where_quantiles_are_equal(public):
+    centre = centred(public)[1]
+    assert window("public", "public", public, centre) == (0.0, 2.0)
+    with pytest.raises(InputError, match="d_max='public' are 2 and 2 with these public rows"):
+        window(2.0, "public", public, centre)
 
 
 @pytest.fixture
@@ -299,10 +334,9 @@ def test_bounds_of_any_type_are_numbers_in_the_release(kind):
 
 
 def test_unsigned_bounds_are_not_wrapped():
-    public = random_data(0)[0]
-    assert scoring(public, np.uint8(0), np.uint8(1)).sensitivity == scoring(public, 0.0, 1.0).sensitivity > 0
+    assert window(np.uint8(0), np.uint8(1), None, None) == (0.0, 1.0)
     with pytest.raises(InputError, match="d_min=1"):
-        scoring(public, np.uint8(1), np.uint8(0))
+        window(np.uint8(1), np.uint8(0), None, None)
 
 
 @pytest.mark.parametrize("bounds", [(1.5, 1.50001), (0.0, 0.02), (1.031, 1.06), (0.2, 0.2000011)])

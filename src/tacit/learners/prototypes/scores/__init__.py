@@ -29,7 +29,6 @@ from tacit.compute.shared import digest, locked
 from tacit.compute.threads import in_threads
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.parameters import real
 from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import (
     ARITHMETICS,
@@ -46,19 +45,6 @@ from tacit.mechanisms.noise import Integers
 MOST_ROWS = 2**26  # each adds at most 2^37
 WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use
 IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
-
-
-def window(d_min: Any, d_max: Any) -> tuple[float, float]:
-    """Clip bounds as floats, if 0 <= d_min < d_max <= 2, further apart than the integers resolve.
-
-    Raises
-    ------
-    InputError
-    """
-    low, high = real("d_min", d_min, 0, 2), real("d_max", d_max, 0, 2)
-    if high - low < 1e-6:
-        raise InputError(f"d_min={d_min} must be below d_max={d_max} by 1e-6 at least; leave both out for 0 and 2")
-    return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +75,6 @@ class Scoring:
 
 def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
     """How to score these public rows of shape (m, d) within a window, in the arithmetic of this name."""
-    d_min, d_max = window(d_min, d_max)
     check_usable(name, public.shape[1])
     if (d_min, d_max) == (0, 2):
         return Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=False, centre=centre)
