@@ -230,6 +230,7 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: pate, public: [own], shares: {a: 1}}", "'epsilon=1,delta=1e-5'", "budget of no group"),
         ("{method: pate}", "rho=1", "needs public rows"),
         ("{method: public}", "rho=1", "needs public rows"),
+        ("{method: projected, parameters: {prototypes: public}}", "rho=1", "needs public rows"),
         ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
         ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
         ("{method: noisy-sum}", "-.inf", "is no budget"),
