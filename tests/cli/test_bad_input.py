@@ -37,7 +37,7 @@ def refused(run, line, *words):
         ("rho=1e400", "cannot be read"),
         ("rho=1e-320", "outside 1e-09 to 1e+09"),
         ("epsilon=1,delta=-1", "delta=-1.0 must be between 0 and 1"),
-        ("epsilon=1", "pass rho=... or epsilon=1,delta=1e-6"),
+        ("epsilon=1", "pass epsilon=1,delta=1e-6, or rho=0.5, which is epsilon^2/2"),
         ("five", "write epsilon=1 (pure)"),
     ],
 )
@@ -85,6 +85,21 @@ def test_splits_that_ask_too_much(stores, run):
     refused(run, "split private --n-public -1 --out parts", "n_public=-1")
     refused(run, "split nowhere --n-public 5 --out parts", "nowhere does not exist")
     refused(run, "split private --n-public 5 --out private", "private")
+
+
+def test_subsets_that_cannot_be(stores, run):
+    for ratio in ("0.5", "nan", "inf", "-3"):
+        refused(run, f"subset private --imbalance {ratio} --out s", "--imbalance", "must be a finite ratio >= 1")
+    refused(run, "subset private --imbalance ten --out s", "--imbalance")
+    refused(run, "subset private --imbalance 10 --seed -1 --out s", "--seed -1 must be 0 or more")
+    for n in (0, 91):
+        refused(
+            run, f"subset private --imbalance 10 --rows {n} --out s", f"--rows {n} must be from 1 to the 90 records"
+        )
+    refused(run, "subset public --imbalance 10 --out s", "public holds no labels")
+    refused(run, "subset nowhere --imbalance 10 --out s", "nowhere does not exist")
+    refused(run, "subset private --imbalance 10 --out private --force", "--out private is the data itself")
+    refused(run, "subset private --imbalance 10 --out test", "test")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
@@ -235,6 +250,8 @@ def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
 def test_words_that_are_not_known(stores, run):
     refused(run, "fit magic private --budget rho=1 --out r", "'magic'", ", ".join(METHODS))
     refused(run, "promise magic --budget rho=1", "'magic'")
+    refused(run, "promise uGNMax --budget rho=1", "'uGNMax'", "did you mean 'pate --collector upsampling'?")
+    refused(run, "fit top-k private --budget rho=1 --out r", "did you mean 'public --k 5'?")
     refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
     refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")
     refused(run, FIT + " --noise fast", "fast")

@@ -18,6 +18,8 @@ from cli.conftest import CLASSES, rows
 from tacit.cli.app import VERBS
 from tacit.cli.main import INTERRUPTED
 from tacit.data.embeddings import EmbeddingStore
+from tacit.experiments.plan import DataSet
+from tacit.experiments.sources import opened, problem
 from tacit.privacy.ledger import Ledger
 
 
@@ -279,6 +281,37 @@ def test_split_makes_a_private_a_public_and_a_test_store(stores, run):
     assert not (stores / "parts" / "test").exists()
 
 
+@pytest.mark.parametrize("n", [None, 60])
+@pytest.mark.parametrize("imbalance", [1, 6.5])
+def test_a_subset_holds_the_records_that_plans_use(stores, run, imbalance, n):
+    options = f"--imbalance {imbalance} --seed 3" + ("" if n is None else f" --rows {n}")
+    status, out, err = run(f"subset private {options} --out long-tailed")
+    made, whole = (EmbeddingStore.open(stores / name) for name in ("long-tailed", "private"))
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        f"long-tailed: {made.rows} of 90 rows, imbalance {imbalance}",
+        "For research: class sizes were chosen by the private labels, and no guarantee covers that.",
+    ]
+    source = opened(DataSet(name="d", train="private", test="test", rows=n), stores)
+    planned = problem(source, imbalance, 3)
+    assert np.array_equal(made.x, planned.x)
+    assert np.array_equal(made.y, planned.y)
+    assert (made.rows < (n or 90)) == (imbalance > 1)
+    assert (made.identity, made.dtype) == (whole.identity, whole.dtype)
+    assert made.card == whole.card | {"subset": {"imbalance": imbalance, "seed": 3, "rows": n}}
+
+
+def test_a_subset_is_charged_to_the_ledger_of_its_data(stores, run):
+    run("ledger private --allow rho=1")
+    subset = "subset private --imbalance 3 --out long-tailed"
+    assert "private.ledger.jsonl" in run(subset)[1]
+    for status in (0, 2):  # the second one would overdraw it
+        fit = f"fit noisy-sum long-tailed --budget rho=0.6 --ledger private.ledger.jsonl --out release{status}"
+        assert run(fit)[0] == status
+    assert run(subset)[0] == 2
+    assert run(f"{subset} --force")[0] == 0
+
+
 def test_one_command_imports_each_set_of_the_shared_embeddings(embeddings, tmp_path, run):
     for folder in sorted(path.parent for path in embeddings.glob("*/*/card.json")):
         status, _, err = run(f"import {folder} --out {tmp_path / folder.name}")
@@ -418,3 +451,15 @@ def test_help_is_light_and_complete():
     shown = " ".join(run.stdout.replace("│", " ").split())
     for verb, summary in VERBS.items():
         assert f"{verb} {summary[:30]}" in shown
+
+
+def test_published_names_are_understood_and_ours_are_kept(stores, run):
+    promised = run("promise coinpress --budget rho=8")
+    assert promised[0] == 0
+    assert run("promise DPPL-Mean --budget rho=8") == promised
+    status, out, _ = run("fit dppl-mean private --budget rho=8 --out release")
+    assert status == 0
+    assert "release: coinpress over 3 classes" in out
+    status, out, _ = run("fit dppl_public private --public public --budget epsilon=2 --out other")
+    assert status == 0
+    assert "other: public over 3 classes" in out

@@ -46,7 +46,12 @@ STRICT = (
 )
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],
-    "least-squares": [{}, {"alpha": 0.5, "intercept": 0.5}, {"public": PUBLIC, "normalise": False}],
+    "least-squares": [
+        {},
+        {"alpha": 0.5, "intercept": 0.5},
+        {"public": PUBLIC, "normalise": False},
+        {"counts": 40, "intercept": 0.5},
+    ],
     "gradient-descent": [
         {},
         {"public": PUBLIC, "steps": 5, "intercept": 0.5},

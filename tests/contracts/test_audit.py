@@ -50,7 +50,9 @@ ONE_SIDED = -np.ones((1000, 1)), np.zeros(1000, dtype=int)
 ATTACKS = {
     "noisy-sum": Attack("noisy-sum", 0.9, two_classes(6), {}),
     "coinpress": Attack("coinpress", 0.8, two_classes(200), {}, 100 * AXES[2]),
-    "least-squares, its sums": Attack("least-squares", 0.9, two_classes(6), {"normalise": False, "ridge": 1e6}),
+    "least-squares, its sums": Attack(
+        "least-squares", 0.55, two_classes(6), {"normalise": False, "ridge": 1e6, "counts": 6}
+    ),
     "least-squares, its moments": Attack(
         "least-squares", 0.85, ONE_SIDED, {"normalise": False, "alpha": 1.0}, np.ones(1)
     ),

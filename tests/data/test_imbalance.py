@@ -16,13 +16,21 @@ from tacit.errors import InputError
         (500, 10, {10: (160, 204), 50: (73, 140), 100: (52, 124)}),  # STL-10
     ],
 )
-def test_medians_and_means_are_the_published_ones(smallest, n_classes, published):
+def test_medians_and_means_of_the_published_sets(smallest, n_classes, published):
     for ratio, (median, mean) in published.items():
         sizes = class_sizes(smallest, n_classes, ratio)
         assert math.floor(np.median(sizes) + 0.5) == median
         assert math.floor(sizes.mean() + 0.5) == mean
         assert sizes[0] == smallest
         assert sizes[-1] == round(smallest / ratio)
+
+
+def test_two_means_that_the_published_table_misprints():
+    """The paper's formula, added up by hand: of 5,000 records in 10 classes, and of 750 in 101."""
+    cifar10 = sum(round(5000 * 50 ** (-i / 9)) for i in range(10)) / 10
+    food101 = sum(round(750 * 10 ** (-i / 100)) for i in range(101)) / 101
+    assert round(cifar10) == round(class_sizes(5000, 10, 50).mean()) == 1400
+    assert round(food101) == round(class_sizes(750, 101, 10).mean()) == 294
 
 
 def test_the_seed_only_deals_the_sizes():

@@ -33,6 +33,14 @@ def test_keys_are_of_the_content_alone(plan, tmp_path):
     assert not set(keys(plan(SMALL + "unit: replace\n"))) & set(before)
 
 
+def test_published_names_of_methods_make_the_same_cells(plan, tmp_path):
+    ours, theirs = (
+        prepare(plan(SMALL.replace("noisy-sum", name)), tmp_path / "runs").cells for name in ("coinpress", "DPPL-Mean")
+    )
+    assert [cell.key for cell in theirs] == [cell.key for cell in ours]
+    assert theirs[0].method == "coinpress"
+
+
 def test_keys_follow_the_data(plan, tmp_path):
     rng = np.random.default_rng(0)
 
@@ -61,6 +69,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
     ("old", "new", "line", "says"),
     [
         ("method: noisy-sum", "method: noisy-sums", 9, "method 'noisy-sums' is not known; did you mean 'noisy-sum'?"),
+        ("method: noisy-sum", "method: top-k", 9, "write method: public, parameters: {k: 5}"),
         ("seeds: 2", "seed: 2", 16, "'seed' is not a key here; did you mean 'seeds'?"),
         ("    method: noisy-sum", "    metod: noisy-sum", 9, "'metod' is not a key here; did you mean 'method'?"),
         ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, "budget epsilon=1 is pure"),

@@ -46,9 +46,28 @@ def test_a_bare_number_is_refused(value):
         Budget.parse(value)
 
 
-def test_a_pure_budget_buys_no_gaussian_noise():
-    with pytest.raises(BudgetError, match=r"pass rho=... or epsilon=1,delta=1e-6"):
-        Budget.pure(1).gaussian()
+@pytest.mark.parametrize(
+    ("epsilon", "forms"),
+    [
+        (1, ["epsilon=1,delta=1e-6", "rho=0.5"]),
+        (0.1, ["epsilon=0.1,delta=1e-6", "rho=0.005"]),
+        (8, ["epsilon=8,delta=1e-6", "rho=32"]),
+    ],
+)
+def test_a_pure_budget_buys_no_gaussian_noise_and_two_others_are_named(epsilon, forms):
+    with pytest.raises(BudgetError, match=f"pass {forms[0]}, or {forms[1]}, which is") as caught:
+        Budget.pure(epsilon).gaussian()
+    assert "weaker guarantee and does not imply pure epsilon" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    for form in forms:
+        assert Budget.parse(form).gaussian() > 0
+    assert PureDP(epsilon).rho <= Budget.parse(forms[1]).rho  # as the message says
+
+
+def test_no_rho_is_named_that_would_be_refused():
+    for epsilon in (1e-6, 1e6):
+        with pytest.raises(BudgetError, match=r"delta=1e-6, or rho=\.\.\.$"):
+            Budget.pure(epsilon).gaussian()
 
 
 @given(rho=st.floats(1e-6, 1e4))

@@ -12,6 +12,7 @@ VERBS = {
     "overlap": "Look for private records in a public store.",
     "import": "Make a store from arrays or tables.",
     "split": "Deal a data set to a private, a public and a test store.",
+    "subset": "Keep an imbalanced subset of a data set, for research.",
     "promise": "State what a fit will cost, before any data.",
     "fit": "Learn a private classifier and save it as a release.",
     "inspect": "Check a release and print its card.",

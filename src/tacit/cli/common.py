@@ -12,20 +12,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tacit.errors import InputError
-from tacit.learners.methods import METHODS, load
+from tacit.learners.methods import METHODS, load, method_called, setting_called
 
 if TYPE_CHECKING:
     from tacit.data.arrays import Data
     from tacit.learners.base import PrivateClassifier
 
-Method = Annotated[str, Parameter(help=f"One of: {', '.join(METHODS)}.")]
+Method = Annotated[
+    str, Parameter(help=f"One of: {', '.join(METHODS)}. Published names, such as dppl-mean, are understood.")
+]
 OWN = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")  # options with a flag of their own
 
 
+def known_method(name: str) -> str:
+    """The name in METHODS of the method that is called `name`."""
+    method = method_called(name)
+    if method in METHODS:
+        return method
+    setting = setting_called(name)
+    if setting is None:
+        raise InputError(f"method {name!r} is not known; choose from: {', '.join(METHODS)}")
+    flags = "".join(f" --{flag.replace('_', '-')} {value}" for flag, value in setting[1].items())
+    raise InputError(f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?")
+
+
 def make_learner(method: str, parameters: dict[str, str], **own: Any) -> "PrivateClassifier":
-    """The learner called `method`, its further parameters read from text as Python literals."""
-    if method not in METHODS:
-        raise InputError(f"method {method!r} is not known; choose from: {', '.join(METHODS)}")
+    """The learner in METHODS of that name, its further parameters read from text as Python literals."""
     make = load(METHODS[method])
     accepted = inspect.signature(make).parameters
     free = [name for name in accepted if name not in OWN]

@@ -5,7 +5,16 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import Method, labels_of, make_learner, one_line, read_classes, shown_progress, stated_delta
+from tacit.cli.common import (
+    Method,
+    known_method,
+    labels_of,
+    make_learner,
+    one_line,
+    read_classes,
+    shown_progress,
+    stated_delta,
+)
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,6 +99,7 @@ def fit(
     from tacit.data.imports import located, read_data, read_unchecked
     from tacit.releases.release import Release, check_facts, is_release
 
+    method = known_method(method)
     check_writable(out, force=force, ours=is_release)
     learner = make_learner(
         method, parameters, budget=budget, noise=noise, unit=unit, public=public,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import Method, make_learner, read_classes, stated_delta
+from tacit.cli.common import Method, known_method, make_learner, read_classes, stated_delta
 
 
 def promise(
@@ -35,5 +35,5 @@ def promise(
     """
     # what the class list holds costs nothing; that it is declared is what the statement depends on
     declared = read_classes(classes) if classes is not None else 1
-    learner = make_learner(method, parameters, budget=budget, unit=unit, classes=declared, public=public)
+    learner = make_learner(known_method(method), parameters, budget=budget, unit=unit, classes=declared, public=public)
     print(learner.promise().statement(stated_delta(learner) if delta is None else delta))

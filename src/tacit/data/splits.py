@@ -72,3 +72,8 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     order = np.random.default_rng([seed, STREAM]).permutation(n_records)
     ends = np.cumsum([private, n_public, n_test])
     return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))
+
+
+def first_rows(n_records: int, n: int) -> NDArray[np.int64]:
+    """Positions of n records, in ascending order: the first of one shuffle, so that smaller choices are in larger."""
+    return np.sort(np.random.default_rng(0).permutation(n_records)[:n])

@@ -12,12 +12,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from tacit.compute.documents import read_text
 from tacit.errors import excerpt, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
-from tacit.learners.methods import METHODS
+from tacit.learners.methods import METHODS, method_called, setting_called
 
 MOST_SEEDS = 50_000
 SEARCHES = {
@@ -80,7 +80,7 @@ class LearnerSpec(_Part):
     """A method with its parameters."""
 
     name: Name
-    method: str = Field(description=f"One of: {', '.join(METHODS)}")
+    method: Annotated[str, AfterValidator(method_called), Field(description=f"One of: {', '.join(METHODS)}")]
     parameters: dict[str, Value] = {}
     grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is a learner of its own")
     search: SearchSpec | None = None
@@ -198,10 +198,7 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
 
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
     if learner.method not in METHODS:
-        raise PlanError(
-            f"method {quoted(learner.method)} is not known; {nearest(learner.method, METHODS)}",
-            (*path, "method"),
-        )
+        raise PlanError(f"method {quoted(learner.method)} {_meant(learner.method)}", (*path, "method"))
     for name, values in learner.grid.items():
         if not values:
             raise PlanError(f"grid of {name} is empty; list its values", (*path, "grid", name))
@@ -215,6 +212,15 @@ def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]
             raise PlanError(f"public_rows {rows} must be 1 or more; correct it", (*path, "public_rows", number))
     if not (learner.budgets or plan.budgets):
         raise PlanError(f"learner {learner.name!r} has no budgets; list budgets for it or for the plan", path)
+
+
+def _meant(method: str) -> str:
+    """What is wrong with the name of a method, and what to write."""
+    setting = setting_called(method)
+    if setting is None:
+        return f"is not known; {nearest(method, METHODS)}"
+    parameters = ", ".join(f"{name}: {value}" for name, value in setting[1].items())
+    return f"is {setting[0]} with a parameter; write method: {setting[0]}, parameters: {{{parameters}}}"
 
 
 def _plan_error(error: ValidationError) -> PlanError:

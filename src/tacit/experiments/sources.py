@@ -21,10 +21,11 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import read_unchecked, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.rows import check_rows
+from tacit.data.splits import first_rows
 from tacit.errors import InputError
 from tacit.experiments.plan import DataSet
 
-SHUFFLE = 0  # seed: which rows are used where not all are
+SHUFFLE = 0  # seed: in which order the columns of "scrambled" are
 COMPONENTS = 16  # of digits-components
 BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their columns in another order
 
@@ -175,7 +176,7 @@ def public_rows(source: Source, name: str, n: int | None) -> Any:
         raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
     if n is None:
         return rows
-    return rows[_chosen(len(rows), n)]
+    return rows[first_rows(len(rows), n)]
 
 
 @lru_cache(maxsize=2)
@@ -197,12 +198,8 @@ def _whole(source: Source) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int6
 def _first(x: Any, y: NDArray[np.int64], n: int | None) -> tuple[Any, NDArray[np.int64]]:
     if n is None or n >= len(y):
         return x, y
-    chosen = _chosen(len(y), n)
+    chosen = first_rows(len(y), n)
     return x[chosen], y[chosen]
-
-
-def _chosen(rows: int, n: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(SHUFFLE).permutation(rows)[:n])
 
 
 @lru_cache(maxsize=4)

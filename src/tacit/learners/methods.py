@@ -1,4 +1,8 @@
-"""The one table of methods: command-line name -> where its class is. Read without importing any of them."""
+"""The one table of methods: command-line name -> where its class is. Read without importing any of them.
+
+Beside it, the names of the papers: ALIASES for those that are one of these methods, SETTINGS for those that are one of
+them with a parameter set. METHODS has one entry for each method, and results and releases hold that name.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -17,6 +21,63 @@ METHODS: dict[str, str] = {
     "pate": "tacit.learners.pate.pate:PATE",
     "label-private": "tacit.learners.label_dp.label_private:LabelPrivate",
 }
+
+ALIASES: dict[str, str] = {
+    "dppl-mean": "coinpress",
+    "dppl-public": "public",
+    "dp-ls": "least-squares",
+    "dp-lp": "gradient-descent",
+    "linear-probe": "gradient-descent",
+    "dpsgd-global-adapt": "global-adapt",
+    "dp-sgd-global-adapt": "global-adapt",
+    "dp-newton": "newton",
+    "dp-fc": "feature-covariance",
+}
+
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "dppl-public-top-k": ("public", {"k": 5}),
+    "top-k": ("public", {"k": 5}),
+    "lnmax": ("pate", {"aggregator": "laplace"}),
+    "gnmax": ("pate", {"aggregator": "gnmax"}),
+    "confident-gnmax": ("pate", {"aggregator": "confident"}),
+    "interactive-gnmax": ("pate", {"aggregator": "interactive"}),
+    "ugnmax": ("pate", {"collector": "upsampling"}),
+    "vgnmax": ("pate", {"collector": "vanishing"}),
+    "wgnmax": ("pate", {"collector": "weighting"}),
+    "rr": ("label-private", {"randomizer": "rr"}),
+    "rr-with-prior": ("label-private", {"prior": "clusters"}),
+    "lp-1st": ("label-private", {"stages": 1}),
+    "lp-2st": ("label-private", {"stages": 2}),
+    "lp-mst": ("label-private", {"stages": 3}),
+    "alibi": ("label-private", {"randomizer": "laplace"}),
+}
+
+
+def method_called(name: str) -> str:
+    """The name in METHODS of a method that is called by it or by a published name; any other name as it is.
+
+    Examples
+    --------
+    >>> method_called("DPPL-Mean"), method_called("coinpress"), method_called("magic")
+    ('coinpress', 'coinpress', 'magic')
+    """
+    return ALIASES.get(published(name), name)
+
+
+def setting_called(name: str) -> tuple[str, dict[str, Any]] | None:
+    """The method and the parameters that a published name stands for, if it is in SETTINGS.
+
+    Examples
+    --------
+    >>> setting_called("uGNMax")
+    ('pate', {'collector': 'upsampling'})
+    """
+    return SETTINGS.get(published(name))
+
+
+def published(name: str) -> str:
+    """A name as ALIASES and SETTINGS write it: in small letters, with hyphens."""
+    return "-".join(name.lower().replace("_", " ").split())
 
 
 def load(path: str) -> Any:

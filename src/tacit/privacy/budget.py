@@ -16,6 +16,7 @@ from tacit.privacy import accounting
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
+_LEAST, _MOST = 1e-9, 1e9  # of a finite epsilon or rho
 _FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
 _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
 
@@ -53,7 +54,7 @@ class Budget:
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
                 raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
-            low, high = (1e-30, 1) if name == "delta" else (1e-9, 1e9)
+            low, high = (1e-30, 1) if name == "delta" else (_LEAST, _MOST)
             if not low <= value <= high and not math.isinf(value):
                 raise BudgetError(f"budget {name}={value} is outside {low:g} to {high:g}; {_FORMS}")
 
@@ -141,11 +142,19 @@ class Budget:
             assert self.epsilon is not None
             z = accounting.gaussian_multiplier(self.epsilon, self.delta)
         else:
-            raise BudgetError(
-                f"budget {self} is pure and Gaussian noise has no pure epsilon; "
-                f"pass rho=... or epsilon={self.epsilon:g},delta=1e-6"
-            )
+            raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {self._not_pure()}")
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
+
+    def _not_pure(self) -> str:
+        """What to pass instead of a pure budget: the approximate form, and rho = epsilon^2/2."""
+        assert self.epsilon is not None
+        approximate, rho = f"epsilon={self.epsilon:g},delta=1e-6", self.epsilon**2 / 2
+        if not _LEAST <= rho <= _MOST:
+            return f"pass {approximate}, or rho=..."
+        return (
+            f"pass {approximate}, or rho={rho:g}, which is epsilon^2/2: pure epsilon={self.epsilon:g} implies it, "
+            "but it is a weaker guarantee and does not imply pure epsilon"
+        )
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
         """Epsilon of the exponential mechanism, one on each of several disjoint classes, that spends the budget."""

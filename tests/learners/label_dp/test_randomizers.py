@@ -78,6 +78,34 @@ def test_no_private_randomizer_is_right_more_often(n_classes):
         assert prior @ np.diag(matrix) == pytest.approx(best_by_linear_program(prior, epsilon), abs=1e-9)
 
 
+def test_the_published_rule_for_k_loses_a_sixth_of_the_labels_and_ours_none():
+    """At epsilon = ln 2, over all priors of 5 classes in twelfths."""
+    lost = {}
+    for parts in partitions(12, 5):
+        prior = [Fraction(part, 12) for part in parts]
+        best = max(Fraction(2, k + 1) * sum(prior[:k]) for k in range(1, 6))
+        assert published_k(prior, 2) == 1  # the likeliest class, whatever the label
+        lost[parts] = best - prior[0]
+        matrix = RRWithPrior(math.log(2), np.array(prior, dtype=float)).matrix()
+        assert np.array(prior, dtype=float) @ np.diag(matrix) == pytest.approx(float(best), abs=1e-12)
+        assert best_by_linear_program(prior, math.log(2)) == pytest.approx(float(best), abs=1e-9)
+    assert max(lost.values()) == Fraction(1, 6)
+    assert lost[6, 6, 0, 0, 0] == lost[4, 4, 4, 0, 0] == Fraction(1, 6)
+
+
+def published_k(prior, ratio):
+    """Number of classes to answer with by the rule of the published code, whose denominator is off by one."""
+    return 1 + int(np.argmax([Fraction(ratio, ratio + k - 2) * sum(prior[:k]) for k in range(1, len(prior) + 1)]))
+
+
+def partitions(total, parts, most=None):
+    """All falling ways to write a number as a sum of so many parts."""
+    if parts == 0:
+        return [()] if total == 0 else []
+    largest = range(min(total, total if most is None else most), -1, -1)
+    return [(first, *rest) for first in largest for rest in partitions(total - first, parts - 1, first)]
+
+
 def best_by_linear_program(prior, epsilon):
     """Largest probability to be right over all epsilon-DP matrices."""
     size = len(prior)

@@ -5,6 +5,7 @@ import pytest
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.mechanisms.gaussian import UNIT, class_sums
 from tacit.privacy.events import Gaussian, Parallel
 
 
@@ -25,6 +26,53 @@ def direct(x, y, counts, rho, rng, radius=None):
             r = math.sqrt(1 / n + sd**2) * gamma
         centres.append(centre)
     return np.array(centres), trace
+
+
+def clip_of(radius, width):
+    gamma = math.sqrt(width + 2 * math.sqrt(width * math.log(100)) + 2 * math.log(100))
+    return min(math.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
+
+
+def published_sum(x, centre, clip):
+    """The sum of a step of a published version: it adds the centre back to rows outside the ball alone."""
+    moved = x - centre
+    norms = np.linalg.norm(moved, axis=1, keepdims=True)
+    return np.where(norms > clip, centre + moved * clip / norms, moved).sum(axis=0)
+
+
+def test_the_published_step_misses_the_mean_by_three_and_ours_finds_it():
+    """Without noise, for 5,000 records of unit variance about a mean of length 12."""
+    n, width = 5000, 64
+    x = np.random.default_rng(0).normal(size=(n, width)) + 12 / math.sqrt(width)
+    centre, radius = np.zeros(width), math.sqrt(width)
+    for _ in range(3):
+        centre = published_sum(x, centre, clip_of(radius, width)) / n
+        radius = clip_of(0, width) / math.sqrt(n)  # at radius 0 the clip is gamma
+    assert np.linalg.norm(centre - x.mean(axis=0)) == pytest.approx(3.2, abs=0.05)
+    ours = tacit.CoinPressPrototypes("rho=1e9", classes=1, counts=n, noise="research", random_state=0)
+    found = ours.fit(x, np.zeros(n, int)).prototypes_[0]
+    assert np.linalg.norm(found - x.mean(axis=0)) < 0.02
+
+
+@pytest.mark.parametrize(("width", "times", "rho"), [(16, 1.9, 3.7), (64, 1.6, 2.5), (1024, 1.2, 1.4)])
+def test_one_record_moves_the_published_sum_beyond_its_bound_and_ours_to_it(width, times, rho):
+    """Replacing a record just inside the ball by one outside, where the last step found a centre of length 12."""
+    centre = np.zeros(width)
+    centre[0] = 12.0
+    clip = clip_of(clip_of(0, width) / math.sqrt(5000), width)
+    out = centre / 12
+    before, after = (row[None] for row in (centre - out * clip * (1 - 1e-12), centre + out * 2 * clip))
+    moved = np.linalg.norm(published_sum(after, centre, clip) - published_sum(before, centre, clip))
+    claimed = 2 * clip
+    assert moved / claimed == pytest.approx(times, abs=0.05)
+    assert (moved / claimed) ** 2 == pytest.approx(rho, abs=0.05)  # rho = bound^2/(2 sd^2)
+    one, other = (
+        class_sums([(row, np.zeros(1, int))], n_classes=1, width=width, balls=(centre[None], np.array([clip]))).astype(
+            float
+        )
+        for row in (before, after)
+    )
+    assert 2 * (1 - 1e-6) < np.linalg.norm(one - other) / UNIT <= 2
 
 
 @pytest.fixture

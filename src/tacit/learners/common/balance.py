@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import declared_counts, flag
 from tacit.learners.common.rows import Floats
-from tacit.learners.common.softmax import Blocks
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.events import Event, compose
 
 COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10
+Pieces = Iterable[tuple[Any, NDArray[np.int64]]]  # rows, which are not looked at, and their labels
 
 
 class BalancedClassifier(LinearClassifier):
@@ -46,7 +48,7 @@ class BalancedClassifier(LinearClassifier):
         super()._check(width)
         declared_counts(self.counts, len(self.classes_))
 
-    def _class_counts(self, parts: Blocks, noise: NoiseSource) -> Floats:
+    def _class_counts(self, parts: Pieces, noise: NoiseSource) -> Floats:
         """Declared or noisy counts; exact ones under an infinite budget."""
         counts = declared_counts(self.counts, len(self.classes_))
         if counts is not None:
@@ -70,14 +72,14 @@ class BalancedClassifier(LinearClassifier):
         return {"noise multiplier of the counts": bought if of_counts is None else of_counts}
 
 
-def exact_counts(parts: Blocks, n_classes: int) -> Floats:
+def exact_counts(parts: Pieces, n_classes: int) -> Floats:
     """Number of records per class; not private."""
     found = [np.bincount(own, minlength=n_classes) for _, own in parts]
     result: Floats = np.sum(found, axis=0, initial=0.0) + np.zeros(n_classes)
     return result
 
 
-def noisy_counts(parts: Blocks, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
+def noisy_counts(parts: Pieces, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
     """Number of records per class with Gaussian noise: `gaussian.event(multiplier)`."""
     ones = ((np.ones((len(own), 1)), own) for _, own in parts)
     return gaussian.noisy_class_sums(ones, n_classes=n_classes, width=1, noise_multiplier=multiplier, noise=noise)[:, 0]

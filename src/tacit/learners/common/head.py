@@ -19,6 +19,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit
 
 MOST_INTERCEPT = 1e6
+FARTHEST = -1e9
 
 
 class UnitRowClassifier(PrivateClassifier):
@@ -83,17 +84,22 @@ class LinearClassifier(UnitRowClassifier):
     def _head_width(self, X: NDArray[Any]) -> int:
         return int(X.shape[1]) + int(self._intercept() > 0)
 
-    def _set_head(self, theta: Floats) -> None:
-        """Take the head apart into what applies to a unit row and what the constant column adds."""
+    def _set_head(self, theta: Floats, added: Floats | float = 0.0) -> None:
+        """Take the head apart into what applies to a unit row, and what the constant column and `added` add."""
         constant = self._intercept()
         if constant > 0:
             theta = theta / math.hypot(1.0, constant)
-            self.coefficients_, self.intercepts_ = theta[:, :-1].copy(), theta[:, -1] * constant
+            self.coefficients_, self.intercepts_ = theta[:, :-1].copy(), theta[:, -1] * constant + added
         else:
-            self.coefficients_, self.intercepts_ = theta, np.zeros(len(theta))
+            self.coefficients_, self.intercepts_ = theta, np.zeros(len(theta)) + added
 
     def _released(self, what: str, facts: dict[str, Any]) -> Released:
         arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
         column = f", beside a constant column of {self.intercept:g}, which counts in the norm" if self.intercept else ""
         facts |= {"normalisation": normalisation(self.centre_) + column}
         return Released(what, arrays, LinearHead(), facts)
+
+
+def scores_of_empty(sums: Floats) -> Floats:
+    """Far below all scores for classes whose sum is zero, which has no direction; zero for others."""
+    return np.where(sums.any(axis=1), 0.0, FARTHEST)

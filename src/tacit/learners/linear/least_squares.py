@@ -1,15 +1,18 @@
-"""LeastSquares: ridge regression on noisy second moments and noisy class sums (DP-LS)."""
+"""LeastSquares: linear classifiers from noisy second moments and noisy class sums (DP-LS)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
-from tacit.learners.common.head import LinearClassifier
+from tacit.learners.common.balance import BalancedClassifier
+from tacit.learners.common.head import scores_of_empty
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.quadratic import Matrices
 from tacit.learners.common.rows import Floats, exact_class_sums
@@ -21,15 +24,19 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-SHARE_OF_MOMENTS = 0.1  # of the budget, where there are no class moments; chosen on CIFAR-10
+# chosen on CIFAR-10
+SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
+NOISE_IN_MEAN = 4.0  # factor of the variance of a mean's noise, beside the variance within classes
 
 
-class LeastSquares(LinearClassifier):
-    """Classify by one linear score per class, by least squares on noisy moments.
+class LeastSquares(BalancedClassifier):
+    """Classify by one linear score per class, solved for from noisy second moments and noisy class sums.
 
-    Rows are divided by their norm, at fit and at predict. With G the sum of x x' over all records, A_k that over class
-    k and b_k the sum of class k, the head is theta_k = (A_k + alpha G + ridge I)^-1 b_k. By default there are no A_k,
-    which at alpha = inf make no difference: nearly all of the budget then buys b.
+    Rows are divided by their norm, at fit and at predict. Let G be the sum of x x' over all records, b_k the sum of the
+    n_k records of class k, and m_k = b_k/n_k. By default this is linear discriminant analysis: G less all
+    b_k b_k'/n_k is the scatter within classes, W, and theta_k = (W + ridge I)^-1 (m_k - m), m being the mean of all
+    records. No class is favoured for its size. With `alpha` it is the published regression on class indicators,
+    theta_k = (A_k + alpha G + ridge I)^-1 b_k, with A_k the sum of x x' over class k.
 
     Parameters
     ----------
@@ -41,12 +48,16 @@ class LeastSquares(LinearClassifier):
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
         made unit again.
     alpha : float, optional
-        Weight of G beside the A_k, as published. If given, G, A and b are bought at a third of the budget each; if
-        omitted, theta_k = (G + ridge I)^-1 b_k, with 10 % of the budget for G.
+        Weight of G beside the A_k, as published. G, A and b are then bought at a third of the budget each. If omitted,
+        G takes 30 % of the budget, noisy counts 1 %, and b the rest.
     ridge : float, optional
         By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert.
     normalise : bool, default=True
-        Divide each theta_k by its norm, so that no class is favoured for its size.
+        Divide each theta_k by the standard deviation of its score within classes or, with `alpha`, by its norm. If
+        False, scores are those of the linear discriminant or, with `alpha`, of the regression.
+    counts : int or sequence of int, optional
+        Declared number of records per class, one for all or one per class, which are then listed as unprotected. If
+        omitted, noisy counts are bought. Not with `alpha`, which needs none.
     intercept : float, default=0.0
         Value of a constant column beside the unit row, which counts in the norm: the row becomes
         (x, intercept)/sqrt(1 + intercept^2). 0 is no such column.
@@ -57,6 +68,7 @@ class LeastSquares(LinearClassifier):
     ----------
     coefficients_ : ndarray of shape (C, d), float64
     intercepts_ : ndarray of shape (C,), float64
+        Far below all scores for a class without records under an infinite budget, unless `alpha` is given.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -65,10 +77,13 @@ class LeastSquares(LinearClassifier):
 
     Notes
     -----
-    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, all of
-    sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the budget. All else is
-    post-processing. See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
-    Source: Mehta et al. 2023 (DP-LS); the form without A_k, its ridge and the normalised head are tacit's.
+    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, else one per class
+    for the counts, all of sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the budget. All
+    else is post-processing: the expected noise of the sums is added back to W, and a mean's noise, of variance v_k in
+    each coordinate, is taken for scatter, 4 n v_k beside W. See `tacit.mechanisms.outer_products` and
+    `tacit.mechanisms.gaussian`.
+    Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the discriminant, whose
+    noise terms are tacit's.
 
     Examples
     --------
@@ -80,6 +95,8 @@ class LeastSquares(LinearClassifier):
     (array([0]), 0.5)
     """
 
+    balanced = True
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,
@@ -89,6 +106,7 @@ class LeastSquares(LinearClassifier):
         alpha: float | None = None,
         ridge: float | None = None,
         normalise: bool = True,
+        counts: int | Sequence[int] | None = None,
         intercept: float = 0.0,
         noise: str = "secure",
         random_state: Any = None,
@@ -101,17 +119,22 @@ class LeastSquares(LinearClassifier):
         self.alpha = alpha
         self.ridge = ridge
         self.normalise = normalise
+        self.counts = counts
         self.intercept = intercept
         self.noise = noise
         self.random_state = random_state
         self.unit = unit
         self.ledger = ledger
 
+    def _count_share(self) -> float:
+        return super()._count_share() if self.alpha is None else 0.0
+
     def _multipliers(self) -> tuple[float, float, float | None]:
         """Noise multipliers of G, of b, and of A (None where it is not bought)."""
         z = self._multiplier()
         if self.alpha is None:
-            return z / math.sqrt(SHARE_OF_MOMENTS), z / math.sqrt(1 - SHARE_OF_MOMENTS), None
+            of_sums = 1 - SHARE_OF_MOMENTS - self._count_share()
+            return z / math.sqrt(SHARE_OF_MOMENTS), z / math.sqrt(of_sums), None
         real("alpha", self.alpha, 0, 1e9)
         return z * math.sqrt(3), z * math.sqrt(3), z * math.sqrt(3)
 
@@ -120,9 +143,13 @@ class LeastSquares(LinearClassifier):
         flag("normalise", self.normalise)
         if self.ridge is not None:
             real("ridge", self.ridge, 1e-9, 1e18)
+        if self.counts is not None and self.alpha is not None:
+            raise InputError(f"counts={self.counts!r} would go unused with alpha={self.alpha!r}; leave one of them out")
         of_all, of_sums, of_classes = self._multipliers()
         parts = [outer_products.event(of_all), gaussian.event(of_sums)]
-        return compose(parts if of_classes is None else [*parts, outer_products.class_event(of_classes)])
+        if of_classes is not None:
+            return compose([*parts, outer_products.class_event(of_classes)])
+        return self._composed(parts)
 
     def _matrices(self) -> Matrices:
         if self.alpha is None:
@@ -135,11 +162,31 @@ class LeastSquares(LinearClassifier):
             moments, sums, class_moments = self._exact(X, labels)
         else:
             moments, sums, class_moments = self._noisy(X, labels, noise)
-        theta = _solved(moments, class_moments, self.alpha or 0.0, self._ridge(len(moments)), sums)
-        if self.normalise:
-            norms = np.linalg.norm(theta, axis=1, keepdims=True)
-            theta = theta / np.where(norms > 0, norms, 1.0)
-        self._set_head(theta)
+        if class_moments is None:
+            counts = self._class_counts(self._row_blocks(X, labels, "counts"), noise)
+            self._set_head(*self._discriminants(moments, sums, counts))
+            if self._multiplier() == 0:
+                self.intercepts_ = self.intercepts_ + scores_of_empty(sums)
+            return
+        theta = _regression(moments, class_moments, self.alpha or 0.0, self._ridge(len(moments)), sums)
+        norms = np.linalg.norm(theta, axis=1, keepdims=True)
+        self._set_head(theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta)
+
+    def _discriminants(self, moments: Floats, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+        """One theta per class, and what is added to its scores."""
+        counts = np.maximum(counts, self._uncertainty())[:, None]
+        total, of_sums = counts.sum(), self._multipliers()[1]
+        means, centre = sums / counts, sums.sum(axis=0) / total
+        within = moments - means.T @ sums + of_sums**2 * np.sum(1 / counts) * np.eye(len(moments))
+        values, axes = spectrum(within)
+        variances = (values + self._ridge(len(moments))) / total
+        along, at_centre = (means - centre) @ axes, centre @ axes
+        theta = along / (variances + NOISE_IN_MEAN * (of_sums / counts) ** 2)
+        if not self.normalise:
+            return theta @ axes.T, -np.sum(theta * (along / 2 + at_centre), axis=1)
+        deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
+        theta /= np.where(deviations > 0, deviations, 1.0)
+        return theta @ axes.T, -theta @ at_centre
 
     def _ridge(self, width: int) -> float:
         if self.ridge is not None:
@@ -197,15 +244,14 @@ class LeastSquares(LinearClassifier):
             "noise multiplier of the second moments": of_all,
             "noise multiplier of the class sums": of_sums,
             "noise multiplier of the class moments": "not bought" if of_classes is None else of_classes,
+            **self._facts(),
             "ridge": self._ridge(self.coefficients_.shape[1] + int(self.intercept > 0)),
             "sampling": "none; every record is used once in each sum",
         }
-        return self._released("one linear score per class, by least squares on noisy moments", facts)
+        return self._released("one linear score per class, solved for from noisy moments", facts)
 
 
-def _solved(moments: Floats, class_moments: Floats | None, alpha: float, ridge: float, sums: Floats) -> Floats:
+def _regression(moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
-    if class_moments is None:
-        return divided(sums, *spectrum(moments), ridge)
     each = zip(class_moments, sums, strict=True)
     return np.stack([divided(b[None], *spectrum(own + alpha * moments), ridge)[0] for own, b in each])

@@ -1,0 +1,95 @@
+"""`tacit subset`: an imbalanced store from a balanced one, for research."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import labels_of, shown_progress
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tacit.data.labels import ClassValue
+
+
+def subset(
+    data: Path,
+    /,
+    *,
+    out: Path,
+    imbalance: float,
+    seed: int = 0,
+    rows: int | None = None,
+    force: bool = False,
+) -> None:
+    """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio and seed.
+
+    For research: classes are cut to sizes by their private labels, and no guarantee covers that.
+
+    Parameters
+    ----------
+    data
+        A store, or a file that can be imported.
+    out
+        Folder of the new store. It keeps the identity of the data, whose records it holds.
+    imbalance
+        Ratio of the largest to the smallest class. At 1 all records are kept, as in plans.
+    seed
+        Decides which class gets which size and which records stay; `subset_seed` in plans.
+    rows
+        How many records to take the subset of, as `rows` in plans; all of them by default.
+    force
+        Overwrite the output.
+    """
+    from tacit.compute.atomic import check_writable, remove_parts
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import located, read_data
+    from tacit.data.manifest import DTYPES, is_store
+    from tacit.privacy.ledger import Ledger
+
+    if not 1 <= imbalance < math.inf:
+        raise InputError(
+            f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest class; correct it"
+        )
+    if seed < 0:
+        raise InputError(f"--seed {seed} must be 0 or more; correct it")
+    if out.resolve() == located(data).resolve():
+        raise InputError(f"--out {out} is the data itself; name another folder")
+    check_writable(out, force=force, ours=is_store)
+    source = read_data(data)
+    labels = labels_of(source, data)
+    if rows is not None and not 1 <= rows <= len(labels):
+        raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
+    kept = _kept(labels, list(source.classes or []), imbalance, seed, rows)
+    made = {"imbalance": imbalance, "seed": seed, "rows": rows}
+    remove_parts(out)
+    with shown_progress():
+        EmbeddingStore.write(
+            out, source.x[kept], labels[kept], classes=source.classes if source.classes_declared else None,
+            card={**source.card, "subset": made}, identity=source.identity,
+            dtype=next((name for name in DTYPES if source.x.dtype == name), "float16"), force=force,
+        )  # fmt: skip
+    print(f"{out}: {len(kept)} of {len(labels)} rows, imbalance {imbalance:g}")
+    print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
+    ledger = Ledger.beside(located(data), source.identity)
+    if ledger.path.exists():
+        print(f"A ledger counts what is spent on {data}; charge it by fit --ledger {ledger.path}")
+
+
+def _kept(
+    labels: "NDArray[Any]", classes: "list[ClassValue]", imbalance: float, seed: int, n: int | None
+) -> "NDArray[np.int64]":
+    """Positions of the records that are kept, in ascending order."""
+    import numpy as np
+
+    from tacit.data.imbalance import imbalanced_subset
+    from tacit.data.labels import encode_labels
+    from tacit.data.splits import first_rows
+
+    drawn = first_rows(len(labels), n or len(labels))
+    if imbalance == 1:
+        return drawn
+    indexes = encode_labels(labels, classes)[drawn]
+    return drawn[np.sort(imbalanced_subset(indexes, imbalance, seed, len(classes)))]
