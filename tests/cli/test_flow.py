@@ -234,6 +234,33 @@ def test_import_writes_one_store_per_split(stores, run):
     assert tacit.EmbeddingStore.open("pair").classes == CLASSES
 
 
+def test_published_pairs_are_used_as_they_are(stores, run):
+    Path("vit").mkdir()
+    for split in ("train", "test"):
+        x, y = rows(np.random.default_rng(1), 30)
+        np.save(f"vit/pets_{split}.npy", x)
+        np.save(f"vit/pets_{split}_targets.npy", y)
+    np.save("vit/imagenet_train.npy", x)
+    status, out, err = run("import vit --out both")
+    assert (status, err) == (0, "")
+    assert "both/pets_train: 30 rows of width 5, no declared classes" in out
+    assert run("import vit#pets_test --out one --classes 3")[0] == 0
+
+    run("ledger vit#pets_train --allow rho=1")
+    fit = "fit public vit#pets_train --classes 3 --public vit#imagenet_train --budget rho=0.4"
+    assert run(f"{fit} --out release")[0] == 0
+    assert run("fit noisy-sum vit/pets_train.npy --classes 3 --budget rho=0.6 --out second")[0] == 0
+    assert "rho=1 of rho=1 spent in 2 charges" in run("ledger vit --split pets_train")[1]
+    for test in ("vit#pets_test", "vit#test", "vit --split test", "vit/pets_test.npy"):
+        assert run(f"evaluate release {test}")[0] == 0
+    assert run("predict release vit#pets_test --out labels.parquet")[0] == 0
+    refused = run(f"{fit.replace('vit#imagenet_train', 'vit/pets_train.npy')} --out third")
+    assert refused[0] == 2
+    assert "is the private data" in refused[2]
+    assert "vit#imagenet_train holds no labels" in run("fit noisy-sum vit#imagenet_train --budget rho=1 --out third")[2]
+    assert not Path("third").exists()
+
+
 @pytest.mark.slow
 def test_split_makes_a_private_a_public_and_a_test_store(stores, run):
     status, out, err = run("split private --n-public 30 --n-test 20 --seed 1 --out parts")

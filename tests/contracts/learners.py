@@ -66,6 +66,8 @@ VARIANTS = {
         {},
         {"public": PUBLIC, "steps": 5, "dimension": 2},
         {"counts": 40, "clip": 0.5, "balanced": False, "share": 0.3},
+        {"prototypes": "public", "public": PUBLIC},
+        {"prototypes": "public", "public": PUBLIC, "d_min": 0.5, "d_max": 1.5, "counts": 40, "share": 0.3},
     ],
     "feature-covariance": [
         {},

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import read_data, read_unchecked, splits
+from tacit.data.imports import identity_of, located, read_data, read_unchecked, splits
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(6, 4)).astype(np.float32)
@@ -182,6 +182,90 @@ def test_a_folder_of_splits_with_its_card(tmp_path):
     refused("has several splits; choose split from: test, train", folder)
     (folder / "test_x.npy").unlink()
     check(read_data(folder), [NAMES[i] for i in Y], NAMES)
+
+
+def published(folder, name="cifar10", parts=("train", "test")):
+    folder.mkdir(exist_ok=True)
+    for part in parts:
+        saved(folder / f"{name}_{part}.npy", X)
+        saved(folder / f"{name}_{part}_targets.npy", Y)
+    return folder
+
+
+def test_published_pairs_are_read_by_every_name_alike(tmp_path):
+    folder = published(tmp_path / "vit")
+    assert splits(folder) == ["cifar10_test", "cifar10_train"]
+    asked = [
+        (folder / "cifar10_train.npy", None),
+        (f"{folder}#cifar10_train", None),
+        (f"{folder}#train", None),
+        (folder, "cifar10_train"),
+        (folder, "train"),
+    ]
+    for path, split in asked:
+        data = read_data(path, split=split)
+        check(data)
+        assert isinstance(data.x, np.memmap)
+        assert data.identity == identity_of(path, split) == "cifar10_train"
+        assert located(path, split) == folder / "cifar10_train.npy"
+    before = data.content_hash
+    saved(folder / "cifar10_train_targets.npy", Y[::-1])
+    assert read_data(folder, split="train").content_hash != before
+    refused("several splits; choose split from: cifar10_test, cifar10_train", folder)
+
+
+def test_published_pairs_without_a_name(tmp_path):
+    for part in ("train", "test"):
+        saved(tmp_path / f"{part}.npy", X)
+    saved(tmp_path / "train_targets.npy", Y)
+    assert splits(tmp_path) == ["test", "train"]
+    check(read_data(tmp_path, split="train"))
+    check(read_data(f"{tmp_path}#test"), labels=None)
+
+
+def test_a_folder_of_several_published_names_asks_which(tmp_path):
+    folder = published(tmp_path / "vit")
+    published(folder, "stl10")
+    saved(folder / "imagenet_train.npy", X)
+    saved(folder / "basis.npy", X)
+    saved(folder / "extra.npy", X)
+    saved(folder / "extra_targets.npy", Y)
+    names = "cifar10_test, cifar10_train, extra, imagenet_train, stl10_test, stl10_train"
+    assert ", ".join(splits(folder)) == names
+    check(read_data(f"{folder}#imagenet_train"), labels=None)
+    check(read_data(f"{folder}#extra"))
+    training = "cifar10_train, imagenet_train, stl10_train"
+    refused(f"vit has several splits for 'train'; choose split from: {training}$", f"{folder}#train")
+    refused(f"vit has no split 'cifar10'; choose split from: {names}$", f"{folder}#cifar10")
+
+
+def test_published_pairs_that_do_not_fit_are_refused(tmp_path):
+    folder = published(tmp_path / "vit")
+    path = folder / "cifar10_train.npy"
+    for targets in (Y[:5], np.eye(3)[Y]):
+        saved(folder / "cifar10_train_targets.npy", targets)
+        refused(r"cifar10_train_targets.npy: labels have shape \(.*\) beside 6 rows of .*; give exactly one", path)
+    saved(folder / "cifar10_train_targets.npy", Y)
+    saved(path, X[None])
+    refused("cifar10_train.npy has 3 dimension", path)
+    saved(path, X)
+    refused("has 4 columns, .* must have 7 columns", path, width=7)
+    path.unlink()
+    refused("vit has no split 'train'; choose split from: cifar10_test", f"{folder}#train")
+    refused("cifar10_train.npy does not exist", path)
+
+
+def test_a_split_is_named_once_and_only_of_a_folder(tmp_path):
+    folder = published(tmp_path / "vit")
+    refused(
+        "split=test does not apply to .*vit#cifar10_train, which names one", f"{folder}#cifar10_train", split="test"
+    )
+    refused("cifar10_test.npy is no folder with splits.*leave #train out", f"{folder / 'cifar10_test.npy'}#train")
+    (tmp_path / "stores").mkdir()
+    EmbeddingStore.write(tmp_path / "stores" / "train", X, Y, classes=NAMES, dtype="float32")
+    check(read_data(f"{tmp_path / 'stores'}#train"), [NAMES[i] for i in Y], NAMES)
+    odd = saved(tmp_path / "a#b.npy", X)
+    check(read_data(odd), labels=None)
 
 
 def test_a_card_can_be_given(tmp_path):

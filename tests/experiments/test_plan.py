@@ -203,6 +203,29 @@ def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_p
         key(public="d.npz#other")
 
 
+def test_published_pairs_are_data_of_a_plan(plan, tmp_path):
+    rng = np.random.default_rng(0)
+    for name, labelled in (("cifar10_train", True), ("cifar10_test", True), ("imagenet_train", False)):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(30, 3)))
+        if labelled:
+            np.save(tmp_path / f"{name}_targets.npy", np.arange(30) % 2)
+
+    def key(train, test="cifar10_test.npy"):
+        text = PARTS.replace("TRAIN", f"'{train}'").replace("TEST", f"'{test}'").replace("NAME", "pool")
+        (cell,) = prepare(plan(text.replace("PUBLIC", "imagenet_train.npy")), tmp_path / "runs").cells
+        return cell.key
+
+    assert key("cifar10_train.npy") == key(".#cifar10_train") == key(".#cifar10_train", ".")
+    with pytest.raises(
+        PlanError, match=r"several splits for 'train'; choose split from: cifar10_train, imagenet_train"
+    ):
+        key(".")
+    with pytest.raises(PlanError, match=r"imagenet_train.npy holds no labels"):
+        key("imagenet_train.npy")
+    with pytest.raises(PlanError, match=r"has no split 'other'"):
+        key(".#other")
+
+
 SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}"
 
 
@@ -216,12 +239,17 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: pate, public: [own], shares: {a: 1}}", "'epsilon=1,delta=1e-5'", "budget of no group"),
         ("{method: pate}", "rho=1", "needs public rows"),
         ("{method: public}", "rho=1", "needs public rows"),
+        ("{method: projected, parameters: {prototypes: public}}", "rho=1", "needs public rows"),
         ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
         ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
         ("{method: noisy-sum}", "-.inf", "is no budget"),
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
         (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),
         (SEARCHED, "rho=1", "candidates"),
+        (SEARCHED.replace("[]", "3"), "rho=1", "candidates=3 must be a list of dicts"),
+        (SEARCHED.replace("[]", "[3]"), "rho=1", "candidate 3 must be a dict"),
+        (SEARCHED.replace("[]", "{k: [1, 5]}"), "rho=1", "must be a list of dicts"),
+        (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is no option of a grid search"),
     ],
 )  # fmt: skip
 def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner, budget, says):
@@ -235,6 +263,26 @@ def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner,
     """
     with pytest.raises(PlanError, match=says):
         prepare(plan(text), tmp_path / "runs")
+
+
+def test_ranges_of_trials_are_checked_before(plan, tmp_path):
+    pytest.importorskip("optuna", reason="optuna is a development dependency")
+    search = "{how: unpaid, candidates: {k: CHOICE}, options: {trials: 5}}"
+    text = """
+    name: odd
+    data: [{name: digits, builtin: digits}]
+    learners: [{name: one, method: public, public: [own], search: SEARCH}]
+    budgets: [rho=1]
+    """.replace("SEARCH", search)
+    for choice, says in (
+        ("3", "neither a list of values nor a range"),
+        ("{low: 1}", "neither a list of values nor a range"),
+        ("{low: 5, high: 1}", "low must be below high"),
+        ("[1, 0]", "k=0 must be a whole number"),
+    ):
+        with pytest.raises(PlanError, match=f"line 4: .*{says}"):
+            prepare(plan(text.replace("CHOICE", choice)), tmp_path / "runs")
+    assert len(prepare(plan(text.replace("CHOICE", "{low: 1, high: 5}")), tmp_path / "runs").cells) == 1
 
 
 OF_FILES = """

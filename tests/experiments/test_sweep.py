@@ -239,6 +239,26 @@ def test_searches_say_whether_they_were_paid(plan, tmp_path):
     assert found["unpaid"].rho == float("inf")
 
 
+def test_trials_of_a_plan_repeat_and_are_unpaid(plan, tmp_path):
+    pytest.importorskip("optuna", reason="optuna is a development dependency")
+    text = """
+    name: trials
+    data: [{name: digits, builtin: digits, rows: 300, test_rows: 100}]
+    learners:
+      - name: tuned
+        method: public
+        public: [own]
+        search: {how: unpaid, candidates: {k: [1, 5], d_min: {low: 0.0, high: 1.0}}, options: {trials: 3}}
+        keep: [scores_]
+    budgets: [rho=0.1]
+    """
+    one, other = (sweep(plan(text), tmp_path / name)[0] for name in ("one", "other"))
+    assert one.error is None
+    assert (one.tuning, one.rho) == ("unpaid", float("inf"))
+    assert one.extra == other.extra
+    assert len(json.loads(one.extra)["scores_"]) == 3
+
+
 def test_kept_pictures_of_means(plan, tmp_path):
     text = SMALL.replace("method: noisy-sum", "method: coinpress\n    keep: [steps_, means_2d]").replace(
         "rho=0.1, inf", "rho=0.1"

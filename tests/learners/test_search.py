@@ -224,6 +224,122 @@ def test_an_unpaid_run_has_the_full_budget_in_its_unit():
     assert Gaussian(alone._noise_multiplier()) in [part for part, _ in search._event().contained()]
 
 
+SPACE = {"k": [1, 3], "d_min": {"low": 0.0, "high": 1.0}, "d_max": {"low": 1.2, "high": 2.0}}
+
+
+def trials(number=12, space=SPACE, **parameters):
+    pytest.importorskip("optuna", reason="optuna is a development dependency")
+    return make(tacit.UnpaidSearch, candidates=space, trials=number, **({"budget": "rho=0.5"} | parameters))
+
+
+def test_trials_stay_in_their_ranges_and_the_best_is_kept():
+    search = trials(noise="research", random_state=0, budget="rho=0.01").fit(X, Y)
+    assert len(search.scores_) == 12
+    assert len({candidate["d_min"] for candidate, _ in search.scores_}) == 12
+    for candidate, score in search.scores_:
+        assert list(candidate) == list(SPACE)
+        assert candidate["k"] in SPACE["k"]
+        assert all(SPACE[name]["low"] <= candidate[name] <= SPACE[name]["high"] for name in ("d_min", "d_max"))
+        assert score == int(score)
+    best = max(search.scores_, key=lambda run: run[1])
+    assert search.best_params_ == best[0]
+    assert np.sum(search.predict(X) == Y) == best[1]
+
+
+def test_trials_follow_the_scores(monkeypatch):
+    """Scores that grow with d_min draw the later trials there; the other way round, away."""
+    from tacit.learners.search import base
+
+    ways = {}
+    for sign in (1, -1):
+        given = []
+        make_learner = base.Search._learner
+
+        def noted(self, candidate, *args, given=given, make_learner=make_learner, **shared):
+            given.append(candidate.get("d_min", 0.0))
+            return make_learner(self, candidate, *args, **shared)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(base.Search, "_learner", noted)
+            patch.setattr(base, "hits_of", lambda *_, given=given, sign=sign: int(1000 * sign * given[-1]))
+            search = trials(40, noise="research", random_state=1).fit(X[::8], Y[::8])
+        ways[sign] = np.mean([candidate["d_min"] for candidate, _ in search.scores_[20:]])
+    assert ways[1] > 0.7
+    assert ways[-1] < 0.3
+
+
+def test_trials_repeat_with_their_seed():
+    def run(seed):
+        return trials(6, noise="research", random_state=seed, budget="rho=0.01").fit(X, Y).scores_
+
+    assert run(0) == run(0) != run(1)
+    assert trials(2).fit(X, Y).scores_ != trials(2).fit(X, Y).scores_  # secure noise has no seed, nor have its trials
+
+
+def test_trials_are_not_private_and_say_how_many(tmp_path):
+    search = trials(7)
+    assert not search.promise().bounded
+    assert search.promise() == search.fit(X, Y).guarantee_
+    said = "tuned on the private records without paying, in 7 trials"
+    assert said in search.guarantee_.statement()
+    assert "not private" in search.guarantee_.statement()
+    release = tacit.Release.of(search)
+    assert release.document.stamp == "NOT FOR RELEASE"
+    assert said in release.card()
+    assert "the best of 7 trials of optuna (TPE)" in search.released_.mechanism["tuning"]
+    assert len(trials(3, budget="rho=inf").fit(X, Y).scores_) == 3
+
+
+def test_values_of_any_kind_can_be_tried():
+    space = {"steps": [(1.0,), (0.5, 0.5)], "pooling": {"low": 1, "high": 3}, "radius": {"low": 1, "high": 2.0}}
+    search = trials(8, space | {"public": [None]}, estimator=tacit.CoinPressPrototypes()).fit(X, Y)
+    assert {type(candidate["steps"]) for candidate, _ in search.scores_} == {tuple}
+    assert {type(candidate["pooling"]) for candidate, _ in search.scores_} == {int}
+    assert {type(candidate["radius"]) for candidate, _ in search.scores_} == {float}
+
+
+def test_trials_are_quiet(capfd):
+    trials(2).fit(X, Y)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_optuna_the_remedy_is_named(monkeypatch):
+    monkeypatch.setattr("tacit.compute.extras.find_spec", lambda library: None)
+    with pytest.raises(InputError, match=r"optuna is not installed, .* pip install 'tacit\[tune\]'"):
+        make(tacit.UnpaidSearch, candidates=SPACE, trials=2).promise()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"number": 0}, "trials=0 must be a whole number from 1"),
+        ({"number": 2.5}, "trials=2.5 must be a whole number"),
+        ({"number": None}, "must be a list of dicts"),
+        ({"space": CANDIDATES}, "must be a dict of lists and ranges with trials"),
+        ({"space": {}}, "must be a dict of lists and ranges with trials"),
+        ({"space": {"k": 3}}, "k=3, neither a list of values nor a range"),
+        ({"space": {"k": []}}, "k=.., neither a list of values nor a range"),
+        ({"space": {"k": "15"}}, "k='15', neither a list of values nor a range"),
+        ({"space": {"k": {"low": 1}}}, "neither a list of values nor a range"),
+        ({"space": {"k": {"low": 1, "high": 2, "step": 1}}}, "neither a list of values nor a range"),
+        ({"space": {"k": {"low": 1, "high": "2"}}}, "k from 1 to '2'; give two finite numbers"),
+        ({"space": {"k": {"low": 1, "high": math.inf}}}, "give two finite numbers"),
+        ({"space": {"k": {"low": 2, "high": 2}}}, "low must be below high"),
+        ({"space": {"k": {"low": 0, "high": 2, "log": True}}}, "low above 0"),
+        ({"space": {"k": {"low": 1, "high": 2, "log": "yes"}}}, "log True or False"),
+        ({"space": {"kk": [1]}}, "'kk' is none of the estimator's"),
+        ({"space": {"unit": ["replace"]}}, "'unit' is set by the search"),
+        ({"space": {"k": [1, 0]}}, "k=0 must be a whole number"),
+        ({"space": {"k": {"low": -3, "high": 5}}}, "k=-3 must be a whole number"),
+        ({"space": {"d_min": {"low": 0.0, "high": 3.0}}}, "d_min=3.0"),
+    ],
+)
+def test_bad_trials_are_refused_before_any_data(parameters, message):
+    with pytest.raises(InputError, match=message) as caught:
+        trials(**parameters).promise()
+    assert "\n" not in str(caught.value)
+
+
 @KIND
 @pytest.mark.parametrize("budget", ["epsilon=inf", "rho=inf"])
 def test_an_infinite_budget_tries_all_without_noise(kind, budget):

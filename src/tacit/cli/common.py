@@ -89,7 +89,9 @@ def _is_number(text: str) -> bool:
 def labels_of(data: "Data", path: Path | str) -> Any:
     """The labels, which must be there."""
     if data.labels is None:
-        raise InputError(f"{path} holds no labels; name them with --y, or import features and labels together")
+        raise InputError(
+            f"{path} holds no labels; name them with --y, put NAME_targets.npy beside NAME.npy, or import both together"
+        )
     return data.labels
 
 

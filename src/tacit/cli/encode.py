@@ -48,7 +48,8 @@ def encode(
         texts or pictures (.csv, .jsonl, .parquet, or saved by Hugging Face datasets); .npy or .npz of pixels; or what
         the owners of MNIST, CIFAR, STL-10 or Food-101 ship. A source with several parts becomes a folder of stores.
     encoder
-        timm:NAME, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME, onnx:FILE or torch:module.path.
+        timm:NAME, torchvision:MODEL/WEIGHTS, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME,
+        onnx:FILE or torch:module.path.
     out
         Folder of the store.
     weights

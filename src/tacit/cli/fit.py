@@ -116,7 +116,7 @@ def fit(
     facts["intended_use"] = intended_use
     check_facts(facts)
     declared = read_classes(classes)
-    if public is not None and public.resolve() == store.resolve():
+    if public is not None and located(public, public_split).resolve() == located(store, split).resolve():
         raise InputError(f"--public {public} is the private data; public rows would be released as they are")
     with shown_progress():
         data = read_data(store, x=x, y=y, split=split)

@@ -24,7 +24,8 @@ def import_(
     ----------
     files
         A pair X.npy Y.npy, or one .npz, .parquet, .safetensors, or a folder saved by Hugging Face datasets or
-        holding SPLIT_x.npy and SPLIT_y.npy. A card.json beside .npy files is read if it lists them.
+        holding SPLIT_x.npy and SPLIT_y.npy, or NAME_train.npy and NAME_train_targets.npy. FOLDER#SPLIT is one split.
+        A card.json beside .npy files is read if it lists them.
     out
         Folder of the store.
     x

@@ -4,10 +4,14 @@
 |---|---|
 | folder of an embedding store | its own |
 | `.npy`, or a pair of them | features, then labels; `card.json` beside them if it lists the file |
+| `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
 | `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings` and `y`/`labels`/`targets`, and `classes` |
 | `.parquet` | the column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
 | folder of `datasets.save_to_disk` | as for Parquet; names of a `ClassLabel` are the declared classes |
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
+| folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
+
+`FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in `_train`.
 """
 
 from collections.abc import Sequence
@@ -79,9 +83,12 @@ def read_unchecked(
 ) -> Arrays | EmbeddingStore:
     """As `read_data`, without checking the rows: for callers that check them as they use them."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    if len(files) == 1 and (store := located(files[0], split)) != files[0]:
-        files, split = [store], None
-    data = _read([located(path) for path in files], x, y, split, width)
+    if len(files) == 1:
+        file, split = _place(files[0], split)
+        data = _read_one(file, x, y, split, width)
+    else:
+        _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
+        data = _read_pair([located(path) for path in files], width)
     if card is None:
         return data
     if not isinstance(data, Arrays):
@@ -97,7 +104,7 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
     InputError
         If nothing there could be read by `read_data`.
     """
-    path = located(path, split)
+    path, split = _place(path, split)
     if path.is_file() and path.suffix in (*SUFFIXES, ".csv"):  # tables of which labels are privatized may be CSV
         return path.stem
     if (path / MANIFEST).exists():
@@ -110,18 +117,8 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
 
 
 def located(path: str | Path, split: str | None = None) -> Path:
-    """Where the data are: `path`, or the store of one split in a folder of stores as `tacit import` makes them."""
-    path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is neither a file nor a folder; give one of them")
-    stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
-    if not stores:
-        return path
-    if split not in stores:
-        raise InputError(f"{path} holds the stores {', '.join(stores)}; give {path / stores[0]}, or choose a split")
-    return path / split
+    """Where the data are: `path`, or the store or `.npy` file of one split of a folder."""
+    return _place(path, split)[0]
 
 
 def splits(folder: str | Path) -> list[str]:
@@ -130,16 +127,54 @@ def splits(folder: str | Path) -> list[str]:
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
 
 
-def _read(
-    files: list[Path], x: str | None, y: str | None, split: str | None, width: int | None
+def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
+    """The file or folder to read, and which split of it; a split with a store or file of its own is that."""
+    path, split = _split_named(Path(path), split)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
+    if stores:
+        if split not in stores:
+            raise InputError(f"{path} holds the stores {', '.join(stores)}; give {path / stores[0]}, or choose a split")
+        return path / split, None
+    if not _holds_npy(path) or (split is None and len(splits(path)) > 1):
+        return path, split
+    split = _chosen_split(path, split)
+    file = npy.published(path, split)
+    return (path, split) if file is None else (file, None)
+
+
+def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
+    """The folder and the split that `FOLDER#SPLIT` names, unless that is the name of a file."""
+    folder, mark, part = str(path).rpartition("#")
+    if not mark or path.exists():
+        return path, split
+    if split is not None:
+        raise InputError(f"split={split} does not apply to {path}, which names one; leave one of them out")
+    if not Path(folder).is_dir():
+        raise InputError(f"{path}: {folder} is no folder with splits; check its name, or leave #{part} out")
+    return Path(folder), part
+
+
+def _holds_npy(path: Path) -> bool:
+    """Whether `path` is a folder of splits in `.npy` files."""
+    if not path.is_dir() or (path / MANIFEST).exists():
+        return False
+    return not (huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)) and bool(npy.splits(path))
+
+
+def _read_pair(files: list[Path], width: int | None) -> Arrays:
+    if len(files) != 2 or any(path.suffix != ".npy" for path in files):
+        listed = ", ".join(str(path) for path in files)
+        raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
+    return npy.read(files[0], files[1], width=width)
+
+
+def _read_one(
+    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
 ) -> Arrays | EmbeddingStore:
-    if len(files) != 1:
-        _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
-        if len(files) != 2 or any(path.suffix != ".npy" for path in files):
-            listed = ", ".join(str(path) for path in files)
-            raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
-        return npy.read(files[0], files[1], width=width)
-    (path,) = files
     if path.is_dir():
         return _read_folder(path, x, y, split, width)
     _refuse_options(path, split=split)
@@ -150,7 +185,7 @@ def _read_file(path: Path, x: str | None, y: str | None, width: int | None) -> A
     match path.suffix:
         case ".npy":
             _refuse_options(path, x=x, y=y)
-            return npy.read(path, None, width=width)
+            return npy.read(path, npy.targets_of(path), width=width)
         case ".npz":
             return npz.read(path, x, y, width=width)
         case ".safetensors":
@@ -182,19 +217,20 @@ def _read_folder(
 
 def _unknown(path: Path) -> InputError:
     if path.is_dir():
-        kinds = "a store, a saved data set nor a folder of SPLIT_x.npy files"
+        kinds = "a store, a saved data set nor a folder of SPLIT_x.npy or SPLIT_train.npy files"
         return InputError(f"{path} is neither {kinds}; check its name")
     return InputError(f"{path} has an unknown ending; give {', '.join(SUFFIXES)}, or a folder")
 
 
 def _chosen_split(folder: Path, split: str | None) -> str:
     names = splits(folder)
-    if split is None and len(names) == 1:
-        return names[0]
-    if split not in names:
-        asked = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(f"{folder} has {asked}; choose split from: {', '.join(names)}")
-    return split
+    if split in names:
+        return split
+    matching = names if split is None else [name for name in names if name.endswith(f"_{split}")]
+    if len(matching) == 1:
+        return matching[0]
+    said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
+    raise InputError(f"{folder} has {said}; choose split from: {', '.join(matching or names)}")
 
 
 def _with_card(data: Arrays, card: cards.Card) -> Arrays:

@@ -211,7 +211,8 @@ def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, in
     """Public set and number of its rows, or neither."""
     spec, known = variant.spec, [name for name, _ in source.public]
     takes = "public" in inspect.signature(load(METHODS[spec.method])).parameters
-    if spec.method in NEEDS_PUBLIC and not spec.public:
+    chosen = variant.parameters.get("prototypes") == "public"  # of projected
+    if (spec.method in NEEDS_PUBLIC or chosen) and not spec.public:
         raise PlanError(f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path)
     if spec.public_rows and not spec.public:
         raise PlanError("public_rows is for a public set; name one with public", (*variant.path, "public_rows"))

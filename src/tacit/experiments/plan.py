@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from tacit.compute.documents import read_text
 from tacit.errors import excerpt, quoted
@@ -31,6 +31,22 @@ Attribute = Annotated[str, Field(pattern=r"^[A-Za-z]\w*(\.[A-Za-z]\w*)*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\r\n]+$")]
 Value = Any  # of a parameter: whatever YAML holds
+
+RANGE = {
+    "type": "object",
+    "properties": {"low": {"type": "number"}, "high": {"type": "number"}, "log": {"type": "boolean"}},
+    "required": ["low", "high"],
+    "additionalProperties": False,
+}
+VALUES = {"anyOf": [{"type": "array", "minItems": 1}, RANGE]}
+CANDIDATES = {
+    "description": "A list of parameters; with trials, a list of values or a range for each parameter",
+    "anyOf": [
+        {"type": "array", "minItems": 1, "items": {"type": "object"}},
+        {"type": "object", "minProperties": 1, "additionalProperties": VALUES},
+    ],
+}
+"""JSON schema of a search's candidates, which the search itself checks when it is asked for its promise."""
 
 
 class _Part(BaseModel):
@@ -56,8 +72,8 @@ class SearchSpec(_Part):
     """How a learner's parameters are chosen on the private records."""
 
     how: Literal["random", "grid", "unpaid"]
-    candidates: list[dict[str, Value]] = Field(min_length=1)
-    options: dict[str, Value] = Field({}, description="Of the search, such as mean_runs")
+    candidates: Annotated[Any, WithJsonSchema(CANDIDATES)]
+    options: dict[str, Value] = Field({}, description="Of the search, such as mean_runs, or trials of an unpaid one")
 
 
 class LearnerSpec(_Part):

@@ -108,7 +108,7 @@ def opened(data: DataSet, root: Path) -> Source:
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
     if part.labels is None:
-        raise InputError(f"{path} holds no labels; name a file that has them")
+        raise InputError(f"{path} holds no labels; name a file that has them, or put NAME_targets.npy beside NAME.npy")
     return part.labels
 
 

@@ -57,6 +57,22 @@ def timm_model(models):
 
 
 @pytest.fixture(scope="session")
+def torchvision_model(models):
+    """A small model of torchvision under the name that its weights have in the cache of torch's hub."""
+    from tacit.data.encoders.on_torch import ready
+
+    ready("torchvision")
+    import torch
+    from torchvision.models import ShuffleNet_V2_X0_5_Weights, shufflenet_v2_x0_5
+
+    folder = models / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    torch.manual_seed(0)
+    torch.save(shufflenet_v2_x0_5().state_dict(), folder / ShuffleNet_V2_X0_5_Weights.DEFAULT.url.rpartition("/")[2])
+    return folder
+
+
+@pytest.fixture(scope="session")
 def clip_model(models):
     """A CLIP of open_clip as the hub has it."""
     from tacit.data.encoders.on_torch import ready

@@ -23,6 +23,7 @@ def no_network(monkeypatch, tmp_path):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
 
 
 def close(found, wanted):
@@ -57,6 +58,60 @@ def test_timm_takes_weights_alone(timm_model, tmp_path, pictures):
     (tmp_path / "w.safetensors").write_bytes((timm_model / "model.safetensors").read_bytes())
     one, other = (load_encoder("timm:test_vit.r160_in1k", weights=folder) for folder in (timm_model, tmp_path))
     assert one.card["weights_sha256"] == other.card["weights_sha256"]
+
+
+def test_torchvision_equals_its_own_transform(torchvision_model, pictures, monkeypatch):
+    features = load_encoder("torchvision:shufflenet_v2_x0_5", weights=torchvision_model, precision="float32")
+    import torch
+    from torchvision.models import ShuffleNet_V2_X0_5_Weights, shufflenet_v2_x0_5
+
+    monkeypatch.setenv("TORCH_HOME", str(torchvision_model.parents[1]))
+    weights = ShuffleNet_V2_X0_5_Weights.IMAGENET1K_V1
+    model = shufflenet_v2_x0_5(weights=weights).eval()
+    model.fc = torch.nn.Identity()
+    batch = torch.stack([weights.transforms()(Image.fromarray(one)) for one in pictures])
+    wanted = model(batch).detach().numpy()
+    close(tacit.encode(pictures, features), wanted)
+    assert features.card["name"] == "torchvision:shufflenet_v2_x0_5/IMAGENET1K_V1"
+    close(tacit.encode(pictures, "torchvision:shufflenet_v2_x0_5/IMAGENET1K_V1", precision="float32"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("model", "tag", "side", "width"),
+    [
+        ("vit_b_16", "IMAGENET1K_V1", 224, 768),
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384, 768),
+        ("vit_l_16", "IMAGENET1K_SWAG_LINEAR_V1", 224, 1024),
+        ("vit_l_16", "IMAGENET1K_SWAG_E2E_V1", 512, 1024),
+        ("vit_h_14", "IMAGENET1K_SWAG_LINEAR_V1", 224, 1280),
+        ("vit_h_14", "IMAGENET1K_SWAG_E2E_V1", 518, 1280),
+        ("resnet50", "IMAGENET1K_V2", 224, 2048),
+        ("mobilenet_v3_small", "IMAGENET1K_V1", 224, 1024),
+    ],
+)
+def test_torchvision_models_are_built_for_their_weights_and_lose_their_classifier(model, tag, side, width):
+    from tacit.data.encoders import torchvision as family
+    from tacit.data.encoders.on_torch import ready
+
+    ready("torchvision")
+    import torch
+
+    weights = family._weights(model, tag)
+    with torch.device("meta"):
+        module = family.classifier(model, weights).eval()
+        assert sum(one.numel() for one in module.parameters()) == weights.meta["num_params"]
+        family.cut_classifier(module, model, 1000)
+        assert module(torch.empty(2, 3, side, side)).shape == (2, width)
+    assert family._input(weights.transforms())["size"] == (side, side)
+
+
+def test_a_network_without_a_classifier_is_not_cut():
+    from tacit.data.encoders.torchvision import cut_classifier
+
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4))
+    with pytest.raises(InputError, match="x does not end in a linear layer of 1000 classes; use torch:"):
+        cut_classifier(module, "x", 1000)
 
 
 def test_open_clip_equals_its_own_transform(clip_model, pictures):
@@ -155,6 +210,12 @@ def test_a_users_own_module(own_module, pictures):
         ("timm:", "is unknown"),
         ("timm:resnet1000", "timm knows no model 'resnet1000'; did you mean"),
         ("timm:resnet18.a1_in1k", "get them with `hf download timm/resnet18.a1_in1k`"),
+        ("torchvision:resnet", "torchvision:resnet is no classifier that is known here; did you mean resnet"),
+        ("torchvision:squeezenet1_0", "no classifier that is known here"),
+        ("torchvision:xyz", "list_models.. lists them"),
+        ("torchvision:vit_h_14/V7", "no weights 'V7' of vit_h_14; choose from: IMAGENET1K_SWAG_E2E_V1"),
+        ("torchvision:vgg16/IMAGENET1K_FEATURES", "no weights 'IMAGENET1K_FEATURES' of vgg16"),
+        ("torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1", "get them with `curl --create-dirs -o .*80465313.pth https://"),
         ("open_clip:ViT-B-32/laion2b_s34b_b79k", "get them with `hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K`"),
         ("open_clip:ViT-B-32/nothing", "no weights 'nothing'"),
         ("transformers:facebook/dinov2-small", "get them with `hf download facebook/dinov2-small`"),
@@ -173,11 +234,15 @@ def test_encoders_that_are_not_there(encoder, said, own_module, pictures):
 
 
 def test_texts_that_are_not_there():
+    with pytest.raises(InputError, match="torchvision:resnet18.* takes pictures, and the source holds texts"):
+        tacit.encode(TEXTS, "torchvision:resnet18")
     with pytest.raises(InputError, match="hf download sentence-transformers/all-MiniLM-L6-v2"):
         tacit.encode(TEXTS, "sentence-transformers:all-MiniLM-L6-v2")
 
 
-@pytest.mark.parametrize("family", ["timm:test_vit.r160_in1k", "open_clip:x", "transformers:x", "torch:ours.Net"])
+@pytest.mark.parametrize(
+    "family", ["timm:test_vit.r160_in1k", "torchvision:resnet18", "open_clip:x", "transformers:x", "torch:ours.Net"]
+)
 def test_folders_without_weights(family, own_module, tmp_path, pictures):
     (tmp_path / "empty").mkdir()
     for weights, said in ((tmp_path / "empty", "--weights .* (holds no|needs)"), (tmp_path / "gone", "does not exist")):
@@ -200,7 +265,9 @@ def test_damaged_weights(timm_model, vit_model, onnx_model, tmp_path, pictures):
         tacit.encode(pictures, f"onnx:{tmp_path / 'bad.onnx'}")
 
 
-def test_weights_of_another_model(timm_model, pictures):
+def test_weights_of_another_model(timm_model, torchvision_model, pictures):
+    with pytest.raises(InputError, match="torchvision:resnet18/IMAGENET1K_V1 cannot be loaded from"):
+        tacit.encode(pictures, "torchvision:resnet18", weights=torchvision_model)
     with pytest.raises(InputError, match="holds test_vit, not resnet18"):
         tacit.encode(pictures, "timm:resnet18.a1_in1k", weights=timm_model)
 

@@ -11,7 +11,7 @@ from tacit.learners.prototypes import projected as module
 from tacit.learners.prototypes.projected import FARTHEST, pulls
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Gaussian, Parallel, compose
+from tacit.privacy.events import Exponential, Gaussian, Parallel, compose
 
 ZERO = np.zeros(4)
 
@@ -122,6 +122,84 @@ def test_the_budget_is_spent_in_sums_steps_and_counts():
     assert declared.unprotected == (*promise.unprotected, "class counts (declared)")
 
 
+@pytest.mark.parametrize("counts", [None, 125])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
+def test_the_budget_is_spent_in_a_choice_steps_and_counts(share, counts):
+    """rho_1 = share rho for the choice, at epsilon = sqrt(8 rho_1); rho_counts + T/(2 sigma^2) is the rest."""
+    settings = {"prototypes": "public", "steps": 7, "share": share, "counts": counts, "classes": 4}
+    promise = tacit.ProjectedPrototypes("rho=0.5", **settings).promise()
+    count_share = 0.0 if counts else COUNT_SHARE
+    rhos = {type(event.base()): event.rho * uses for event, uses in promise.event.counted() if event.base() != event}
+    assert rhos.pop(Exponential) == pytest.approx(share * 0.5)
+    assert rhos == ({} if counts else {Gaussian: pytest.approx(COUNT_SHARE * 0.5)})
+    ((step, uses),) = ((event, uses) for event, uses in promise.event.counted() if event.base() == event)
+    assert uses == 7
+    assert uses / (2 * step.noise_multiplier**2) == pytest.approx((1 - share - count_share) * 0.5)
+    assert promise.rho == pytest.approx(0.5, rel=1e-11)
+    assert Budget.parse("rho=0.5").permits(promise.event)
+    assert promise.unprotected == (("class counts (declared)",) if counts else ())
+
+
+@pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
+def test_an_approximate_budget_buys_more_for_all_events_together_than_for_each(unit):
+    budget = Budget.parse("epsilon=2,delta=1e-6")
+    promise = tacit.ProjectedPrototypes(budget, prototypes="public", unit=unit).promise()
+    spent = promise.epsilon(1e-6)
+    assert spent <= 2
+    assert spent == pytest.approx(2, rel=1e-5)
+    assert promise.rho > tacit.ProjectedPrototypes(budget, unit=unit).promise().rho
+
+
+def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, steps_drawn):
+    from tacit.learners.prototypes import selection
+
+    drawn = []
+    select = selection.exponential.select
+
+    def noted(row, **settings):
+        drawn.append((settings["sensitivity"], settings["epsilon"], settings["selection"]))
+        return select(row, **settings)
+
+    monkeypatch.setattr(selection.exponential, "select", noted)
+    settings = {"prototypes": "public", "public": PUBLIC, "classes": 4, "steps": 12, "noise": "research"}
+    for neighbours in ("add-remove", "replace"):
+        drawn.clear()
+        steps_drawn.clear()
+        model = tacit.ProjectedPrototypes("rho=0.1", unit=neighbours, random_state=0, **settings)
+        own = model._event()
+        model.fit(X, Y)
+        uses = dict(own.counted())
+        (choice,) = (event.base() for event in uses if isinstance(event.base(), Exponential))
+        assert drawn == [(model._scoring_.sensitivity, choice.epsilon, "exponential")] * 4
+        assert {uses[Gaussian(z)] for z, _ in steps_drawn} == {12}
+        assert len(steps_drawn) == 12
+
+
+def test_public_prototypes_start_as_those_of_public():
+    """At an infinite budget and a layer that does not move; the release has what it predicts by."""
+    settings = {"classes": 4, "public": PUBLIC, "d_min": 0.9, "d_max": 1.9}
+    still = tacit.ProjectedPrototypes("rho=inf", prototypes="public", learning_rate=1e-9, **settings).fit(X, Y)
+    chosen = tacit.PublicPrototypes("rho=inf", centre=True, **settings).fit(X, Y)
+    assert np.array_equal(still.indices_, chosen.indices_)
+    assert still.window_ == chosen.window_ == (0.9, 1.9)
+    rows = unit(unit(PUBLIC) - unit(PUBLIC).mean(axis=0))[chosen.indices_]
+    assert np.allclose(still.coefficients_, rows, atol=1e-6)
+    assert np.allclose(still.prototypes_ @ still.projection_, rows, atol=1e-6)
+    assert np.array_equal(still.predict(X), chosen.predict(X))
+    by_default = tacit.ProjectedPrototypes("rho=inf", prototypes="public", classes=4, public=PUBLIC).fit(X, Y)
+    assert by_default.window_ == tacit.PublicPrototypes("rho=inf", classes=4, public=PUBLIC).fit(X, Y).window_
+
+
+def test_public_prototypes_can_be_released(tmp_path):
+    model = tacit.ProjectedPrototypes("epsilon=2,delta=1e-6", prototypes="public", public=PUBLIC, classes=4).fit(X, Y)
+    release = tacit.Release.load(tacit.Release.of(model, name="projected").save(tmp_path / "release")).verify()
+    assert np.array_equal(release.predict(X), model.predict(X))
+    assert release.document.stamp is None
+    card = release.card()
+    assert f"exponential, epsilon {model._epsilon():g} per class" in card
+    assert "one public record per class, through a privately learned layer" in card
+
+
 @pytest.mark.parametrize("clip", [1.0, 0.5])
 def test_noise_of_sums_and_of_a_step_agrees_with_their_events(clip):
     """Of no records, 36 entries over 300 draws: variances z^2, and (learning rate x clip x z/n)^2."""
@@ -206,6 +284,15 @@ def test_accuracy_on_a_tenth_of_real_embeddings_is_above_that_of_noisy_sums(cifa
         ({"balanced": 1}, InputError, "balanced=1 must be True or False"),
         ({"learning_rate": 0}, InputError, "learning_rate=0 must be a number"),
         ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"prototypes": "rows"}, InputError, "prototypes='rows' must be 'sums' or 'public'"),
+        ({"prototypes": 3}, InputError, "prototypes=3 must be 'sums' or 'public'"),
+        ({"d_min": 0.5}, InputError, "d_min=0.5, d_max='public' are for prototypes='public'"),
+        ({"prototypes": "public"}, InputError, "public=None must be public rows to choose from"),
+        ({"prototypes": "public", "public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"prototypes": "public", "public": PUBLIC, "d_min": 1.5, "d_max": 1.0}, InputError, "d_min=1.5 must be below"),
+        ({"prototypes": "public", "public": PUBLIC, "budget": "epsilon=1"}, BudgetError, "no pure epsilon"),
+        ({"prototypes": "public", "public": PUBLIC, "share": 1}, InputError, "share=1 must be a number"),
+        ({"prototypes": "public", "public": PUBLIC, "balanced": 1}, InputError, "balanced=1 must be True or False"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

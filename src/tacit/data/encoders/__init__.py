@@ -3,6 +3,7 @@
 | name | file | takes |
 |---|---|---|
 | `timm:NAME` | `timm.py` | pictures |
+| `torchvision:MODEL/WEIGHTS` | `torchvision.py` | pictures |
 | `open_clip:MODEL/TAG` | `open_clip.py` | pictures, texts |
 | `transformers:NAME` | `transformers.py` | pictures, texts |
 | `sentence-transformers:NAME` | `sentence_transformers.py` | texts |
@@ -29,6 +30,7 @@ from tacit.errors import InputError
 
 FAMILIES: dict[str, str] = {
     "timm": "tacit.data.encoders.timm:load",
+    "torchvision": "tacit.data.encoders.torchvision:load",
     "open_clip": "tacit.data.encoders.open_clip:load",
     "transformers": "tacit.data.encoders.transformers:load",
     "sentence-transformers": "tacit.data.encoders.sentence_transformers:load",

@@ -1,4 +1,10 @@
-"""`.npy` files: features, and labels in a second file; or a folder of `{split}_x.npy`, `{split}_y.npy`."""
+"""`.npy` files: features, and labels in a second file; or a folder of them, one pair for each split.
+
+| features | labels |
+|---|---|
+| `{split}_x.npy` | `{split}_y.npy` |
+| `{split}.npy` | `{split}_targets.npy`; embeddings are often published so, as in `cifar10_train.npy` |
+"""
 
 import io
 import math
@@ -16,6 +22,8 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 LONGEST_HEADER = 1 << 14  # bytes
+TARGETS = "_targets.npy"
+PARTS = ("train", "test")  # last words of the names under which embeddings are published
 # what a garbled header raises, beside OSError
 FAULTS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, TokenError, RecursionError, MemoryError)
 
@@ -39,9 +47,13 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None, wi
     classes, facts = card.beside(features)
     rows = map_npy(features)
     check_width(features, rows.shape, width)
+    targets = None if labels is None else map_npy(labels)
+    if targets is not None and rows.ndim == 2 and targets.shape != rows.shape[:1]:
+        said = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
+        raise InputError(f"{said}; give exactly one label a row")
     return make_arrays(
         rows,
-        None if labels is None else map_npy(labels),
+        targets,
         classes=classes,
         files=(features,) if labels is None else (features, labels),
         identity=identity or features.stem,
@@ -50,15 +62,31 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None, wi
 
 
 def read_split(folder: Path, split: str, *, width: int | None = None) -> Arrays:
-    """The features and, when there, the labels of one split of a folder."""
+    """The features `{split}_x.npy` and, when there, the labels of one split of a folder."""
     labels = folder / f"{split}_y.npy"
     identity = f"{folder.absolute().name}-{split}"
     return read(folder / f"{split}_x.npy", labels if labels.is_file() else None, identity=identity, width=width)
 
 
+def targets_of(features: Path) -> Path | None:
+    """The `{split}_targets.npy` beside `{split}.npy`, if there is one."""
+    targets = features.with_name(f"{features.stem}{TARGETS}")
+    return targets if targets.is_file() else None
+
+
+def published(folder: Path, split: str) -> Path | None:
+    """The features of a split that is kept as `{split}.npy`, unless it is kept as `{split}_x.npy`."""
+    return None if (folder / f"{split}_x.npy").is_file() else folder / f"{split}.npy"
+
+
 def splits(folder: Path) -> list[str]:
-    """Names of the splits in a folder."""
-    return sorted(path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy"))
+    """Names of the splits in a folder; `{split}.npy` without labels is one if its name ends in train or test."""
+    return sorted({path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")} | _published(folder))
+
+
+def _published(folder: Path) -> set[str]:
+    files = [path for path in folder.glob("*.npy") if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))]
+    return {path.stem for path in files if targets_of(path) or path.stem.rpartition("_")[2] in PARTS}
 
 
 def read_header(file: IO[bytes], size: int) -> Header:

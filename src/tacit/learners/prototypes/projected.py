@@ -1,41 +1,50 @@
-"""ProjectedPrototypes: noisy class sums, and a linear layer learned in front of them."""
+"""ProjectedPrototypes: noisy class sums or public rows, and a linear layer learned in front of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.compute.progress import progress
+from tacit.errors import InputError
+from tacit.learners.base import DEFAULT_BUDGET, Released, shortened
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend
-from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.rows import Floats, exact_class_sums
+from tacit.learners.common.parameters import flag, real, whole
+from tacit.learners.common.rows import Floats, exact_class_sums, unit_rows_about
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
-from tacit.mechanisms import gaussian, outer_products
+from tacit.learners.prototypes.scores import scoring
+from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
+from tacit.learners.prototypes.selection import candidates, class_scores, select_one
+from tacit.mechanisms import exponential, gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import Rounded, rounded
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event
+from tacit.privacy.budget import Budget, calibrate
+from tacit.privacy.events import Event, compose
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
 FARTHEST = -1e9
+SUMS = "sums"
 
 Gradient = Callable[[Floats], Floats]
 """From a layer of shape (p, d) to the sum of its gradients over records."""
 
 
 class ProjectedPrototypes(BalancedClassifier):
-    """Classify by the nearest class sum, seen through a linear layer that is learned privately.
+    """Classify by the nearest prototype, seen through a linear layer that is learned privately.
 
-    Per class, the sum of the records' unit vectors plus Gaussian noise, S_c. A layer W of shape (p, d) then learns, by
-    gradient descent with noise in every step, to bring records near to their class's W S_c. It starts as the principal
-    axes of the unit S_c: with all of them that is where `NoisySumPrototypes` ends.
+    The prototype S_c of a class is the sum of its records' unit vectors plus Gaussian noise, or a public row that is
+    chosen privately. A layer W of shape (p, d) then learns, by gradient descent with noise in every step, to bring
+    records near to their class's W S_c. It starts as the principal axes of the unit S_c: with all of them that is where
+    `NoisySumPrototypes` ends, or `PublicPrototypes` with k = 1.
     The score of class c is <W x, W S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
 
     Parameters
@@ -47,8 +56,13 @@ class ProjectedPrototypes(BalancedClassifier):
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
         made unit again. Scores then differ more between classes, and the layer has more to learn from.
+    prototypes : {"sums", "public"}, default="sums"
+        What stands for a class before the layer: a noisy sum, or one of the public rows, less their mean and made unit
+        again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
+    d_min, d_max : float or "public", default="public"
+        Window of similarities for prototypes="public", as in `PublicPrototypes`.
     share : float, default=0.7
-        Share of the budget for the sums, from 0.1 to 0.9; the layer gets the rest.
+        Share of the budget for the prototypes, from 0.1 to 0.9; the layer gets the rest.
     dimension : int, optional
         p, by default the smaller of C and d, which is also the most that makes a difference.
     steps : int, default=60
@@ -80,6 +94,10 @@ class ProjectedPrototypes(BalancedClassifier):
         W S_c.
     learning_rate_ : float
         As used; a function of the noisy or declared counts.
+    indices_ : ndarray of shape (C,)
+        Positions of the chosen rows in `public`, with prototypes="public".
+    window_ : tuple of float
+        The window used, with prototypes="public".
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -89,11 +107,14 @@ class ProjectedPrototypes(BalancedClassifier):
     Notes
     -----
     Guarantee: one Gaussian event per class for the sums and one for the counts, and one per step, of sensitivity `clip`
-    in Frobenius norm under add/remove. During a step the unit prototypes q_c = W S_c/|W S_c| are constants, since S
-    and W are released. With r the softmax of scale <W x, q_c> less the one-hot label, the gradient of a record is the
-    outer product of sum_c r_c q_c and x, so clipping needs their two norms alone. Both rows come from exact products
-    of whole numbers, so that they do not depend, in their bits, on the other records. See `tacit.mechanisms.gaussian`
-    and `tacit.mechanisms.outer_products`.
+    in Frobenius norm under add/remove. With prototypes="public" the sums give way to one exponential mechanism per
+    class: of the whole rho it costs rho_1 = share rho, at epsilon = sqrt(8 rho_1), and T steps of noise multiplier
+    sigma cost T/(2 sigma^2). An approximate budget is calibrated for all events together. During a step the unit
+    prototypes q_c = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x, q_c>
+    less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and x, so clipping needs
+    their two norms alone. Both rows come from exact products of whole numbers, so that they do not depend, in their
+    bits, on the other records. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and
+    `tacit.mechanisms.outer_products`.
     Source: the projection ablation of Wahdany et al. 2024. Theirs learns through prototypes that are means of the
     records at hand, so that no record has a gradient of its own to clip.
 
@@ -115,6 +136,9 @@ class ProjectedPrototypes(BalancedClassifier):
         *,
         classes: Any = None,
         public: Any = None,
+        prototypes: str = SUMS,
+        d_min: float | str = PUBLIC,
+        d_max: float | str = PUBLIC,
         share: float = 0.7,
         dimension: int | None = None,
         steps: int = 60,
@@ -131,6 +155,9 @@ class ProjectedPrototypes(BalancedClassifier):
         self.budget = budget
         self.classes = classes
         self.public = public
+        self.prototypes = prototypes
+        self.d_min = d_min
+        self.d_max = d_max
         self.share = share
         self.dimension = dimension
         self.steps = steps
@@ -144,11 +171,42 @@ class ProjectedPrototypes(BalancedClassifier):
         self.unit = unit
         self.ledger = ledger
 
+    def _from_public(self) -> bool:
+        """Whether prototypes are public rows, once the parameters that go with it are checked."""
+        if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
+            raise InputError(f"prototypes={shortened(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
+        from_public = bool(self.prototypes == PUBLIC)
+        needs_public(self.d_min, self.d_max)
+        if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
+            window_given = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
+            raise InputError(f"{window_given} are for prototypes={PUBLIC!r}; leave them out, or pass that")
+        return from_public
+
+    def _multiplier(self) -> float:
+        z = super()._multiplier()
+        if z == 0 or not self._from_public():
+            return z
+        return _beside_selection(Budget.parse(self.budget), Unit(self.unit), *self._split())
+
+    def _split(self) -> tuple[float, float, int]:
+        """Shares of the budget for prototypes and for counts, and the number of steps."""
+        return real("share", self.share, 0.1, 0.9), self._count_share(), whole("steps", self.steps, 1, 10**4)
+
     def _multipliers(self) -> tuple[float, float]:
         """Noise multipliers of the sums and of a step."""
-        z, share = self._multiplier(), real("share", self.share, 0.1, 0.9)
-        steps = whole("steps", self.steps, 1, 10**4)
-        return z / math.sqrt(share), z * math.sqrt(steps / (1 - share - self._count_share()))
+        z, split = self._multiplier(), self._split()
+        return z / math.sqrt(split[0]), _of_step(z, *split)
+
+    def _epsilon(self) -> float:
+        """Of the choice of public rows."""
+        return _epsilon(self._multiplier(), self._split()[0])
+
+    def _check(self, width: int) -> None:
+        super()._check(width)
+        if self._from_public():
+            public = candidates(self.public, width)
+            self.window_ = window(self.d_min, self.d_max, public, self.centre_)
+            self._scoring_ = scoring(public, *self.window_, centre=self.centre_)
 
     def _event(self) -> Event:
         if self.dimension is not None:
@@ -157,25 +215,22 @@ class ProjectedPrototypes(BalancedClassifier):
         real("clip", self.clip, 1e-6, 10)
         if self.learning_rate is not None:
             real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        if self._from_public():
+            flag("balanced", self.balanced)
+            return _cost(self._multiplier(), *self._split())
         of_sums, of_step = self._multipliers()
         return self._composed([gaussian.event(of_sums), self.steps * outer_products.event(of_step)])
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        of_sums, of_step = self._multipliers()
+        of_step = self._multipliers()[1]
         if of_step == 0:
             exact = list(self._row_blocks(X, labels, "rows"))
             counts = self._class_counts(exact, noise)
-            sums = exact_class_sums(exact, n_classes=len(self.classes_), width=X.shape[1])
+            sums = self._prototypes(X, labels, noise)
             offsets = self._log_shares(counts) + _of_empty(sums)
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
             return
-        sums = gaussian.noisy_class_sums(
-            self._row_blocks(X, labels, "class sums"),
-            n_classes=len(self.classes_),
-            width=X.shape[1],
-            noise_multiplier=of_sums,
-            noise=noise,
-        )
+        sums = self._prototypes(X, labels, noise)
         parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
         counts = self._class_counts(parts, noise)
         offsets = self._log_shares(counts)
@@ -190,6 +245,24 @@ class ProjectedPrototypes(BalancedClassifier):
             return total * self.clip
 
         self._descend(gradient, sums, counts)
+
+    def _prototypes(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
+        """S_c: noisy class sums, or the chosen public rows."""
+        if self._from_public():
+            return self._chosen_rows(X, labels, noise)
+        rows, of_sums = self._row_blocks(X, labels, "class sums"), self._multipliers()[0]
+        shape = {"n_classes": len(self.classes_), "width": X.shape[1]}
+        if of_sums == 0:
+            return exact_class_sums(rows, **shape)
+        return gaussian.noisy_class_sums(rows, noise_multiplier=of_sums, noise=noise, **shape)
+
+    def _chosen_rows(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
+        how, epsilon = self._scoring_, self._epsilon()
+        with class_scores(how, self.public, X, labels, len(self.classes_)) as totals:
+            rows = progress(totals, "selection", len(self.classes_))
+            chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]
+        self.indices_ = np.array(chosen)
+        return unit_rows_about(np.asarray(self.public[self.indices_]), self.centre_)
 
     def _products(self, layer: Floats, sums: Floats, offsets: Floats, parts: Parts) -> Iterator[tuple[Floats, Rounded]]:
         """Left and right row of each record's gradient, in units of `clip`."""
@@ -221,14 +294,52 @@ class ProjectedPrototypes(BalancedClassifier):
 
     def _release(self) -> Released:
         of_sums, of_step = self._multipliers()
+        if self._from_public():
+            what = "one public record per class, through a privately learned layer"
+            of_prototypes: dict[str, Any] = {
+                "selection": f"exponential, epsilon {self._epsilon():g} per class",
+                "clip window of 1 + cosine": list(self.window_),
+            }
+        else:
+            what = "one noisy sum of unit rows per class, through a privately learned layer"
+            of_prototypes = {"noise multiplier of the class sums": of_sums}
         facts = self._facts() | {
             "gradient clip norm": float(self.clip),
-            "noise multiplier of the class sums": of_sums,
+            **of_prototypes,
             "noise multiplier of a step": of_step,
             "steps": self.steps,
             "sampling": "none; every record is used in every step",
         }
-        return self._released("one noisy sum of unit rows per class, through a privately learned layer", facts)
+        return self._released(what, facts)
+
+
+def _epsilon(z: float, share: float) -> float:
+    """Of a selection that costs this share of a Gaussian of multiplier z: epsilon^2/8 = share/(2 z^2)."""
+    return 2 * math.sqrt(share) / z if z > 0 else math.inf
+
+
+def _of_step(z: float, share: float, of_counts: float, steps: int) -> float:
+    """Noise multiplier of a step, where all steps cost what these shares leave."""
+    return z * math.sqrt(steps / (1 - share - of_counts))
+
+
+def _cost(z: float, share: float, of_counts: float, steps: int) -> Event:
+    """A selection, the steps, and counts where they are bought: the rho of one Gaussian of multiplier z."""
+    selection = exponential.event(_epsilon(z, share), "exponential")
+    step = outer_products.event(_of_step(z, share, of_counts, steps))
+    counts = [gaussian.event(z / math.sqrt(of_counts))] if of_counts else []
+    return compose([selection, steps * step, *counts])
+
+
+@lru_cache(maxsize=1024)
+def _beside_selection(budget: Budget, unit: Unit, share: float, of_counts: float, steps: int) -> float:
+    """The least z at which `_cost` keeps the budget."""
+
+    def cost(inverse: float) -> Event:
+        return Guarantee(Unit.ADD_REMOVE, _cost(1 / inverse, share, of_counts, steps)).to(unit).event
+
+    precision = 1e-6 if budget.kind == "approx" else 1e-12  # a loss distribution takes a tenth of a second
+    return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)
 
 
 def pulls(residuals: Floats, prototypes: Floats) -> Floats:

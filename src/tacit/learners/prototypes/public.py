@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,16 @@ from numpy.typing import NDArray
 
 from tacit.compute.engines import Engine, engine_from
 from tacit.compute.progress import progress
-from tacit.compute.shared import shared
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
-from tacit.learners.common.parameters import flag, public_centre, public_rows, whole
+from tacit.learners.common.parameters import flag, public_centre, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scores, scoring, work_folder
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scoring, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
+from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -174,13 +173,8 @@ class PublicPrototypes(PrivateClassifier):
         epsilon = self._epsilon()
         return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
 
-    def _public_rows(self, width: int) -> Any:
-        if self.public is None:
-            raise InputError("public=None must be public rows to choose from; pass public=X_public (--public STORE)")
-        return public_rows(self.public, width)
-
     def _check(self, width: int) -> None:
-        public = self._public_rows(width)
+        public = candidates(self.public, width)
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
         folder = self._folder()
@@ -205,19 +199,10 @@ class PublicPrototypes(PrivateClassifier):
         return engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon, public, how = self._epsilon(), self._public_rows(X.shape[1]), self._scoring_
+        epsilon, public, how = self._epsilon(), candidates(self.public, X.shape[1]), self._scoring_
         n_classes, folder = len(self.classes_), self._folder()
         engine = self._engine(folder)
-        with ExitStack() as stack:
-            totals: Any = shared(
-                "public-scores",
-                lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), self._centred()),
-                lambda: stack.enter_context(
-                    scores(  # type: ignore[arg-type]  # read as an array where it is shared
-                        how, public, X, labels, n_classes, folder=folder, engine=engine
-                    )
-                ),
-            )
+        with class_scores(how, public, X, labels, n_classes, folder=folder, engine=engine) as totals:
             rows = progress(totals, "selection", n_classes)
             self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
             if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
@@ -227,13 +212,10 @@ class PublicPrototypes(PrivateClassifier):
         self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
 
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
-        if math.isinf(epsilon):
-            best = np.sort(top_k.best_first(row)[: self.k])
-            return best[0] if self.k == 1 else best
         if self.k == 1:
-            return exponential.select(
-                row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=self.selection
-            )
+            return select_one(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=self.selection)
+        if math.isinf(epsilon):
+            return np.sort(top_k.best_first(row)[: self.k])
         return top_k.select_set(row, self.k, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
 
     def _release(self) -> Released:

@@ -25,10 +25,11 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 Candidate = Mapping[str, Any]
+Runs = list[tuple[dict[str, Any], float]]  # candidates and their scores
 
 SHARED = ("budget", "classes", "noise", "random_state", "unit", "ledger")  # parameters that a search sets in every run
 _LEAST, _MOST = 1.1e-9, 1e9  # within what a budget may state
-_SEEDS = 2**31
+SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Search(PrivateClassifier):
         """What the search costs under add/remove where each run follows `plan`."""
 
     @abstractmethod
-    def _drawn(self, plan: Plan, noise: NoiseSource) -> Sequence[Candidate]:
-        """The candidates to run, in order."""
+    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+        """How many candidates to run, and these in order; `runs` holds those before the next, with their scores."""
 
     @abstractmethod
     def _fact(self) -> str:
@@ -75,6 +76,17 @@ class Search(PrivateClassifier):
         return tuple(dict.fromkeys(quantity for learner in learners for quantity in learner._unprotected()))
 
     def _candidates(self) -> list[Candidate]:
+        """The candidates, after a check; of those that are not listed, some that stand for all."""
+        if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
+            raise InputError(
+                f"candidates={shortened(self.candidates)} must be a list of dicts; pass for example [{{'k': 1}}]"
+            )
+        candidates = self._checked(self.candidates)
+        if not candidates:
+            raise InputError("candidates is empty; pass at least one dict of parameters, such as [{'k': 1}]")
+        return candidates
+
+    def _checked(self, candidates: Iterable[Any]) -> list[Candidate]:
         if not isinstance(self.estimator, PrivateClassifier) or isinstance(self.estimator, Search):
             raise InputError(
                 f"estimator={shortened(self.estimator)} must be a learner of tacit, and no search; pass one"
@@ -87,15 +99,8 @@ class Search(PrivateClassifier):
         for name in ("classes", "ledger"):
             if getattr(self, name) is None and getattr(self.estimator, name) is not None:
                 raise InputError(f"{name} of the estimator is not used; pass {name}= to the search itself")
-        if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
-            raise InputError(
-                f"candidates={shortened(self.candidates)} must be a list of dicts; pass for example [{{'k': 1}}]"
-            )
         own = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
-        candidates = [_checked(candidate, own) for candidate in self.candidates]
-        if not candidates:
-            raise InputError("candidates is empty; pass at least one dict of parameters, such as [{'k': 1}]")
-        return candidates
+        return [_checked(candidate, own) for candidate in candidates]
 
     def _learner(self, candidate: Candidate, budget: Budget | str, **shared: Any) -> PrivateClassifier:
         """The estimator with a candidate's parameters, as one run fits it; `shared` overrides what the search sets."""
@@ -161,22 +166,23 @@ class Search(PrivateClassifier):
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         plan = self._plan()
-        drawn = self._drawn(plan, noise)
+        runs: Runs = []
+        number, drawn = self._drawn(plan, noise, runs)
         rows, truth = self._validation_rows(X.shape[1]) if plan.score is None else (X, labels)
-        scores: list[float] = []
         best: tuple[float, Candidate, Released | None] = (-math.inf, {}, None)
-        for candidate in progress(drawn, "search", len(drawn)):
-            seed = int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
+        for candidate in progress(drawn, "search", number):
+            seed = int(noise.subset(SEEDS, 1)[0]) if self.noise == "research" else None
             learner = self._learner(candidate, plan.fit, classes=len(self.classes_), random_state=seed)
             learner.fit(X, labels)
             assert learner.released_ is not None
             hits = hits_of(learner.released_, rows, truth)
-            scores.append(hits if plan.score is None else counts.noisy_count(hits, plan.score, noise))
-            if scores[-1] > best[0]:  # the earliest of the best
-                best = scores[-1], candidate, learner.released_
+            score = hits if plan.score is None else counts.noisy_count(hits, plan.score, noise)
+            runs.append((dict(candidate), score))
+            if score > best[0]:  # the earliest of the best
+                best = score, candidate, learner.released_
         self.best_params_, self._best_ = dict(best[1]), best[2]
         if self._scores_may_leave(plan):
-            self.scores_ = [(dict(candidate), score) for candidate, score in zip(drawn, scores, strict=True)]
+            self.scores_ = runs
 
     def _scored(self) -> str:
         return "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a run's price"

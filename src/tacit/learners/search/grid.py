@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from tacit.learners.search.base import Candidate, Plan, Search
+from tacit.learners.search.base import Candidate, Plan, Runs, Search
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
@@ -94,8 +94,9 @@ class GridSearch(Search):
     def _cost(self, plan: Plan) -> Event:
         return compose(self._run_cost(candidate, plan) for candidate in self._candidates())
 
-    def _drawn(self, plan: Plan, noise: NoiseSource) -> Sequence[Candidate]:
-        return self._candidates()
+    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+        candidates = self._candidates()
+        return len(candidates), candidates
 
     def _fact(self) -> str:
         return (

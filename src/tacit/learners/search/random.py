@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tacit.errors import BudgetError
 from tacit.learners.common.parameters import real
-from tacit.learners.search.base import Candidate, Plan, Search, dearest
+from tacit.learners.search.base import Candidate, Plan, Runs, Search, dearest
 from tacit.mechanisms import repetition
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -115,12 +115,12 @@ class RandomSearch(Search):
         runs = (self._run_cost(candidate, plan) for candidate in self._candidates())
         return repetition.event(dearest(runs, pure=plan.fit.kind == "pure"), mean, shape)
 
-    def _drawn(self, plan: Plan, noise: NoiseSource) -> Sequence[Candidate]:
+    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         if plan.fit.infinite:
-            return candidates
-        runs = repetition.number_of_runs(self._cost(plan), noise)
-        return [candidates[int(noise.subset(len(candidates), 1)[0])] for _ in range(runs)]
+            return len(candidates), candidates
+        number = repetition.number_of_runs(self._cost(plan), noise)
+        return number, [candidates[int(noise.subset(len(candidates), 1)[0])] for _ in range(number)]
 
     def _scores_may_leave(self, plan: Plan) -> bool:
         return self.noise == "research" or plan.fit.infinite

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tacit.learners.base import PrivateClassifier
-from tacit.learners.search.base import Candidate, Plan, Search
+from tacit.learners.common.parameters import whole
+from tacit.learners.search.base import SEEDS, Candidate, Plan, Runs, Search
+from tacit.learners.search.tpe import Space
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian, compose
@@ -14,10 +16,14 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 UNPAID = "parameters (tuned on the private records without paying)"
+MOST_TRIALS = 100_000
 
 
 class UnpaidSearch(Search):
-    """Fit every candidate at the full budget and keep the best by its exact score: not private.
+    """Fit candidates at the full budget and keep the best by its exact score: not private.
+
+    Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes so many within given ranges, each
+    after the exact scores of those before.
 
     For comparison with published results, whose parameters were chosen so. The guarantee states no bound,
     and every release is stamped NOT FOR RELEASE.
@@ -26,10 +32,14 @@ class UnpaidSearch(Search):
     ----------
     estimator : PrivateClassifier
         The learner to tune. Its own budget, classes, noise, random_state, unit and ledger are not used.
-    candidates : list of dict
-        Parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`.
+    candidates : list of dict, or dict with `trials`
+        Parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`. With `trials`, a list of values for each parameter,
+        or a range: `{"k": [1, 5], "d_min": {"low": 0.0, "high": 1.0}}`. A range of whole numbers has whole ends, and
+        `"log": True` makes it logarithmic. Every combination must be one that the estimator takes.
     budget : Budget or str
         What each fit, the best one too, is given.
+    trials : int, optional
+        How many candidates optuna proposes; needs `pip install 'tacit[tune]'`.
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     noise, random_state, unit, ledger
@@ -48,7 +58,7 @@ class UnpaidSearch(Search):
     Notes
     -----
     Guarantee: none. The sum of all fits, and counts without noise.
-    Source: Wahdany et al. 2024 chose clip windows, k and pooling so.
+    Source: Wahdany et al. 2024 chose clip windows, k and pooling so, by TPE [Bergstra et al. 2011].
 
     Examples
     --------
@@ -70,6 +80,7 @@ class UnpaidSearch(Search):
         candidates: Any,
         *,
         budget: Budget | str,
+        trials: int | None = None,
         classes: Any = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -79,6 +90,7 @@ class UnpaidSearch(Search):
         self.estimator = estimator
         self.candidates = candidates
         self.budget = budget
+        self.trials = trials
         self.classes = classes
         self.noise = noise
         self.random_state = random_state
@@ -86,7 +98,14 @@ class UnpaidSearch(Search):
         self.ledger = ledger
 
     def _unprotected(self) -> tuple[str, ...]:
-        return (UNPAID, *super()._unprotected())
+        tuned = UNPAID if self.trials is None else f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
+        return (tuned, *super()._unprotected())
+
+    def _candidates(self) -> list[Candidate]:
+        if self.trials is None:
+            return super()._candidates()
+        whole("trials", self.trials, 1, MOST_TRIALS)
+        return self._checked(Space(self.candidates).corners())
 
     def _plan(self) -> Plan:
         return Plan(Budget.parse(self.budget), Gaussian(0.0))
@@ -96,12 +115,17 @@ class UnpaidSearch(Search):
 
     def _cost(self, plan: Plan) -> Event:
         fits = (self._learner(candidate, plan.fit)._event() for candidate in self._candidates())
-        return compose([*fits, Gaussian(0.0)])
+        listed = compose([*fits, Gaussian(0.0)])
+        return listed if self.trials is None else Gaussian(0.0)  # no bound, whichever candidates the records lead to
 
-    def _drawn(self, plan: Plan, noise: NoiseSource) -> Sequence[Candidate]:
-        return self._candidates()
+    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+        candidates = self._candidates()
+        if self.trials is None:
+            return len(candidates), candidates
+        seed = int(noise.subset(SEEDS, 1)[0]) if self.noise == "research" else None
+        return self.trials, Space(self.candidates).proposals(self.trials, runs, seed)
 
     def _fact(self) -> str:
-        return (
-            f"not paid for: the best of {len(self._candidates())} candidates by its exact score on the private records"
-        )
+        listed = self.trials is None
+        tried = f"{len(self._candidates())} candidates" if listed else f"{self.trials} trials of optuna (TPE)"
+        return f"not paid for: the best of {tried} by its exact score on the private records"

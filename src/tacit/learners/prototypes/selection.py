@@ -1,0 +1,59 @@
+"""Choosing public rows for each class: what `PublicPrototypes` and `ProjectedPrototypes` share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tacit.compute.engines import Engine
+from tacit.compute.shared import shared
+from tacit.errors import InputError
+from tacit.learners.common.parameters import public_rows
+from tacit.learners.prototypes.scores import Scoring, scores
+from tacit.mechanisms import exponential, top_k
+from tacit.mechanisms.noise import Integers, NoiseSource
+
+
+def candidates(public: Any, width: int) -> Any:
+    """Public rows to choose from, of shape (m, width)."""
+    if public is None:
+        raise InputError("public=None must be public rows to choose from; pass public=X_public (--public STORE)")
+    return public_rows(public, width)
+
+
+@contextmanager
+def class_scores(
+    how: Scoring,
+    public: Any,
+    X: NDArray[Any],
+    labels: Integers,
+    n_classes: int,
+    *,
+    folder: Path | None = None,
+    engine: Engine | None = None,
+) -> Iterator[Any]:
+    """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters as of `scores`."""
+    with ExitStack() as stack:
+        yield shared(
+            "public-scores",
+            lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), how.centre is not None),
+            lambda: stack.enter_context(
+                scores(  # type: ignore[arg-type]  # read as an array where it is shared
+                    how, public, X, labels, n_classes, folder=folder, engine=engine
+                )
+            ),
+        )
+
+
+def select_one(
+    row: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSource, selection: str = "exponential"
+) -> int:
+    """`exponential.select`; the largest score without noise, the lowest index first on ties, at an infinite epsilon."""
+    if math.isinf(epsilon):
+        return int(top_k.best_first(row)[0])
+    return exponential.select(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=selection)
