@@ -15,6 +15,7 @@ from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released, shortened
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend
+from tacit.learners.common.head import scores_of_empty
 from tacit.learners.common.parameters import flag, real, whole
 from tacit.learners.common.rows import Floats, exact_class_sums, unit_rows_about
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
@@ -31,7 +32,6 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
-FARTHEST = -1e9
 SUMS = "sums"
 
 Gradient = Callable[[Floats], Floats]
@@ -227,7 +227,7 @@ class ProjectedPrototypes(BalancedClassifier):
             exact = list(self._row_blocks(X, labels, "rows"))
             counts = self._class_counts(exact, noise)
             sums = self._prototypes(X, labels, noise)
-            offsets = self._log_shares(counts) + _of_empty(sums)
+            offsets = self._log_shares(counts) + scores_of_empty(sums)
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
             return
         sums = self._prototypes(X, labels, noise)
@@ -283,7 +283,7 @@ class ProjectedPrototypes(BalancedClassifier):
         layer = descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
         self.projection_, self.prototypes_ = layer, sums @ layer.T
         self.coefficients_ = _unit_prototypes(layer, sums) @ layer
-        self.intercepts_ = _of_empty(sums)
+        self.intercepts_ = scores_of_empty(sums)
 
     def _learning_rate(self, n: float, width: int) -> float:
         if self.learning_rate is not None:
@@ -357,8 +357,3 @@ def _unit(rows: Floats) -> Floats:
 
 def _unit_prototypes(layer: Floats, sums: Floats) -> Floats:
     return _unit(sums @ layer.T)
-
-
-def _of_empty(sums: Floats) -> Floats:
-    """Scores of classes whose sum is zero, which has no direction: without noise, those without records."""
-    return np.where(sums.any(axis=1), 0.0, FARTHEST)
