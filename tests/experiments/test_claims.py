@@ -1,4 +1,4 @@
-"""What the prototype paper claims, shown by the quick plans on real embeddings; docs/papers.md says which claim is where."""
+"""The claims of the prototype paper, on the results of quick plans over real embeddings (docs/papers.md lists them)."""
 
 import json
 from collections import defaultdict
