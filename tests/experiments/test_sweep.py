@@ -100,13 +100,13 @@ def test_shared_work_is_done_once(plan, tmp_path):
 
 
 def test_a_failing_cell_is_kept_with_its_error_and_stops_no_other(plan, tmp_path):
-    text = SMALL.replace("grid: {k: [1, 3]}", "grid: {k: [1, 1000]}")
+    text = SMALL.replace("grid: {k: [1, 3]}", "keep: [radius_]")
     found = sweep(plan(text), tmp_path / "runs")
     failed = [one for one in found if one.status == "failed"]
-    assert len(found) == 24
-    assert {one.learner for one in failed} == {"Top-K, k=1000"}
-    assert all("k=1000 must be at most the 397 public rows" in one.error for one in failed)
-    assert len(sweep(plan(text), tmp_path / "runs")) == 24
+    assert len(found) == 16
+    assert {one.learner for one in failed} == {"Top-K"}
+    assert all("keep names 'radius_', which a fitted PublicPrototypes does not have" in one.error for one in failed)
+    assert len(sweep(plan(text), tmp_path / "runs")) == 16
     assert set(starts(tmp_path / "runs").values()) == {1}
     sweep(plan(text), tmp_path / "runs", retry_failed=True)
     counts = starts(tmp_path / "runs")

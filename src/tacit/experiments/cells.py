@@ -6,21 +6,25 @@ import hashlib
 import inspect
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import tacit
-from tacit.errors import BudgetError, TacitError
+from tacit.errors import BudgetError, InputError, TacitError
 from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, SearchSpec, nearest
-from tacit.experiments.sources import Source, of_public
+from tacit.experiments.sources import Source, check_imbalance, of_public, problem, public_rows
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
 
 OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
 """Parameters that a cell sets by itself."""
+STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
 KEY_LENGTH = 20
 MOST_CELLS = 50_000
 INFINITE = "inf"
@@ -90,6 +94,15 @@ class Cell:
             return budget
         return ",".join(f"{name}={value:g}" for name, value in budget["groups"].items()) + f",delta={budget['delta']:g}"
 
+    def groups(self, n: int) -> dict[str, Any]:
+        """Argument of `fit`: budget groups of n records, dealt out by position and a public seed, if there are any."""
+        shares = json.loads(self.shares)
+        if not shares:
+            return {}
+        ends = np.cumsum(list(shares.values())) / sum(shares.values()) * n
+        place = np.searchsorted(ends, np.random.default_rng([self.subset_seed, STREAM]).permutation(n), side="right")
+        return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
+
     def make(self, public: Any = None, classes: Any = None) -> Any:
         """The learner, for research, with noise that follows from the key."""
         common: dict[str, Any] = {"unit": self.unit, "noise": "research", "random_state": int(self.key, 16) % 2**32}
@@ -123,14 +136,16 @@ class _Variant:
 
 
 def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
-    """All cells of a plan, neighbours sharing their data; every learner is made and asked for its promise.
+    """All cells of a plan, neighbours sharing their data; every learner checks its parameters and public rows.
 
     Raises
     ------
     PlanError
-        If a learner refuses its parameters, a budget or the unit, or a public set is not there; nothing has run then.
+        If a learner refuses its parameters, a budget, the unit or the shape of the data, or there are fewer public rows
+        or records than the plan needs; nothing has run then.
     """
     _check_number(plan)
+    _check_imbalance(plan, sources)
     variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
     found: dict[str, Cell] = {}
     for (data, source), imbalance, variant in product(zip(plan.data, sources, strict=True), plan.imbalance, variants):
@@ -142,7 +157,8 @@ def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
             own = [Cell(seed=seed, **common) for seed in plan.seeds]
             if own[0].key in found:
                 raise PlanError(f"learner {variant.label!r} repeats other cells; remove one of them", variant.path)
-            _check_promise(own[0], variant, place)
+            if imbalance == plan.imbalance[0]:  # the others need no check of their own
+                _check_learner(own[0], variant, place)
             found |= {cell.key: cell for cell in own}
     return list(found.values())
 
@@ -157,6 +173,15 @@ def _check_number(plan: Plan) -> None:
     number = variants * len(plan.data) * len(plan.imbalance) * len(plan.seeds)
     if number > MOST_CELLS:
         raise PlanError(f"the plan has {number} cells, at most {MOST_CELLS} can be; make several plans of it")
+
+
+def _check_imbalance(plan: Plan, sources: Sequence[Source]) -> None:
+    """Whether every class keeps records."""
+    for (data, source), (number, ratio) in product(zip(plan.data, sources, strict=True), enumerate(plan.imbalance)):
+        try:
+            check_imbalance(source, ratio)
+        except InputError as error:
+            raise PlanError(f"imbalance of {data.name!r}: {error}", ("imbalance", number)) from error
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:
@@ -224,8 +249,12 @@ def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, in
             )
     if not spec.public:
         yield None, None
-    for name in spec.public:
-        yield from ((name, rows) for rows in spec.public_rows or (None,))
+    for name, (number, rows) in product(spec.public, enumerate(spec.public_rows or (None,))):
+        try:
+            public_rows(source, name, rows)
+        except InputError as error:
+            raise PlanError(str(error), (*variant.path, "public_rows", number)) from error
+        yield name, rows
 
 
 def _budgets(plan: Plan, variant: _Variant) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -264,14 +293,25 @@ def _plain_budget(budget: Any, path: tuple[str | int, ...]) -> Any:
     )
 
 
-def _check_promise(cell: Cell, variant: _Variant, place: tuple[str | int, ...]) -> None:
-    """Whether the learner states a price for this budget under the plan's unit."""
+def _check_learner(cell: Cell, variant: _Variant, place: tuple[str | int, ...]) -> None:
+    """Whether the learner states a price for this budget under the plan's unit, and takes data of this shape."""
+    n, width = problem(cell.source, 1.0, cell.subset_seed).x.shape
+    public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     try:
-        cell.make(classes=list(cell.source.classes)).promise()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # every cell keeps those of its fit
+            cell.make(public, list(cell.source.classes)).check(n, width, **cell.groups(n))
     except BudgetError as error:
         raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
     except (TacitError, TypeError) as error:
-        raise PlanError(f"learner {cell.learner!r}: {error}", variant.path) from error
+        raise PlanError(f"learner {cell.learner!r}: {error}", _place_of(str(error), variant)) from error
+
+
+def _place_of(said: str, variant: _Variant) -> tuple[str | int, ...]:
+    """Where the parameter is that a message begins with, as in "k=0 must be ..."; else the learner."""
+    name = said.partition("=")[0]
+    places = [place for place in ("parameters", "grid") if name in getattr(variant.spec, place)]
+    return (*variant.path, *places, *([name] if places else []))
 
 
 def _tuning(spec: LearnerSpec) -> str:

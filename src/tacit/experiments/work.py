@@ -36,7 +36,6 @@ IDENTITY = (
 """Fields that a result takes over from its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
-STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
 
 
 def work(folder: Path, cell: Cell) -> Result:
@@ -68,7 +67,7 @@ def computed(cell: Cell) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         started = time.perf_counter()
-        learner.fit(given.x, given.y, **_groups(cell, given))
+        learner.fit(given.x, given.y, **cell.groups(len(given.y)))
         fitted = time.perf_counter()
         predicted = learner.predict(given.test_x)
         ended = time.perf_counter()
@@ -97,16 +96,6 @@ def computed(cell: Cell) -> dict[str, Any]:
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
     }
-
-
-def _groups(cell: Cell, given: Problem) -> dict[str, Any]:
-    """Budget groups of the records, dealt out by position and a public seed."""
-    shares = json.loads(cell.shares)
-    if not shares:
-        return {}
-    ends = np.cumsum(list(shares.values())) / sum(shares.values()) * len(given.y)
-    place = np.random.default_rng([cell.subset_seed, STREAM]).permutation(len(given.y))
-    return {"groups": np.array(list(shares))[np.minimum(np.searchsorted(ends, place, side="right"), len(shares) - 1)]}
 
 
 def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:

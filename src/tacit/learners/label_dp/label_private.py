@@ -210,9 +210,10 @@ class LabelPrivate(PrivateClassifier):
         """
         if issparse(X):
             raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
-        rows = as_flat(X)
-        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        return self._learn(rows, y, _given=(len(rows), shape))
+        return self._learn(as_flat(X), y, **self._arguments(X))
+
+    def _arguments(self, X: Any) -> dict[str, Any]:
+        return {"_given": (len(as_flat(X)), self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:])}
 
     def _check(self, width: int) -> None:
         n, shape = self._given

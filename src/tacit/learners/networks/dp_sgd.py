@@ -170,8 +170,10 @@ class DPSGD(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        return self._learn(as_flat(X), y, _given=shape)
+        return self._learn(as_flat(X), y, **self._arguments(X))
+
+    def _arguments(self, X: Any) -> dict[str, Any]:
+        return {"_given": self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]}
 
     def _check(self, width: int) -> None:
         real("clip", self.clip, 1e-6, 1e6)
