@@ -91,6 +91,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("method: noisy-sum", "method: coinpress\n    parameters: {pooling: 65}", 10, "pooling=65"),
         ("method: noisy-sum", "method: coinpress\n    parameters: {counts: [1, 2]}", 10, "one for each of 10 classes"),
         ("method: noisy-sum", "method: projected\n    grid: {counts: [9, -1]}", 10, "counts=-1 must be a number"),
+        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, "'counts' is no parameter"),
         ("method: noisy-sum", "method: newton\n    parameters: {counts: many}", 10, "counts='many' must be a number"),
         ("    public: [own]\n", "    public: [own, own]\n", 12, "twice"),
         ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, "has no budget groups"),

@@ -13,11 +13,14 @@ import pytest
 
 import tacit
 from experiments.conftest import SMALL
+from tacit.data.digits import load_digits_split
 from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.run import prepare, sweep
 from tacit.experiments.sources import problem
 from tacit.experiments.work import STARTED
+from tacit.report.summary import Sweep
+from tacit.report.sweep import _figures
 
 
 def starts(folder):
@@ -34,8 +37,6 @@ def undisturbed(tmp_path_factory):
 
 
 def test_results_are_those_of_the_learner_by_itself(undisturbed):
-    from tacit.data.digits import load_digits_split
-
     parts = load_digits_split()
     (found,) = (
         one for one in undisturbed if (one.learner, one.budget, one.imbalance, one.seed) == ("sums", "inf", 1, 0)
@@ -237,6 +238,59 @@ def test_searches_say_whether_they_were_paid(plan, tmp_path):
     }  # fmt: skip
     assert [one.error for one in found.values()] == [None] * 4
     assert found["unpaid"].rho == float("inf")
+
+
+def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):
+    text = """
+    name: counts
+    data:
+      - {name: digits, builtin: digits}
+    learners:
+      - {name: mean, method: coinpress, grid: {counts: [null, realised]}}
+      - {name: probe, method: gradient-descent, parameters: {counts: realised, steps: 3}}
+      - {name: noisy, method: noisy-sum}
+    budgets: [rho=8]
+    imbalance: [1, 10]
+    """
+    path = plan(text)
+    assert len({cell.key for cell in prepare(path, tmp_path / "runs").cells}) == 8
+    found = {(one.learner, one.imbalance): one for one in sweep(path, tmp_path / "runs")}
+    assert {one.error for one in found.values()} == {None}
+    assert found["mean, counts=realised", 10].budget == "rho=8"
+    parts = load_digits_split()
+    for imbalance in (1, 10):
+        cell = next(
+            cell
+            for cell in prepare(path, tmp_path / "runs").cells
+            if (cell.learner, cell.imbalance) == ("mean, counts=realised", imbalance)
+        )
+        given = problem(cell.source, imbalance, 0)
+        model = tacit.CoinPressPrototypes(
+            "rho=8", classes=10, counts=given.sizes, noise="research", random_state=int(cell.key, 16) % 2**32
+        ).fit(given.x, given.y)
+        one = found["mean, counts=realised", imbalance]
+        assert one.accuracy == (model.predict(parts.test_x - parts.public_x.mean(axis=0)) == parts.test_y).mean()
+    captions = [drawing.caption for _, drawing in _figures(Sweep.of(list(found.values())))]
+    assert all("Not protected: class counts (realised) for 'mean, counts=realised'" in said for said in captions)
+    assert "Not protected: class counts (realised) for 'mean, counts=realised', 'probe'." in captions[0]
+    for (learner, _), one in found.items():
+        quantities = json.loads(one.guarantee)["unprotected"]
+        realised = learner in ("mean, counts=realised", "probe")
+        assert quantities == (["class counts (realised)"] if realised else [])
+        assert Sweep.of([one]).label(one).endswith("counts unprotected") == realised
+
+
+def test_a_class_without_records_counts_as_one(plan, tmp_path):
+    y = np.arange(30) % 2
+    np.savez(tmp_path / "train.npz", x=np.random.default_rng(0).normal(size=(30, 3)), y=y)
+    np.savez(tmp_path / "test.npz", x=np.ones((3, 3)), y=np.arange(3))
+    data, learner = (
+        "{name: d, train: train.npz, test: test.npz}",
+        "{name: s, method: coinpress, parameters: {counts: realised}}",
+    )
+    (found,) = sweep(plan(f"name: own\ndata: [{data}]\nlearners: [{learner}]\nbudgets: [rho=1]\n"), tmp_path / "runs")
+    assert found.error is None
+    assert found.class_sizes == [15, 15, 0]
 
 
 def test_kept_pictures_of_means(plan, tmp_path):

@@ -8,7 +8,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
@@ -21,6 +21,7 @@ from tacit.experiments.sources import Source, check_imbalance, of_public, proble
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
+from tacit.privacy.guarantee import Guarantee
 
 OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
 """Parameters that a cell sets by itself."""
@@ -29,6 +30,8 @@ KEY_LENGTH = 20
 MOST_CELLS = 50_000
 INFINITE = "inf"
 NEEDS_PUBLIC = ("auto", "pate", "public")
+REALISED = "realised"
+"""Value of `counts` in a plan: the class sizes of the cell's training records, as published code takes them."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,26 @@ class Cell:
         place = np.searchsorted(ends, np.random.default_rng([self.subset_seed, STREAM]).permutation(n), side="right")
         return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
 
-    def make(self, public: Any = None, classes: Any = None) -> Any:
-        """The learner, for research, with noise that follows from the key."""
+    @property
+    def realised(self) -> bool:
+        """Whether the learner is told how many training records each class has."""
+        return bool(json.loads(self.parameters).get("counts") == REALISED)
+
+    def guarantee(self, learner: Any) -> Guarantee:
+        """That of the fitted learner, which says where its counts are the realised ones."""
+        own: Guarantee = learner.guarantee_
+        if not self.realised:
+            return own
+        said = (f"class counts ({REALISED})" if one.startswith("class counts") else one for one in own.unprotected)
+        return replace(own, unprotected=tuple(said))
+
+    def make(self, public: Any = None, classes: Any = None, sizes: Any = 1) -> Any:
+        """The learner, for research, with noise that follows from the key; `sizes` are the realised counts."""
         common: dict[str, Any] = {"unit": self.unit, "noise": "research", "random_state": int(self.key, 16) % 2**32}
         common |= {} if classes is None else {"classes": classes}
         parameters, search = json.loads(self.parameters), json.loads(self.search)
+        if self.realised:
+            parameters["counts"] = np.maximum(sizes, 1).tolist()  # a class without records counts as one
         if public is not None:
             parameters["public"] = public
         kind = load(METHODS[self.method])

@@ -63,7 +63,7 @@ def computed(cell: Cell) -> dict[str, Any]:
     """What fit and measurement give, by name of the result's field."""
     given = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
-    learner = cell.make(public, np.arange(len(given.classes)))
+    learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         started = time.perf_counter()
@@ -72,7 +72,7 @@ def computed(cell: Cell) -> dict[str, Any]:
         predicted = learner.predict(given.test_x)
         ended = time.perf_counter()
     scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
-    guarantee = learner.guarantee_
+    guarantee = cell.guarantee(learner)
     kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
     if said:
         kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in said})
