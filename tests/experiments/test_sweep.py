@@ -13,6 +13,7 @@ import pytest
 
 import tacit
 from experiments.conftest import SMALL
+from tacit.cli.main import main
 from tacit.data.digits import load_digits_split
 from tacit.errors import InputError
 from tacit.experiments import results
@@ -55,8 +56,9 @@ def test_what_a_result_states_is_its_guarantee(undisturbed):
         assert one.status == "done"
         guarantee = tacit.Guarantee.from_json(json.loads(one.guarantee))
         assert one.unit == guarantee.unit.value == "add-remove"
-        assert one.epsilon == guarantee.epsilon(one.delta)
-        assert one.rho == pytest.approx(0.1 if one.budget == "rho=0.1" else float("inf"))
+        assert one.epsilon == pytest.approx(guarantee.epsilon(one.delta), rel=1e-5)
+        assert one.epsilon >= guarantee.epsilon(one.delta) * (1 - 1e-12)
+        assert one.rho == (0.1 if one.budget == "rho=0.1" else float("inf"))
 
 
 def test_subsets_have_the_ratio_and_are_shared_by_all_cells(undisturbed):
@@ -238,6 +240,34 @@ def test_searches_say_whether_they_were_paid(plan, tmp_path):
     }  # fmt: skip
     assert [one.error for one in found.values()] == [None] * 4
     assert found["unpaid"].rho == float("inf")
+
+
+def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
+    text = """
+    name: costs
+    unit: replace
+    data:
+      - {name: digits, builtin: digits, rows: 200, test_rows: 50}
+    learners:
+      - {name: sums, method: noisy-sum}
+      - {name: mean, method: coinpress}
+      - {name: probe, method: gradient-descent, parameters: {steps: 2}}
+      - {name: public, method: public, public: [own]}
+      - {name: votes, method: pate, public: [own], parameters: {n_teachers: 20, n_queries: 20}}
+    budgets: [rho=0.005, rho=0.02, rho=0.125, rho=8, "epsilon=1,delta=1e-6"]
+    """
+    found = sweep(plan(text), tmp_path / "runs")
+    for one in found:
+        guarantee = tacit.Guarantee.from_json(json.loads(one.guarantee))
+        for stated, true in ((one.rho, guarantee.rho), (one.epsilon, guarantee.epsilon(1e-6)), (one.mu, guarantee.mu)):
+            assert stated is true is None or stated >= true * (1 - 1e-12)
+    for amount in (0.005, 0.02, 0.125, 8):
+        kept = results.read_results(tmp_path / "runs", f"rho = {amount} and budget = 'rho={amount}'")
+        assert len(kept) == sum(one.status == "done" and one.budget == f"rho={amount}" for one in found) >= 4
+    assert len(results.read_results(tmp_path / "runs", "epsilon = 1 and budget like 'eps%'")) == 5
+    assert main(["results", str(tmp_path / "runs"), "--columns", "mu", "--where", "method = 'noisy-sum'"]) == 0
+    for shown in capsys.readouterr().out.split()[1:-2]:
+        assert results.read_results(tmp_path / "runs", f"mu = {shown}")
 
 
 def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):

@@ -68,7 +68,8 @@ class Result:
     delta : float or None
         At which `epsilon` is stated.
     epsilon, rho, mu : float or None
-        Of the guarantee under `unit`; inf where nothing is protected, None where there is no such number.
+        Of the guarantee under `unit`, rounded up to six digits; inf where nothing is protected, None where there is no
+        such number.
     guarantee : str or None
         In full, as JSON.
     extra : str

@@ -27,6 +27,7 @@ from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.learners.common import metrics
 from tacit.learners.common.decision import pooled
 from tacit.learners.common.rows import unit_rows
+from tacit.privacy.guarantee import rounded_up
 
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
@@ -88,14 +89,19 @@ def computed(cell: Cell) -> dict[str, Any]:
         "width": int(given.x.shape[1]),
         "n_classes": len(given.classes),
         "delta": cell.delta,
-        "epsilon": guarantee.epsilon(cell.delta),
-        "rho": guarantee.rho if guarantee.bounded else float("inf"),
-        "mu": guarantee.mu if guarantee.bounded else float("inf"),
+        "epsilon": _stated(guarantee.epsilon(cell.delta)),
+        "rho": _stated(guarantee.rho) if guarantee.bounded else float("inf"),
+        "mu": _stated(guarantee.mu) if guarantee.bounded else float("inf"),
         "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
         "extra": json.dumps(kept, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
     }
+
+
+def _stated(figure: float | None) -> float | None:
+    """A figure as guarantees state it, so that "rho = 0.005" finds what a calibration left a little below that."""
+    return None if figure is None else float(rounded_up(figure))
 
 
 def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:
