@@ -270,6 +270,60 @@ def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
         assert results.read_results(tmp_path / "runs", f"mu = {shown}")
 
 
+def test_timed_cells_share_nothing_and_tell_their_phases(plan, tmp_path, monkeypatch):
+    text = SMALL.replace("imbalance: [1, 10]", "imbalance: [10]").replace("rho=0.1, inf", "rho=0.1")
+    text = text.replace("method: noisy-sum", "method: least-squares")
+    untimed = sweep(plan(text), tmp_path / "untimed")
+    calls = Counter()
+    for kind in (tacit.LeastSquares, tacit.PublicPrototypes):
+        counted(monkeypatch, kind, calls)
+    path = plan(text + "timed: true\n")
+    assert prepare(path, tmp_path / "runs").seconds()[0] == 2 * prepare(plan(text), tmp_path / "runs").seconds()[0]
+    found = sweep(plan(text + "timed: true\n"), tmp_path / "runs")
+    assert calls == {"LeastSquares": 4, "PublicPrototypes": 8}  # two seeds, each fitted twice, of one and two learners
+    assert not list((tmp_path / "runs" / "shared").glob("public-scores*"))
+    assert not {one.key for one in found} & {one.key for one in untimed}
+    phases = {"least-squares": {"set-up", "solving"}, "public": {"scoring", "selection"}}
+    for one in found:
+        seconds = json.loads(one.phases)
+        assert seconds.keys() == phases[one.method] | {"rest of the fit", "prediction"}
+        assert min(seconds.values()) >= 0
+        assert sum(seconds.values()) == pytest.approx(one.fit_seconds + one.predict_seconds)
+        assert one.processor
+    assert {one.phases for one in untimed} == {"{}"}
+    again = sweep(plan(text + "timed: true\n"), tmp_path / "again")
+    assert results.content_hash(again) == results.content_hash(found)
+    assert [one.phases for one in again] != [one.phases for one in found]
+
+
+def counted(monkeypatch, kind, calls):
+    """Count fits of a learner."""
+    fit = kind._fit
+
+    def counting(self, *arguments):
+        calls[kind.__name__] += 1
+        fit(self, *arguments)
+
+    monkeypatch.setattr(kind, "_fit", counting)
+
+
+@pytest.mark.parametrize("method", ["auto", "coinpress", "feature-covariance", "global-adapt", "newton", "projected"])
+def test_most_of_a_timed_fit_is_in_phases(plan, tmp_path, method):
+    text = f"""
+    name: phases
+    timed: true
+    data:
+      - {{name: digits, builtin: digits}}
+    learners:
+      - {{name: one, method: {method}{", public: [own]" if method == "auto" else ""}}}
+    budgets: [rho=1, inf]
+    """
+    for one in sweep(plan(text), tmp_path / "runs"):
+        seconds = json.loads(one.phases)
+        assert seconds.keys() & {"set-up", "solving"}
+        assert method == "coinpress" or seconds["rest of the fit"] < one.fit_seconds / 2
+
+
 def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):
     text = """
     name: counts

@@ -57,6 +57,7 @@ class Cell:
     delta : float
     tuning : str
     keep : tuple of str
+    timed : bool
     """
 
     plan: str
@@ -78,11 +79,13 @@ class Cell:
     delta: float
     tuning: str
     keep: tuple[str, ...]
+    timed: bool = False
 
     @property
     def key(self) -> str:
         """Hash of everything that decides the result; where the files are and the plan's name do not."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("plan", "source")}
+        apart = ("plan", "source") if self.timed else ("plan", "source", "timed")
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in apart}
         used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
@@ -203,7 +206,8 @@ def _check_imbalance(plan: Plan, sources: Sequence[Source]) -> None:
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:
-    return {"plan": plan.name, "unit": plan.unit, "delta": plan.delta, "subset_seed": plan.subset_seed}
+    names = ("unit", "delta", "subset_seed", "timed")
+    return {"plan": plan.name} | {name: getattr(plan, name) for name in names}
 
 
 def _of_variant(variant: _Variant) -> dict[str, Any]:

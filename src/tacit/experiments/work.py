@@ -7,6 +7,8 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,10 +21,11 @@ from numpy.typing import NDArray
 import tacit
 from tacit.compute.progress import reporting
 from tacit.compute.shared import sharing
+from tacit.compute.timing import timing
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
 from tacit.experiments.cells import Cell
-from tacit.experiments.results import Result
+from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.learners.common import metrics
 from tacit.learners.common.decision import pooled
@@ -48,9 +51,11 @@ def work(folder: Path, cell: Cell) -> Result:
         "budget": cell.shown_budget,
         "started": started,
         "host": platform.node(),
+        "processor": _processor(),
         "versions": _versions(),
     }
-    with sharing(folder / SHARED), reporting(_silent):  # the sweep reports cells
+    shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
+    with shared_work, reporting(_silent):  # the sweep reports cells
         try:
             found = computed(cell)
         except Exception as error:
@@ -67,9 +72,12 @@ def computed(cell: Cell) -> dict[str, Any]:
     learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        started = time.perf_counter()
-        learner.fit(given.x, given.y, **cell.groups(len(given.y)))
-        fitted = time.perf_counter()
+        if cell.timed:  # so that loops are compiled, threads started and files in memory
+            learner.fit(given.x, given.y, **cell.groups(len(given.y))).predict(given.test_x)
+        with timing() as seconds:
+            started = time.perf_counter()
+            learner.fit(given.x, given.y, **cell.groups(len(given.y)))
+            fitted = time.perf_counter()
         predicted = learner.predict(given.test_x)
         ended = time.perf_counter()
     scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
@@ -96,7 +104,13 @@ def computed(cell: Cell) -> dict[str, Any]:
         "extra": json.dumps(kept, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
+        "phases": json.dumps(_phases(seconds, fitted - started, ended - fitted) if cell.timed else {}),
     }
+
+
+def _phases(seconds: Mapping[str, float], fit: float, prediction: float) -> dict[str, float]:
+    """Seconds of each phase, which add up to those of the fit and the prediction."""
+    return {**seconds, REST: fit - sum(seconds.values()), PREDICTION: prediction}
 
 
 def _stated(figure: float | None) -> float | None:
@@ -176,6 +190,17 @@ def _note_start(folder: Path, key: str) -> None:
     """Count starts, in a file for each process, so that what ran twice can be told."""
     with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
         file.write(key + "\n")
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """Model of the processor, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import flag, real
@@ -148,6 +149,7 @@ class LeastSquares(LinearClassifier):
         deviation = of_all if of_classes is None else math.hypot(of_classes, (self.alpha or 0.0) * of_all)
         return 1.0 + deviation * math.sqrt(width)
 
+    @phase(SET_UP)
     def _noisy(
         self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource
     ) -> tuple[Floats, Floats, Floats | None]:
@@ -177,6 +179,7 @@ class LeastSquares(LinearClassifier):
         )
         return moments, sums, class_moments
 
+    @phase(SET_UP)
     def _exact(self, X: NDArray[Any], labels: NDArray[np.int64]) -> tuple[Floats, Floats, Floats | None]:
         width, n_classes = self._head_width(X), len(self.classes_)
         products = (rows.T @ rows for rows, _ in self._row_blocks(X, labels, "second moments"))
@@ -203,6 +206,7 @@ class LeastSquares(LinearClassifier):
         return self._released("one linear score per class, by least squares on noisy moments", facts)
 
 
+@phase(SOLVING)
 def _solved(moments: Floats, class_moments: Floats | None, alpha: float, ridge: float, sums: Floats) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
     if class_moments is None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, phase
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import public_centre
@@ -100,6 +101,7 @@ class NoisySumPrototypes(PrivateClassifier):
     def _check(self, width: int) -> None:
         self.centre_ = public_centre(self.public, width)
 
+    @phase(SET_UP)
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         n_classes, width, z = len(self.classes_), X.shape[1], self._noise_multiplier()
         rows = pieces(X, labels, "class sums")

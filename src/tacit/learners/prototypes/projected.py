@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend
@@ -163,21 +164,23 @@ class ProjectedPrototypes(BalancedClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_sums, of_step = self._multipliers()
         if of_step == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            counts = self._class_counts(exact, noise)
-            sums = exact_class_sums(exact, n_classes=len(self.classes_), width=X.shape[1])
+            with phase(SET_UP):
+                exact = list(self._row_blocks(X, labels, "rows"))
+                counts = self._class_counts(exact, noise)
+                sums = exact_class_sums(exact, n_classes=len(self.classes_), width=X.shape[1])
             offsets = self._log_shares(counts) + _of_empty(sums)
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
             return
-        sums = gaussian.noisy_class_sums(
-            self._row_blocks(X, labels, "class sums"),
-            n_classes=len(self.classes_),
-            width=X.shape[1],
-            noise_multiplier=of_sums,
-            noise=noise,
-        )
-        parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        counts = self._class_counts(parts, noise)
+        with phase(SET_UP):
+            sums = gaussian.noisy_class_sums(
+                self._row_blocks(X, labels, "class sums"),
+                n_classes=len(self.classes_),
+                width=X.shape[1],
+                noise_multiplier=of_sums,
+                noise=noise,
+            )
+            parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
+            counts = self._class_counts(parts, noise)
         offsets = self._log_shares(counts)
 
         def gradient(layer: Floats) -> Floats:
@@ -202,6 +205,7 @@ class ProjectedPrototypes(BalancedClassifier):
         result: Floats = unit.T @ exact_gradient(self.scale * (unit @ layer), offsets, parts)
         return result
 
+    @phase(SOLVING)
     def _descend(self, gradient: Gradient, sums: Floats, counts: Floats) -> None:
         """Nesterov's method from the principal axes of the unit sums, by mean gradients."""
         n = n_records(counts)

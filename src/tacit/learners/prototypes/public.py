@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit.compute.engines import Engine, engine_from
 from tacit.compute.progress import progress
 from tacit.compute.shared import shared
+from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
@@ -213,6 +214,7 @@ class PublicPrototypes(PrivateClassifier):
         floats = chosen if chosen.dtype.kind == "f" else chosen.astype(np.float64)
         self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
 
+    @phase(SELECTION)
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
         if math.isinf(epsilon):
             best = np.sort(top_k.best_first(row)[: self.k])
