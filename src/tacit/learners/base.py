@@ -60,6 +60,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     own_unit: ClassVar[Unit] = Unit.ADD_REMOVE
     """The unit in which the work is priced."""
 
+    estimates: ClassVar[str] = ""
+    """What `prototypes_` are, for a picture: "means" of rows, "unit means" of unit rows, "directions" of these, or
+    chosen "rows"; empty if they lie in no space of rows."""
+
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
+    """Why `_release` returns None, and the remedy."""
+
     _dtypes: ClassVar[list[Any]] = _FLOATS
 
     @abstractmethod

@@ -107,6 +107,7 @@ class LabelPrivate(PrivateClassifier):
     """
 
     own_unit = Unit.CHANGE_LABEL
+    no_release = "decides by a model that a release cannot hold; choose base='linear' or a network by name"
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
     def __init__(

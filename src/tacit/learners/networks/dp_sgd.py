@@ -90,6 +90,10 @@ class DPSGD(PrivateClassifier):
     add-remove
     """
 
+    no_release = (
+        "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
+        "choose another learner"
+    )
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
     def __init__(

@@ -175,6 +175,10 @@ class PATE(PrivateClassifier):
     """
 
     own_unit = Unit.REPLACE
+    no_release = (
+        "decides by a model that a release cannot hold; choose student='linear', a LogisticRegression or a network by "
+        "name, or publish answers_.labels alone"
+    )
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
     _run: _Run
 

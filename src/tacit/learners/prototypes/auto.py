@@ -98,6 +98,8 @@ class AutoPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    estimates = "unit means"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,

@@ -99,6 +99,8 @@ class CoinPressPrototypes(PrivateClassifier):
     (array([0]), 3)
     """
 
+    estimates = "means"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,

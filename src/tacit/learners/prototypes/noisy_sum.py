@@ -73,6 +73,8 @@ class NoisySumPrototypes(PrivateClassifier):
     (array([0]), 0.5)
     """
 
+    estimates = "directions"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,

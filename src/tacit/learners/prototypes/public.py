@@ -106,6 +106,8 @@ class PublicPrototypes(PrivateClassifier):
     ([[1.0, 0.0], [0.0, 1.0]], 2.0)
     """
 
+    estimates = "rows"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,
