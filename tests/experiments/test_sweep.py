@@ -18,8 +18,9 @@ from tacit.data.digits import load_digits_split
 from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.run import prepare, sweep
-from tacit.experiments.sources import problem
-from tacit.experiments.work import STARTED
+from tacit.experiments.sources import Problem, problem
+from tacit.experiments.work import STARTED, means_2d
+from tacit.learners.methods import METHODS, load
 from tacit.report.summary import Sweep
 from tacit.report.sweep import _figures
 
@@ -386,6 +387,53 @@ def test_kept_pictures_of_means(plan, tmp_path):
     assert len(kept["steps_"][0]["radius"]) == 10
     assert np.shape(kept["means_2d"]["true"]) == np.shape(kept["means_2d"]["private"]) == (10, 2)
     assert {point[2] for point in kept["means_2d"]["points"]} == {0, 1}
+    assert len(kept["means_2d"]["points"]) == 300
+    drawings = [drawing for kind, drawing in _figures(Sweep.of(found)) if kind.heading == "Means"]
+    assert len(drawings) == 2
+    for drawing in drawings:
+        assert {len(panel.points) for panel in drawing.panels} == {300}
+        assert "These are means of rows. Beside them 300 test rows" in drawing.caption
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "of"),
+    [
+        ("coinpress", {"pooling": 2}, "means of rows"),
+        ("noisy-sum", {}, "directions of sums of unit rows"),
+        ("noisy-sum", {"public": "own"}, "directions of sums of unit rows"),
+        ("auto", {"public": "own"}, "means of unit rows"),
+        ("public", {"public": "own"}, "chosen public rows"),
+        ("projected", {}, None),
+        ("newton", {"epochs": 1}, None),
+    ],
+)
+def test_a_picture_shows_the_means_of_what_the_learner_averages(method, parameters, of):
+    """Without noise private means are the true ones; for chosen rows they are rows of the public set."""
+    parts = load_digits_split()
+    test_y = np.sort(parts.test_y)  # by class, as stores may be
+    test_x = parts.test_x[np.argsort(parts.test_y, kind="stable")]
+    sparse = parts.private_y != 3
+    given = Problem(parts.private_x[sparse], parts.private_y[sparse], test_x, test_y, tuple(range(10)))
+    more = {"public": parts.public_x} if "public" in parameters else {}
+    learner = load(METHODS[method])("rho=inf", classes=10, **(parameters | more)).fit(given.x, given.y)
+    if of is None:
+        with pytest.raises(InputError, match="has no class means in the space of its rows; leave it out"):
+            means_2d(learner, given, learner.predict(test_x))
+        return
+    picture = means_2d(learner, given, learner.predict(test_x))
+    true, private = np.array(picture["true"]), np.array(picture["private"])
+    there = np.arange(10) != 3
+    assert of in picture["of"]
+    assert np.isnan(true[3]).all()
+    assert np.isfinite(true[there]).all()
+    if method == "public":
+        assert np.linalg.norm(true[there] - private[there]) > 0.01
+    else:
+        assert true[there] == pytest.approx(private[there], abs=0.05 if method == "auto" else 1e-6)
+    assert len(picture["points"]) == 300
+    shown = np.linspace(0, 399, 300).astype(int)
+    assert set(test_y[shown]) == set(range(10))
+    assert [bool(point[2]) for point in picture["points"]] == list((learner.predict(test_x) == test_y)[shown])
 
 
 def test_subsets_are_those_of_the_records_that_are_used(plan, tmp_path):

@@ -29,7 +29,7 @@ from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.learners.common import metrics
 from tacit.learners.common.decision import pooled
-from tacit.learners.common.rows import unit_rows
+from tacit.learners.common.rows import unit_rows, unit_rows_about
 from tacit.privacy.guarantee import rounded_up
 
 SHARED, STARTED = "shared", "started"
@@ -40,6 +40,13 @@ IDENTITY = (
 """Fields that a result takes over from its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
+ESTIMATES = {
+    "means": "means of rows",
+    "unit means": "means of unit rows",
+    "directions": "directions of sums of unit rows",
+    "rows": "directions of sums of unit rows, and chosen public rows in place of private ones",
+}
+"""What a picture shows, by what a learner estimates."""
 
 
 def work(folder: Path, cell: Cell) -> Result:
@@ -148,33 +155,36 @@ def _plain(value: Any) -> Any:
 def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
-    For public benchmarks: the true means are private.
+    Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
     """
-    prototypes = getattr(learner, "prototypes_", None)
-    if prototypes is None or np.ndim(prototypes) != 2:
-        raise InputError(f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means; leave it out")
-    rows = _seen(learner, given.test_x)
-    if rows.shape[1] != prototypes.shape[1]:
-        said = f"{type(learner).__name__}'s prototypes are in a space of their own"
+    prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
+    if prototypes is None or np.ndim(prototypes) != 2 or not what:
+        said = f"{type(learner).__name__} has no class means in the space of its rows"
         raise InputError(f"keep names {MEANS_2D!r}, and {said}; leave it out")
+    rows, train = _averaged(learner, given.test_x), _averaged(learner, given.x)
+    true = np.array(
+        [train[given.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(given.sizes)]
+    )
+    private = _averaged(learner, prototypes) if what == "rows" else prototypes
+    if what in ("directions", "rows"):  # their lengths mean nothing
+        true, private = unit_rows(true), unit_rows(private)
     centre = rows.mean(axis=0)
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
-    train = _seen(learner, given.x)
-    true = np.array(
-        [train[given.y == c].mean(axis=0) if np.any(given.y == c) else centre for c in range(len(given.classes))]
-    )
-    points = (rows[:POINTS] - centre) @ axes
-    right = predicted[:POINTS] == given.test_y[:POINTS]
+    shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)  # of all classes, though rows be sorted
+    points = (rows[shown] - centre) @ axes
+    right = (predicted == given.test_y)[shown]
     return {
-        "true": ((unit_rows(true) - centre) @ axes).tolist(),
-        "private": ((unit_rows(prototypes) - centre) @ axes).tolist(),
+        "of": ESTIMATES[what],
+        "true": ((true - centre) @ axes).tolist(),
+        "private": ((private - centre) @ axes).tolist(),
         "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), right, strict=True)],
     }
 
 
-def _seen(learner: Any, rows: Any) -> NDArray[np.float64]:
-    """Unit rows in the space of the learner's prototypes, whose pooling is public."""
-    return unit_rows(pooled(np.asarray(rows, dtype=np.float64), getattr(learner, "pooling", 1)))
+def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
+    """Rows as the learner averages them: as they are, pooled, or as unit rows about its centre."""
+    plain = np.asarray(rows, dtype=np.float64)
+    return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
 
 
 def _silent(label: str, done: int, total: int) -> None:

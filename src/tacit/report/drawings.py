@@ -425,16 +425,19 @@ def means(sweep: Sweep) -> list[Pictures]:
     drawings = []
     for (data, encoder, unit, label, ratio), cells in grouped(kept, *PLACE, sweep.label, "imbalance"):
         shown = [min(own, key=lambda cell: cell.seed) for _, own in budgets(cells)]
+        panels = tuple(map(_picture, shown))
+        numbers = sorted({len(panel.points) for panel in panels})
+        of = sorted({f" These are {said}." for cell in shown if (said := _kept(cell, "means_2d").get("of"))})
         about = (
-            f"Lines lead from the true mean of each class (ring) to its private mean (diamond). Beside them at most "
-            f"{MOST_POINTS} test rows, by whether they were classified right; one seed of each budget. True means are "
-            "private, and are shown because the data are public benchmarks."
+            f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
+            f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
+            "budget. True means are private, and are shown because the data are public benchmarks."
         )
         drawing = Pictures(
             name=slug("means", label, data, encoder, f"imbalance {ratio:g}", unit),
             title=f"{data}, {encoder}, {imbalance(ratio)}: means of {label} ({unit_words(unit)})",
             caption=" ".join([about, *provenance(shown)]),
-            panels=tuple(_picture(cell) for cell in shown),
+            panels=panels,
         )
         drawings.append(drawing)
     return drawings
