@@ -86,6 +86,17 @@ def test_outputs_follow_the_matrix_and_all_else_stays(here, run, monkeypatch, ki
     assert Guarantee.from_json(stated["guarantee"]).epsilon() == 1.0
     assert stated["for_release"]
     assert np.array(stated["matrix"]) == pytest.approx(randomizer.matrix())
+    assert stated.get("prior") == prior
+    assert "k" not in stated
+
+
+def test_k_and_the_prior_are_stated(here, run):
+    write_csv(NAMES * 10)
+    Path("prior.txt").write_text("0.2\n0.5\n0.3\n")
+    assert run(COMMAND + " --classes classes.txt --randomizer rr-top-k --k 2 --prior prior.txt")[0] == 0
+    stated = json.loads(Path("o.csv.tacit.json").read_text())
+    assert (stated["k"], stated["prior"]) == (2, [0.2, 0.5, 0.3])
+    assert {row[2] for row in read_csv("o.csv")[1:]} == set(NAMES[1:])
 
 
 def test_nothing_of_the_true_labels_is_left_in_parquet(here, run):
@@ -169,6 +180,13 @@ def test_research_noise_is_stamped(here, run):
         ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
         ("id,y\n1,cat\n", "--prior none.txt", "no readable file of numbers"),
         ("id,y\n1,cat\n", "--randomizer laplace", "answers with a vector"),
+        (
+            "id,y\n1,cat\n",
+            "--randomizer rr-top-k",
+            "--randomizer rr-top-k answers with the k likeliest classes; add --k",
+        ),
+        ("id,y\n1,cat\n", "--k 2", "--k 2 is for rr-top-k, not rr; leave it out"),
+        ("id,y\n1,cat\n", "--randomizer rr-with-prior", "without a prior is plain rr; add --prior FILE"),
         ("id,y\n1,cat\n", "--randomizer coin", "randomizer='coin'"),
         ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
         ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),

@@ -50,16 +50,18 @@ def test_a_dry_run_writes_nothing(plan, run):
 
 
 def test_failed_cells_are_shown(plan, run):
-    plan.write_text(plan.read_text().replace("[1, 3]", "[1, 1000]"), encoding="utf-8")
+    plan.write_text(
+        plan.read_text().replace("method: noisy-sum", "method: noisy-sum\n    keep: [radius_]"), encoding="utf-8"
+    )
     for _ in range(2):
         status, out, err = run("sweep plan.yaml --out runs")
         assert status == 1
         assert "12 cells, 4 failed" in out
-        assert "k=1000 must be at most" in out
+        assert "keep names 'radius_'" in out
         said = err.splitlines()[-1]
         assert said.startswith("tacit: 4 of 12 cells failed; tacit results runs --columns learner,data,error --where")
     status, out, _ = run("results runs --columns learner,data,error --where status='failed'")
-    assert (status, out.splitlines()[-1], "k=1000 must be at most" in out) == (0, "4 cells", True)
+    assert (status, out.splitlines()[-1], "keep names 'radius_'" in out) == (0, "4 cells", True)
 
 
 def test_a_terminals_interrupt_of_a_sweep_is_one_line(plan):

@@ -132,6 +132,16 @@ def test_the_promise_needs_no_data_and_does_not_depend_on_it(method, variant):
 
 
 @ALL
+def test_check_refuses_the_shape_that_fit_refuses(method, variant):
+    learner = make(method, variant, budget="epsilon=1" if variant.get("selection") else "rho=0.5")
+    learner.check(*X.shape)
+    assert not hasattr(learner, "classes_")
+    with pytest.raises(InputError, match="columns") as caught:
+        learner.check(10, 2**20 + 1)
+    assert "\n" not in str(caught.value)
+
+
+@ALL
 @pytest.mark.parametrize("rows", [[0], [0, 50], list(range(40))])
 def test_classes_without_records_simply_work(method, variant, rows):
     budget = "epsilon=1" if variant.get("selection") else "rho=0.5"

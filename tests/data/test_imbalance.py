@@ -75,6 +75,7 @@ def test_names_and_classes_without_records_work():
         (lambda: class_sizes(5, 2, 0.5), "ratio=0.5 must be a finite number >= 1"),
         (lambda: class_sizes(5, 2, math.nan), "ratio=nan must be"),
         (lambda: class_sizes(0, 2, 2), "smallest=0 and n_classes=2 must be positive"),
+        (lambda: class_sizes(50, 2, 101), "ratio=101 leaves the smallest class without rows"),
         (lambda: imbalanced_subset([], 2, 0), "y is empty"),
         (lambda: imbalanced_subset([0, 5], 2, 0, n_classes=3), "whole numbers 0..2; leave n_classes out"),
         (lambda: imbalanced_subset(["a"], 2, 0, n_classes=3), "whole numbers 0..2"),

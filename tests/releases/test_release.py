@@ -247,6 +247,12 @@ def test_the_ledgers_balance_is_stated(tmp_path):
     assert "ledger of 'survey'" in document.accesses.covered
     assert Release.of(noisy_sum()).document.pattern.ledger == "no ledger: this run only"
     assert "rho=0.5" in Release.of(noisy_sum(), ledger=ledger).document.pattern.ledger
+    assert Release.of(noisy_sum()).document.pattern.pattern.startswith("published once; it does not know of other")
+    assert document.pattern.pattern == "published once; the ledger states all other known uses of the data"
+    again = Release.of(noisy_sum(ledger=ledger)).document
+    assert again.pattern.pattern == "the data are used repeatedly: the ledger has 2 charges"
+    assert "once" not in again.pattern.ledger
+    assert again.variant.data_domain.startswith("one or more labelled rows")
 
 
 @pytest.mark.parametrize("kind", ["noisy-sum", "public"])

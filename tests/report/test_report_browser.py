@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from report.test_sweep_report import plausible, some
+from report.test_sweep_report import plausible, some, timed
 from tacit.report import sweep
 from tacit.report.summary import Drawing, Sweep
 
@@ -82,7 +82,7 @@ def browse(tmp_path_factory):
 def results():
     """Every kind of figure."""
     public = some(data=["public"], learner=["public"], public=["x", "y"], public_rows=[10, 1000], seed=[0, 1])
-    return plausible(data=("cifar10",), imbalance=(50.0,), seeds=2) + public
+    return plausible(data=("cifar10",), imbalance=(50.0,), seeds=2) + public + timed()
 
 
 @pytest.fixture(scope="module")

@@ -80,6 +80,12 @@ def _plausible(key, rng, data, encoder, learner, imbalance, budget, seed):
     )
 
 
+def timed():
+    """Results whose phases were timed."""
+    phases = [json.dumps({"scoring": place + 0.5, "selection": 0.1, "prediction": 0.2}) for place in range(3)]
+    return some(learner=["m", "n"], phases=phases, fit_seconds=2.0, data="timed")
+
+
 def _extra(rng, rho):
     noise = 0 if math.isinf(rho) else 1 / math.sqrt(rho)
     true = rng.normal(size=(10, 2)) * 2
@@ -251,6 +257,29 @@ def test_class_sizes_and_run_times():
     )
 
 
+def test_run_times_by_phase_and_what_their_caption_says():
+    phases = [{"set-up": 1.0, "rest of the fit": 2.0, "prediction": 0.5}, {"scoring": 3.0, "rest of the fit": 1.0}]
+    timed = [
+        one(str(seed), learner="a", seed=seed, fit_seconds=3.0, phases=json.dumps(each), host="here", processor="P 1")
+        for seed, each in enumerate(phases)
+    ]
+    drawing = only(drawings.run_times, timed)
+    assert drawing.series == ("whole fit", "scoring", "set-up", "rest of the fit", "prediction")
+    (panel,) = drawing.panels
+    assert {point.series: point.y.median for point in panel.points} == {
+        "whole fit": 3.0, "scoring": 1.5, "set-up": 0.5, "rest of the fit": 1.5, "prediction": 0.25,
+    }  # fmt: skip
+    assert panel.names == ["a"]
+    for said in ("A first fit", "Nothing is taken from work that cells share", "Measured on here (P 1)"):
+        assert said in drawing.caption
+    beside = one("other", learner="b", fit_seconds=9.0, host="there", phases=None, processor=None)
+    by_phase, whole = found(drawings.run_times, [*timed, beside])
+    assert by_phase.panels == drawing.panels
+    assert [(point.series, point.y.median) for point in whole.panels[0].points] == [("b", 9.0)]
+    assert "Work that cells share is left out" in whole.caption
+    assert "Measured on there," in whole.caption
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -335,6 +364,7 @@ SEVERAL = {
     "steps": lambda: found(drawings.steps, _cells())[0],
     "dots": lambda: found(drawings.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
     "bars": lambda: found(drawings.run_times, _cells())[0],
+    "phases": lambda: found(drawings.run_times, timed())[0],
     "pictures": lambda: found(drawings.means, _cells())[0],
     "alone": lambda: found(drawings.accuracy, some(seed=[0, 1]))[0],
 }
@@ -347,7 +377,9 @@ def _cells():
 @pytest.mark.parametrize("name", SEVERAL)
 def test_charts_are_valid_and_hold_what_their_marks_tell(name):
     drawing = SEVERAL[name]()
-    draw = {"dots": charts.dots, "bars": charts.bars, "pictures": charts.pictures}.get(name, charts.lines)
+    draw = {"dots": charts.dots, "bars": charts.bars, "phases": charts.bars, "pictures": charts.pictures}.get(
+        name, charts.lines
+    )
     chart = draw(drawing).to_dict()
     rows = [row for panel in chart["concat"] for row in panel["data"]["values"]]
     if name == "pictures":
@@ -360,7 +392,9 @@ def test_charts_are_valid_and_hold_what_their_marks_tell(name):
 @pytest.mark.parametrize("name", SEVERAL)
 def test_paper_figures_name_every_series_and_axis(name):
     drawing = SEVERAL[name]()
-    draw = {"dots": paper.dots, "bars": paper.bars, "pictures": paper.pictures}.get(name, paper.lines)
+    draw = {"dots": paper.dots, "bars": paper.bars, "phases": paper.bars, "pictures": paper.pictures}.get(
+        name, paper.lines
+    )
     figure = paper.captioned(draw(drawing), drawing.caption)
     figure.savefig(io.BytesIO(), dpi=30)
     assert len([axes for axes in figure.axes if axes.get_title()]) == len(drawing.panels)

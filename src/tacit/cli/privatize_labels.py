@@ -1,6 +1,6 @@
 """`tacit privatize-labels`: a table with its label column randomized, row by row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ def privatize_labels(
     prior
         A file with the public probability of each class or value, one a line, in their order.
     k
-        For rr-top-k.
+        For rr-top-k: how many of the likeliest classes it answers with.
     loss
         For rr-on-bins: squared or absolute.
     ledger
@@ -86,11 +86,13 @@ def privatize_labels(
         remove_parts(path)
     if randomizer in OF_VECTORS:
         raise InputError(f"--randomizer {randomizer} answers with a vector, which no column holds; use it from Python")
+    _check_given(randomizer, prior, k)
     if noise != "secure" and not allow_research:
         raise InputError(f"--noise {noise} is seeded, so this is not for release; add --allow-research to keep it so")
+    public = {"prior": _numbers("prior", prior), "k": k}
     listed, own, rows = chosen(
-        budget, classes=read_classes(classes), values=_numbers("values", values), randomizer=randomizer,
-        prior=_numbers("prior", prior), k=k, loss=loss,
+        budget, classes=read_classes(classes), values=_numbers("values", values), randomizer=randomizer, loss=loss,
+        **public,
     )  # fmt: skip
     if rows is not None and len(rows) > 1:
         raise InputError(f"--prior {prior} has several rows; give one probability a line")
@@ -112,12 +114,22 @@ def privatize_labels(
             outputs = own.sample(encode(labels, start), source)
             return list((outputs if randomizer in OF_NUMBERS else listed[outputs]).tolist())
 
-        stated = _stated(guarantee, column, randomizer, listed, own, noise, count)
+        stated = _stated(guarantee, column, randomizer, listed, own, noise, count, public)
         with atomic_file(facts, force=force) as facts_part, atomic_file(out, force=force) as part:
             kind.write(table, part, column, answers, stated)
             facts_part.write_text(stated + "\n", encoding="utf-8")
     print(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")
     print(guarantee.statement())
+
+
+def _check_given(randomizer: str, prior: Path | None, k: int | None) -> None:
+    """Refuse a randomizer without the option that it is for."""
+    if randomizer == "rr-top-k" and k is None:
+        raise InputError("--randomizer rr-top-k answers with the k likeliest classes; add --k, such as --k 2")
+    if randomizer != "rr-top-k" and k is not None:
+        raise InputError(f"--k {k} is for rr-top-k, not {randomizer}; leave it out")
+    if randomizer == "rr-with-prior" and prior is None:
+        raise InputError("--randomizer rr-with-prior without a prior is plain rr; add --prior FILE, or leave it out")
 
 
 class _Csv:
@@ -309,8 +321,17 @@ def _ledger(path: Path | None, table: Path, identity: str | None) -> "Ledger | N
     return beside if beside.path.exists() else None
 
 
-def _stated(guarantee: Any, column: str, randomizer: str, listed: Any, own: Any, noise: str, count: int) -> str:
-    """How the table was made, as JSON."""
+def _stated(
+    guarantee: Any,
+    column: str,
+    randomizer: str,
+    listed: Any,
+    own: Any,
+    noise: str,
+    count: int,
+    public: Mapping[str, Any],
+) -> str:
+    """How the table was made, as JSON; `public` are further arguments, which are left out where they are None."""
     import json
 
     from tacit import __version__
@@ -321,6 +342,7 @@ def _stated(guarantee: Any, column: str, randomizer: str, listed: Any, own: Any,
         "rows": count,
         "randomizer": randomizer,
         "classes" if randomizer.startswith("rr") and randomizer != "rr-on-bins" else "values": listed.tolist(),
+        **{name: value for name, value in public.items() if value is not None},
         "noise": noise,
         "for_release": noise == "secure" and guarantee.bounded,
         "guarantee": guarantee.to_json(),

@@ -13,6 +13,7 @@ SHOWN = (
     "minority_accuracy",
     "status",
 )
+COSTS = ("epsilon", "rho", "mu")
 
 
 def results(
@@ -58,7 +59,7 @@ def results(
     if csv is None:
         table = stored.query(runs, where, chosen)
         for row in [chosen, *(row.values() for row in table.to_pylist())]:
-            print("  ".join(_shown(value) for value in row))
+            print("  ".join(_shown(name, value) for name, value in zip(chosen, row, strict=True)))
         print(f"{len(table)} cells")
         return
     rows = stored.query(runs, where, () if columns is None else chosen)
@@ -67,8 +68,9 @@ def results(
     print(f"{csv}: {len(rows)} cells")
 
 
-def _shown(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _shown(name: str, value: object) -> str:
+    """A cost with all of its digits, so that a condition on what is shown finds it."""
+    return f"{value:.{6 if name in COSTS else 4}g}" if isinstance(value, float) else str(value)
 
 
 def _write_csv(table: object, path: Path) -> None:

@@ -36,7 +36,8 @@ def class_sizes(
     Raises
     ------
     InputError
-        If `smallest` or `n_classes` is not positive, or `ratio` is not a finite number >= 1.
+        If `smallest` or `n_classes` is not positive, or `ratio` is not a finite number >= 1, or so large that a class
+        would get no row.
     """
     if smallest < 1 or n_classes < 1:
         raise InputError(f"smallest={smallest} and n_classes={n_classes} must be positive; check the labels")
@@ -44,6 +45,8 @@ def class_sizes(
         raise InputError(f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced")
     step = np.arange(n_classes) / max(n_classes - 1, 1)
     sizes = np.rint(smallest * float(ratio) ** -step).astype(np.int64)
+    if sizes[-1] == 0:
+        raise InputError(f"ratio={ratio:g} leaves the smallest class without rows; lower it")
     return sizes if seed is None else np.random.default_rng(seed).permutation(sizes)
 
 
@@ -69,7 +72,7 @@ def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = N
     Raises
     ------
     InputError
-        If `ratio` < 1, `y` is empty, or a label lies outside 0..n_classes-1.
+        If `ratio` < 1 or leaves a class without rows, `y` is empty, or a label lies outside 0..n_classes-1.
     """
     classes, labels = _indexed(np.asarray(y), n_classes)
     counts = np.bincount(labels, minlength=classes)

@@ -6,25 +6,32 @@ import hashlib
 import inspect
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import tacit
-from tacit.errors import BudgetError, TacitError
+from tacit.errors import BudgetError, InputError, TacitError
 from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, SearchSpec, nearest
-from tacit.experiments.sources import Source, of_public
+from tacit.experiments.sources import Source, check_imbalance, of_public, problem, public_rows
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
+from tacit.privacy.guarantee import Guarantee
 
 OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
 """Parameters that a cell sets by itself."""
+STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
 KEY_LENGTH = 20
 MOST_CELLS = 50_000
 INFINITE = "inf"
 NEEDS_PUBLIC = ("auto", "pate", "public")
+REALISED = "realised"
+"""Value of `counts` in a plan: the class sizes of the cell's training records, as published code takes them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Cell:
     delta : float
     tuning : str
     keep : tuple of str
+    timed : bool
     """
 
     plan: str
@@ -71,11 +79,13 @@ class Cell:
     delta: float
     tuning: str
     keep: tuple[str, ...]
+    timed: bool = False
 
     @property
     def key(self) -> str:
         """Hash of everything that decides the result; where the files are and the plan's name do not."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("plan", "source")}
+        apart = ("plan", "source") if self.timed else ("plan", "source", "timed")
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in apart}
         used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
@@ -90,11 +100,35 @@ class Cell:
             return budget
         return ",".join(f"{name}={value:g}" for name, value in budget["groups"].items()) + f",delta={budget['delta']:g}"
 
-    def make(self, public: Any = None, classes: Any = None) -> Any:
-        """The learner, for research, with noise that follows from the key."""
+    def groups(self, n: int) -> dict[str, Any]:
+        """Argument of `fit`: budget groups of n records, dealt out by position and a public seed, if there are any."""
+        shares = json.loads(self.shares)
+        if not shares:
+            return {}
+        ends = np.cumsum(list(shares.values())) / sum(shares.values()) * n
+        place = np.searchsorted(ends, np.random.default_rng([self.subset_seed, STREAM]).permutation(n), side="right")
+        return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
+
+    @property
+    def realised(self) -> bool:
+        """Whether the learner is told how many training records each class has."""
+        return bool(json.loads(self.parameters).get("counts") == REALISED)
+
+    def guarantee(self, learner: Any) -> Guarantee:
+        """That of the fitted learner, which says where its counts are the realised ones."""
+        own: Guarantee = learner.guarantee_
+        if not self.realised:
+            return own
+        said = (f"class counts ({REALISED})" if one.startswith("class counts") else one for one in own.unprotected)
+        return replace(own, unprotected=tuple(said))
+
+    def make(self, public: Any = None, classes: Any = None, sizes: Any = 1) -> Any:
+        """The learner, for research, with noise that follows from the key; `sizes` are the realised counts."""
         common: dict[str, Any] = {"unit": self.unit, "noise": "research", "random_state": int(self.key, 16) % 2**32}
         common |= {} if classes is None else {"classes": classes}
         parameters, search = json.loads(self.parameters), json.loads(self.search)
+        if self.realised:
+            parameters["counts"] = np.maximum(sizes, 1).tolist()  # a class without records counts as one
         if public is not None:
             parameters["public"] = public
         kind = load(METHODS[self.method])
@@ -123,14 +157,16 @@ class _Variant:
 
 
 def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
-    """All cells of a plan, neighbours sharing their data; every learner is made and asked for its promise.
+    """All cells of a plan, neighbours sharing their data; every learner checks its parameters and public rows.
 
     Raises
     ------
     PlanError
-        If a learner refuses its parameters, a budget or the unit, or a public set is not there; nothing has run then.
+        If a learner refuses its parameters, a budget, the unit or the shape of the data, or there are fewer public rows
+        or records than the plan needs; nothing has run then.
     """
     _check_number(plan)
+    _check_imbalance(plan, sources)
     variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
     found: dict[str, Cell] = {}
     for (data, source), imbalance, variant in product(zip(plan.data, sources, strict=True), plan.imbalance, variants):
@@ -142,7 +178,8 @@ def cells(plan: Plan, sources: Sequence[Source]) -> list[Cell]:
             own = [Cell(seed=seed, **common) for seed in plan.seeds]
             if own[0].key in found:
                 raise PlanError(f"learner {variant.label!r} repeats other cells; remove one of them", variant.path)
-            _check_promise(own[0], variant, place)
+            if imbalance == plan.imbalance[0]:  # the others need no check of their own
+                _check_learner(own[0], variant, place)
             found |= {cell.key: cell for cell in own}
     return list(found.values())
 
@@ -159,8 +196,18 @@ def _check_number(plan: Plan) -> None:
         raise PlanError(f"the plan has {number} cells, at most {MOST_CELLS} can be; make several plans of it")
 
 
+def _check_imbalance(plan: Plan, sources: Sequence[Source]) -> None:
+    """Whether every class keeps records."""
+    for (data, source), (number, ratio) in product(zip(plan.data, sources, strict=True), enumerate(plan.imbalance)):
+        try:
+            check_imbalance(source, ratio)
+        except InputError as error:
+            raise PlanError(f"imbalance of {data.name!r}: {error}", ("imbalance", number)) from error
+
+
 def _of_plan(plan: Plan) -> dict[str, Any]:
-    return {"plan": plan.name, "unit": plan.unit, "delta": plan.delta, "subset_seed": plan.subset_seed}
+    names = ("unit", "delta", "subset_seed", "timed")
+    return {"plan": plan.name} | {name: getattr(plan, name) for name in names}
 
 
 def _of_variant(variant: _Variant) -> dict[str, Any]:
@@ -225,8 +272,12 @@ def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, in
             )
     if not spec.public:
         yield None, None
-    for name in spec.public:
-        yield from ((name, rows) for rows in spec.public_rows or (None,))
+    for name, (number, rows) in product(spec.public, enumerate(spec.public_rows or (None,))):
+        try:
+            public_rows(source, name, rows)
+        except InputError as error:
+            raise PlanError(str(error), (*variant.path, "public_rows", number)) from error
+        yield name, rows
 
 
 def _budgets(plan: Plan, variant: _Variant) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -265,14 +316,25 @@ def _plain_budget(budget: Any, path: tuple[str | int, ...]) -> Any:
     )
 
 
-def _check_promise(cell: Cell, variant: _Variant, place: tuple[str | int, ...]) -> None:
-    """Whether the learner states a price for this budget under the plan's unit."""
+def _check_learner(cell: Cell, variant: _Variant, place: tuple[str | int, ...]) -> None:
+    """Whether the learner states a price for this budget under the plan's unit, and takes data of this shape."""
+    n, width = problem(cell.source, 1.0, cell.subset_seed).x.shape
+    public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     try:
-        cell.make(classes=list(cell.source.classes)).promise()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # every cell keeps those of its fit
+            cell.make(public, list(cell.source.classes)).check(n, width, **cell.groups(n))
     except BudgetError as error:
         raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
     except (TacitError, TypeError) as error:
-        raise PlanError(f"learner {cell.learner!r}: {error}", variant.path) from error
+        raise PlanError(f"learner {cell.learner!r}: {error}", _place_of(str(error), variant)) from error
+
+
+def _place_of(said: str, variant: _Variant) -> tuple[str | int, ...]:
+    """Where the parameter is that a message begins with, as in "k=0 must be ..."; else the learner."""
+    name = said.partition("=")[0]
+    places = [place for place in ("parameters", "grid") if name in getattr(variant.spec, place)]
+    return (*variant.path, *places, *([name] if places else []))
 
 
 def _tuning(spec: LearnerSpec) -> str:

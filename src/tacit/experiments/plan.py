@@ -109,6 +109,9 @@ class Plan(_Part):
     learners: list[LearnerSpec] = Field(min_length=1)
     budgets: list[Any] = Field([], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or a=1,b=2;delta=1e-5")
     imbalance: list[float] = Field([1.0], min_length=1, description="Ratios of the largest to the smallest class")
+    timed: bool = Field(
+        False, description="Whether cells measure run times: after a first fit that does not count, without shared work"
+    )
     subset_seed: int = Field(0, ge=0, lt=2**63, description="Of the imbalanced subsets, which all cells share")
     seeds: Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")] = [
         0

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 CELLS = "cells"
 KEY = re.compile(r"[0-9a-f]{20}")
-COSTS = ("fit_seconds", "predict_seconds", "started", "host", "versions")
+COSTS = ("fit_seconds", "predict_seconds", "phases", "started", "host", "processor", "versions")
 """Fields that say what it took, which differ from run to run."""
+REST, PREDICTION = "rest of the fit", "prediction"
+"""Of `phases`, beside those that a learner names."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,18 @@ class Result:
     delta : float or None
         At which `epsilon` is stated.
     epsilon, rho, mu : float or None
-        Of the guarantee under `unit`; inf where nothing is protected, None where there is no such number.
+        Of the guarantee under `unit`, rounded up to six digits; inf where nothing is protected, None where there is no
+        such number.
     guarantee : str or None
         In full, as JSON.
     extra : str
         What else the plan asked to keep, and what the learner warned of ("warnings"), as JSON.
     fit_seconds, predict_seconds : float
+    phases : str
+        Of a timed cell: seconds of each phase of the fit, what is left of it, and the prediction, as JSON.
     started : str
         Time, UTC.
-    host : str
+    host, processor : str
     versions : str
         Of tacit, Python and the libraries, as JSON.
     """
@@ -114,8 +119,10 @@ class Result:
     extra: str = "{}"
     fit_seconds: float = field(default=0.0)
     predict_seconds: float = field(default=0.0)
+    phases: str = "{}"
     started: str = ""
     host: str = ""
+    processor: str = ""
     versions: str = "{}"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from operator import mul
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -70,8 +71,9 @@ class Sweep:
                 known.setdefault((one.data, one.encoder, one.method), []).append(one.fit_seconds + one.predict_seconds)
         missing = self.missing()
         each = [known.get((cell.data, cell.encoder, cell.method)) for cell in missing]
-        guessed = [guess(cell) for cell, own in zip(missing, each, strict=True) if own is None]
-        return (sum(median(own) for own in each if own) + sum(guessed)) / jobs, not guessed
+        seconds = [median(own) if own else guess(cell) for cell, own in zip(missing, each, strict=True)]
+        fits = [2 if cell.timed else 1 for cell in missing]
+        return sum(map(mul, seconds, fits)) / jobs, None not in each
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> Sweep:

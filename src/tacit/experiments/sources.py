@@ -17,7 +17,7 @@ from tacit.data.arrays import Data, make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.sizes import check_width
-from tacit.data.imbalance import imbalanced_subset
+from tacit.data.imbalance import class_sizes, imbalanced_subset
 from tacit.data.imports import read_unchecked, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.rows import check_rows
@@ -166,6 +166,18 @@ def problem(source: Source, imbalance: float, seed: int) -> Problem:
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
     return Problem(x[rows], y[rows], test_x, test_y, source.classes)
+
+
+def check_imbalance(source: Source, ratio: float) -> None:
+    """Refuse a ratio at which a class of the subset would have no records.
+
+    Raises
+    ------
+    InputError
+        If there is such a class.
+    """
+    sizes = problem(source, 1.0, 0).sizes
+    class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
 
 
 @lru_cache(maxsize=2)

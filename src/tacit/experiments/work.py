@@ -7,6 +7,8 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,14 +21,16 @@ from numpy.typing import NDArray
 import tacit
 from tacit.compute.progress import reporting
 from tacit.compute.shared import sharing
+from tacit.compute.timing import timing
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
 from tacit.experiments.cells import Cell
-from tacit.experiments.results import Result
+from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.learners.common import metrics
 from tacit.learners.common.decision import pooled
-from tacit.learners.common.rows import unit_rows
+from tacit.learners.common.rows import unit_rows, unit_rows_about
+from tacit.privacy.guarantee import rounded_up
 
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
@@ -36,7 +40,13 @@ IDENTITY = (
 """Fields that a result takes over from its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
-STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
+ESTIMATES = {
+    "means": "means of rows",
+    "unit means": "means of unit rows",
+    "directions": "directions of sums of unit rows",
+    "rows": "directions of sums of unit rows, and chosen public rows in place of private ones",
+}
+"""What a picture shows, by what a learner estimates."""
 
 
 def work(folder: Path, cell: Cell) -> Result:
@@ -48,9 +58,11 @@ def work(folder: Path, cell: Cell) -> Result:
         "budget": cell.shown_budget,
         "started": started,
         "host": platform.node(),
+        "processor": _processor(),
         "versions": _versions(),
     }
-    with sharing(folder / SHARED), reporting(_silent):  # the sweep reports cells
+    shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
+    with shared_work, reporting(_silent):  # the sweep reports cells
         try:
             found = computed(cell)
         except Exception as error:
@@ -64,16 +76,19 @@ def computed(cell: Cell) -> dict[str, Any]:
     """What fit and measurement give, by name of the result's field."""
     given = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
-    learner = cell.make(public, np.arange(len(given.classes)))
+    learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        started = time.perf_counter()
-        learner.fit(given.x, given.y, **_groups(cell, given))
-        fitted = time.perf_counter()
+        if cell.timed:  # so that loops are compiled, threads started and files in memory
+            learner.fit(given.x, given.y, **cell.groups(len(given.y))).predict(given.test_x)
+        with timing() as seconds:
+            started = time.perf_counter()
+            learner.fit(given.x, given.y, **cell.groups(len(given.y)))
+            fitted = time.perf_counter()
         predicted = learner.predict(given.test_x)
         ended = time.perf_counter()
     scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
-    guarantee = learner.guarantee_
+    guarantee = cell.guarantee(learner)
     kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
     if said:
         kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in said})
@@ -89,24 +104,25 @@ def computed(cell: Cell) -> dict[str, Any]:
         "width": int(given.x.shape[1]),
         "n_classes": len(given.classes),
         "delta": cell.delta,
-        "epsilon": guarantee.epsilon(cell.delta),
-        "rho": guarantee.rho if guarantee.bounded else float("inf"),
-        "mu": guarantee.mu if guarantee.bounded else float("inf"),
+        "epsilon": _stated(guarantee.epsilon(cell.delta)),
+        "rho": _stated(guarantee.rho) if guarantee.bounded else float("inf"),
+        "mu": _stated(guarantee.mu) if guarantee.bounded else float("inf"),
         "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
         "extra": json.dumps(kept, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
+        "phases": json.dumps(_phases(seconds, fitted - started, ended - fitted) if cell.timed else {}),
     }
 
 
-def _groups(cell: Cell, given: Problem) -> dict[str, Any]:
-    """Budget groups of the records, dealt out by position and a public seed."""
-    shares = json.loads(cell.shares)
-    if not shares:
-        return {}
-    ends = np.cumsum(list(shares.values())) / sum(shares.values()) * len(given.y)
-    place = np.random.default_rng([cell.subset_seed, STREAM]).permutation(len(given.y))
-    return {"groups": np.array(list(shares))[np.minimum(np.searchsorted(ends, place, side="right"), len(shares) - 1)]}
+def _phases(seconds: Mapping[str, float], fit: float, prediction: float) -> dict[str, float]:
+    """Seconds of each phase, which add up to those of the fit and the prediction."""
+    return {**seconds, REST: fit - sum(seconds.values()), PREDICTION: prediction}
+
+
+def _stated(figure: float | None) -> float | None:
+    """A figure as guarantees state it, so that "rho = 0.005" finds what a calibration left a little below that."""
+    return None if figure is None else float(rounded_up(figure))
 
 
 def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:
@@ -139,33 +155,36 @@ def _plain(value: Any) -> Any:
 def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
-    For public benchmarks: the true means are private.
+    Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
     """
-    prototypes = getattr(learner, "prototypes_", None)
-    if prototypes is None or np.ndim(prototypes) != 2:
-        raise InputError(f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means; leave it out")
-    rows = _seen(learner, given.test_x)
-    if rows.shape[1] != prototypes.shape[1]:
-        said = f"{type(learner).__name__}'s prototypes are in a space of their own"
+    prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
+    if prototypes is None or np.ndim(prototypes) != 2 or not what:
+        said = f"{type(learner).__name__} has no class means in the space of its rows"
         raise InputError(f"keep names {MEANS_2D!r}, and {said}; leave it out")
+    rows, train = _averaged(learner, given.test_x), _averaged(learner, given.x)
+    true = np.array(
+        [train[given.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(given.sizes)]
+    )
+    private = _averaged(learner, prototypes) if what == "rows" else prototypes
+    if what in ("directions", "rows"):  # their lengths mean nothing
+        true, private = unit_rows(true), unit_rows(private)
     centre = rows.mean(axis=0)
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
-    train = _seen(learner, given.x)
-    true = np.array(
-        [train[given.y == c].mean(axis=0) if np.any(given.y == c) else centre for c in range(len(given.classes))]
-    )
-    points = (rows[:POINTS] - centre) @ axes
-    right = predicted[:POINTS] == given.test_y[:POINTS]
+    shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)  # of all classes, though rows be sorted
+    points = (rows[shown] - centre) @ axes
+    right = (predicted == given.test_y)[shown]
     return {
-        "true": ((unit_rows(true) - centre) @ axes).tolist(),
-        "private": ((unit_rows(prototypes) - centre) @ axes).tolist(),
+        "of": ESTIMATES[what],
+        "true": ((true - centre) @ axes).tolist(),
+        "private": ((private - centre) @ axes).tolist(),
         "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), right, strict=True)],
     }
 
 
-def _seen(learner: Any, rows: Any) -> NDArray[np.float64]:
-    """Unit rows in the space of the learner's prototypes, whose pooling is public."""
-    return unit_rows(pooled(np.asarray(rows, dtype=np.float64), getattr(learner, "pooling", 1)))
+def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
+    """Rows as the learner averages them: as they are, pooled, or as unit rows about its centre."""
+    plain = np.asarray(rows, dtype=np.float64)
+    return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
 
 
 def _silent(label: str, done: int, total: int) -> None:
@@ -181,6 +200,17 @@ def _note_start(folder: Path, key: str) -> None:
     """Count starts, in a file for each process, so that what ran twice can be told."""
     with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
         file.write(key + "\n")
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """Model of the processor, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())
 
 
 @lru_cache(maxsize=1)

@@ -60,6 +60,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     own_unit: ClassVar[Unit] = Unit.ADD_REMOVE
     """The unit in which the work is priced."""
 
+    estimates: ClassVar[str] = ""
+    """What `prototypes_` are, for a picture: "means" of rows, "unit means" of unit rows, "directions" of these, or
+    chosen "rows"; empty if they lie in no space of rows."""
+
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
+    """Why `_release` returns None, and the remedy."""
+
     _dtypes: ClassVar[list[Any]] = _FLOATS
 
     @abstractmethod
@@ -112,6 +119,32 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         own = self._guarantee()
         return replace(own, unprotected=leaks + own.unprotected, scope=scope).to(self.unit)
+
+    def check(self, n: int, width: int, **given: Any) -> None:
+        """Check what `fit` checks before it reads a record: all but the records themselves.
+
+        Parameters
+        ----------
+        n, width : int
+            Number of records and of columns to come. The classes must be declared.
+        **given
+            Further arguments of `fit`.
+
+        Raises
+        ------
+        InputError, BudgetError
+            If a parameter or the public rows do not fit records of this shape.
+        """
+        self.promise()
+        worker = copy(self)
+        worker.__dict__.update(worker._arguments(np.broadcast_to(np.zeros(1), (n, width)), **given))
+        worker.classes_ = np.asarray(class_list(self.classes))
+        check_width(width)
+        worker._check(width)
+
+    def _arguments(self, X: Any) -> dict[str, Any]:
+        """What `fit` notes of its arguments, as attributes for `_check` and `_fit`; of X the shape alone."""
+        return {}
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private records.

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 import tacit
 from tacit.errors import ReleaseError
-from tacit.privacy.account import balance
+from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases.reading import read_only
@@ -68,10 +68,7 @@ def released_of(clf: Any) -> Released:
             "release under a Guarantee"
         )
     if clf.released_ is None:
-        raise ReleaseError(
-            f"{kind} decides by a model that a release cannot hold; choose student='linear', a LogisticRegression or a "
-            "network by name, or publish answers_.labels alone"
-        )
+        raise ReleaseError(f"{kind} {clf.no_release}")
     if guarantee != clf.promise():
         raise ReleaseError(f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit again")
     released: Released = clf.released_
@@ -124,10 +121,7 @@ def of_learner(
                 facts={name: _plain(value) for name, value in released.mechanism.items()},
             ),
             data_dependent_bounds=DataDependentBounds(bounds="none: every stated bound follows from public facts"),
-            pattern=Pattern(
-                pattern="published once; it does not know of other releases from the same data",
-                ledger="no ledger: this run only" if ledger is None else balance(ledger.account()),
-            ),
+            pattern=_pattern(None if ledger is None else ledger.account()),
             post_processing=PostProcessing(
                 post_processing="predictions and any other use of the arrays cost nothing more"
             ),
@@ -152,6 +146,17 @@ def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) 
         return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
     except ValidationError as error:
         raise refusal("release", error, "give one line of text") from error
+
+
+def _pattern(account: Account | None) -> Pattern:
+    """Item 12."""
+    if account is None:
+        once = "published once; it does not know of other releases from the same data"
+        return Pattern(pattern=once, ledger="no ledger: this run only")
+    charges = len(account.charges)
+    once = "published once; the ledger states all other known uses of the data"
+    repeated = f"the data are used repeatedly: the ledger has {charges} charges"
+    return Pattern(pattern=repeated if charges > 1 else once, ledger=balance(account))
 
 
 def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:

@@ -189,7 +189,7 @@ def _variant(guarantee: Guarantee) -> Variant:
         variant = "approximate" if guarantee.rho is None else "pure" if math.isfinite(guarantee.epsilon()) else "zCDP"
     return Variant(
         variant=variant,
-        data_domain="any number of labelled rows of finite numbers, with labels from the class list",
+        data_domain="one or more labelled rows of finite numbers, with labels from the class list",
         unprotected_quantities=tuple(dict.fromkeys(guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit])),
         public_arguments=(*declared, "number of columns", "parameters of the learner"),
     )

@@ -52,7 +52,7 @@ def dots(drawing: Drawing) -> alt.TopLevelConcatSpec:
 
 
 def bars(drawing: Drawing) -> alt.TopLevelConcatSpec:
-    """Horizontal bars, with their quantiles as lines."""
+    """Horizontal bars at each name on the x axis, with their quantiles as lines."""
     return _sheet(drawing, _bars_panel, 1)  # beside them stand names
 
 
@@ -164,7 +164,12 @@ def _dots_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
 
 def _bars_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
     assert drawing.y.limits is not None
-    y = {"field": "series", "type": "nominal", "title": None, "sort": list(drawing.shown), "axis": {"labelLimit": 400}}
+    bars = sorted(panel.points, key=lambda point: (panel.names.index(str(point.x)), drawing.shown.index(point.series)))
+    names: dict[str, str] = {}  # of bars; the first of each name is labelled
+    for point in bars:
+        names[f"{point.x}, {point.series}"] = "" if point.x in names.values() else str(point.x)
+    axis = {"labelLimit": 400, "labelExpr": f"({json.dumps(names)})[datum.label]", "ticks": False}
+    y = {"field": "bar", "type": "nominal", "title": None, "sort": list(names), "axis": axis}
     length = _mark(drawing) | {"x": _position("median", drawing.y), "x2": {"datum": drawing.y.limits[0]}, "y": y}
     span = {"x": _position("low", drawing.y), "x2": {"field": "high"}, "y": y, "opacity": SEEN}
     del length["shape"]
@@ -172,7 +177,9 @@ def _bars_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
         _layer("true", {"type": "bar", "height": {"band": 0.7}}, length) | {"name": view},
         _layer("true", {"type": "rule", "strokeWidth": THICK, "color": "black"}, span),
     ]
-    return {"layer": layers, "height": max(60, 24 * len(panel.points))}
+    several = len(panel.points) > len(panel.names)
+    bar = [{"calculate": "datum.x + ', ' + datum.series", "as": "bar"}]
+    return {"transform": bar, "layer": layers, "height": max(60, (10 if several else 24) * len(panel.points))}
 
 
 def _picture_panel() -> Part:

@@ -12,7 +12,8 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from tacit.experiments.results import Result
+from tacit.compute.timing import SCORING, SELECTION, SET_UP, SOLVING
+from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.learners.common.metrics import spread
 from tacit.report.summary import (
     AXIS_ABOVE,
@@ -52,6 +53,19 @@ from tacit.report.summary import (
     slug,
     typical_amount,
     unit_words,
+)
+
+WHOLE = "whole fit"
+PHASES = (WHOLE, SCORING, SET_UP, SELECTION, SOLVING, REST, PREDICTION)
+OVER_ALL = "over all budgets, imbalances and seeds: medians, and 25 to 75 % quantiles as lines"
+TIMED = (
+    "Scoring: all scores of the public rows. Set-up: sums over records from which the classifier is computed. "
+    "Selection: the private choice of public rows. Solving: matrices and steps of descent. A first fit and prediction, "
+    "which do not count, load the files and compile the code. Nothing is taken from work that cells share."
+)
+NOT_TIMED = (
+    "Work that cells share is left out of all but the first of them, and compilation is counted where it happened: a "
+    "plan with timed: true measures every fit by itself."
 )
 
 # Accuracy against cost
@@ -278,26 +292,68 @@ def _sizes(ratio: float, cells: Sequence[Result]) -> list[Point]:
 
 
 def run_times(sweep: Sweep) -> list[Drawing]:
-    """Seconds of a fit by learner; a panel for each data set and encoder."""
-    timed = [cell for cell in sweep.done if number(cell.fit_seconds)]
+    """Seconds of the phases of a fit by learner where cells were timed, else of a fit; a panel for each data set."""
+    timed = [cell for cell in sweep.done if loaded(cell.phases)]
+    keys = {cell.key for cell in timed}
+    others = [cell for cell in sweep.done if cell.key not in keys and number(cell.fit_seconds)]
+    return [*_phases(sweep, timed), *_whole_fits(sweep, others)]
+
+
+def _whole_fits(sweep: Sweep, cells: Sequence[Result]) -> list[Drawing]:
     panels = tuple(
         Panel(
-            f"{data}, {encoder}", points_of(cells, sweep.label, "unit", lambda own: sweep.label(own[0]), "fit_seconds")
+            f"{data}, {encoder}", points_of(own, sweep.label, "unit", lambda here: sweep.label(here[0]), "fit_seconds")
         )
-        for (data, encoder), cells in grouped(timed, "data", "encoder")
+        for (data, encoder), own in grouped(cells, "data", "encoder")
     )
+    about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED} {_machines(cells)}"
+    return _run_times(panels, "Run times", about, "learner", sweep.series)
+
+
+def _phases(sweep: Sweep, cells: Sequence[Result]) -> list[Drawing]:
+    panels = tuple(
+        Panel(f"{data}, {encoder}", tuple(_phase_points(sweep, own)))
+        for (data, encoder), own in grouped(cells, "data", "encoder")
+    )
+    named = {point.series for panel in panels for point in panel.points}
+    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
+    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
+    return _run_times(panels, "Run times by phase", f"{about} {_machines(cells)}", "phase", series)
+
+
+def _phase_points(sweep: Sweep, cells: Sequence[Result]) -> list[Point]:
+    """A point for each learner and phase, also for the whole of the fit."""
+    found = []
+    for (label,), own in grouped(cells, sweep.label):
+        seconds = {cell.key: {WHOLE: cell.fit_seconds} | loaded(cell.phases) for cell in own}
+        for name in sorted({name for each in seconds.values() for name in each}):
+            values = [seconds[cell.key].get(name, 0.0) for cell in own]
+            if max(values) > 0:
+                found.append(Point(name, label, spread(values), tuple(own)))
+    return found
+
+
+def _machines(cells: Sequence[Result]) -> str:
+    """Where times were measured."""
+    machines = {f"{cell.host} ({cell.processor})" if cell.processor else cell.host for cell in cells}
+    named = sorted(machine for machine in machines if machine)
+    return f"Measured on {', '.join(named) or 'a machine that was not recorded'}, one thread each."
+
+
+def _run_times(
+    panels: tuple[Panel, ...], title: str, about: str, legend: str, series: tuple[str, ...]
+) -> list[Drawing]:
     if not panels:
         return []
-    about = "Seconds of a fit over all budgets, imbalances and seeds: medians, and 25 to 75 % quantiles as lines."
     drawing = Drawing(
-        name="run-times",
-        title="Run times",
+        name=slug(title),
+        title=title,
         caption=caption(about, panels),
-        legend="learner",
-        series=sweep.series,
+        legend=legend,
+        series=series,
         panels=panels,
         x=Axis(""),
-        y=log_axis("seconds of a fit", _ends(panels)),
+        y=log_axis("seconds", _ends(panels)),
     )
     return [drawing]
 
@@ -369,16 +425,19 @@ def means(sweep: Sweep) -> list[Pictures]:
     drawings = []
     for (data, encoder, unit, label, ratio), cells in grouped(kept, *PLACE, sweep.label, "imbalance"):
         shown = [min(own, key=lambda cell: cell.seed) for _, own in budgets(cells)]
+        panels = tuple(map(_picture, shown))
+        numbers = sorted({len(panel.points) for panel in panels})
+        of = sorted({f" These are {said}." for cell in shown if (said := _kept(cell, "means_2d").get("of"))})
         about = (
-            f"Lines lead from the true mean of each class (ring) to its private mean (diamond). Beside them at most "
-            f"{MOST_POINTS} test rows, by whether they were classified right; one seed of each budget. True means are "
-            "private, and are shown because the data are public benchmarks."
+            f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
+            f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
+            "budget. True means are private, and are shown because the data are public benchmarks."
         )
         drawing = Pictures(
             name=slug("means", label, data, encoder, f"imbalance {ratio:g}", unit),
             title=f"{data}, {encoder}, {imbalance(ratio)}: means of {label} ({unit_words(unit)})",
             caption=" ".join([about, *provenance(shown)]),
-            panels=tuple(_picture(cell) for cell in shown),
+            panels=panels,
         )
         drawings.append(drawing)
     return drawings

@@ -64,17 +64,23 @@ def dots(drawing: Drawing) -> Figure:
 
 
 def bars(drawing: Drawing) -> Figure:
-    """Horizontal bars, with their quantiles as lines."""
-    names = [[_wrapped(point.series, 40) for point in panel.points] for panel in drawing.panels]
-    heights = [0.6 + sum(0.1 + 0.13 * (name.count("\n") + 1) for name in own) for own in names]
+    """Horizontal bars at each name on the x axis, with their quantiles as lines."""
+    names = [[_wrapped(name, 40) for name in panel.names] for panel in drawing.panels]
+    several = any(len(panel.points) > len(panel.names) for panel in drawing.panels)
+    beside = len(drawing.shown) if several else 1
+    heights = [0.6 + sum(0.1 + max(0.13 * (name.count("\n") + 1), 0.08 * beside) for name in own) for own in names]
     figure, panels = _sheet(drawing, heights, 1)
     for axes, panel, own in zip(panels, drawing.panels, names, strict=True):
-        for place, point in enumerate(panel.points):
-            axes.barh(place, point.y.median, color=look(drawing.series, point.series).colour, height=0.7)
-            axes.plot([point.y.low, point.y.high], [place, place], color="black", linewidth=THICK)
+        for point in panel.points:
+            offset = 0.7 * ((drawing.shown.index(point.series) + 0.5) / beside - 0.5) if several else 0.0
+            place = panel.names.index(str(point.x)) + offset
+            axes.barh(place, point.y.median, color=look(drawing.series, point.series).colour, height=0.7 / beside)
+            axes.plot([point.y.low, point.y.high], [place, place], color="black", linewidth=THICK / 2)
         axes.set_yticks(range(len(own)), own)
         axes.set(ylim=(len(own) - 0.5, -0.5), axisbelow=True)
         _scale(axes, drawing.y, "x")
+    if several:
+        _legend(figure, drawing)
     return figure
 
 

@@ -29,6 +29,7 @@ MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
 TELLING = ("method", "parameters", "tuning", "public", "public_rows", "unit", "delta")
 """Fields that are named beside a learner where it has more than one value of them."""
 PLACE = ("data", "encoder", "unit")
+REALISED = "class counts (realised)"
 NO_PRIVACY = "no privacy"
 NOISE = "Noise was drawn for research, from seeds, not for a release."
 AXIS_ABOVE = "The axis above is the papers' rough epsilon e, where rho = e²/2: an axis, not a guarantee."
@@ -204,7 +205,8 @@ def labels(results: Sequence[Result], without: str = "") -> dict[str, str]:
     for (name,), own in grouped(results, "learner"):
         telling = [one for one in TELLING if one != without and len({getattr(cell, one) for cell in own}) > 1]
         for cell in own:
-            found[cell.key] = ", ".join([name, *(_in_words(one, getattr(cell, one)) for one in telling)])
+            counts = ["counts unprotected"] if REALISED in _quantities(cell) else []
+            found[cell.key] = ", ".join([name, *(_in_words(one, getattr(cell, one)) for one in telling), *counts])
     return found
 
 
@@ -343,7 +345,7 @@ def caption(about: str, panels: Sequence[Panel]) -> str:
 def provenance(cells: Sequence[Result]) -> list[str]:
     """What every caption says of the cells that it shows."""
     counted = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
-    return [_guarantee(cells), _tuning(cells), NOISE, f"Shows {counted}."]
+    return [_guarantee(cells), *_unprotected(cells), _tuning(cells), NOISE, f"Shows {counted}."]
 
 
 def seeds(panels: Sequence[Panel], spreads: str) -> str:
@@ -357,6 +359,20 @@ def seeds(panels: Sequence[Panel], spreads: str) -> str:
 
 def _guarantee(cells: Sequence[Result]) -> str:
     return f"The guarantee hides {_by_learner(cells, lambda cell: unit_sentence(cell.unit))}."
+
+
+def _unprotected(cells: Sequence[Result]) -> list[str]:
+    """What guarantees do not cover, where there is any, and of which learners."""
+    groups = [group for group in grouped(cells, _quantities, "learner") if group[0][0]]
+    found: dict[str, list[str]] = {}
+    for (said, learner), _ in groups:
+        found.setdefault(said, []).append(repr(learner))
+    each = "; ".join(f"{said} for {', '.join(learners)}" for said, learners in found.items())
+    return [f"Not protected: {each}."] if each else []
+
+
+def _quantities(cell: Result) -> str:
+    return ", ".join(map(str, loaded(cell.guarantee or "").get("unprotected", ())))
 
 
 def _tuning(cells: Sequence[Result]) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 import tacit
 from learners.blobs import X, Y
-from tacit.errors import BudgetError, InputError
+from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.networks import dp_sgd
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy import accounting
@@ -48,7 +48,8 @@ def test_it_learns_and_states_its_price():
     assert model.guarantee_ == model.promise()
     assert accounting.epsilon(model.guarantee_.event, 1e-5) <= 8
     assert "number of records" in str(model.promise())
-    assert model.released_ is None
+    with pytest.raises(ReleaseError, match="DPSGD is for comparison only: .* so it has no release; choose another"):
+        tacit.Release.of(model)
     again = learner(budget="epsilon=8,delta=1e-5", learning_rate=0.02).fit(X, Y)
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 

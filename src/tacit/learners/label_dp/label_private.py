@@ -107,6 +107,7 @@ class LabelPrivate(PrivateClassifier):
     """
 
     own_unit = Unit.CHANGE_LABEL
+    no_release = "decides by a model that a release cannot hold; choose base='linear' or a network by name"
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
     def __init__(
@@ -210,9 +211,10 @@ class LabelPrivate(PrivateClassifier):
         """
         if issparse(X):
             raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
-        rows = as_flat(X)
-        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        return self._learn(rows, y, _given=(len(rows), shape))
+        return self._learn(as_flat(X), y, **self._arguments(X))
+
+    def _arguments(self, X: Any) -> dict[str, Any]:
+        return {"_given": (len(as_flat(X)), self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:])}
 
     def _check(self, width: int) -> None:
         n, shape = self._given

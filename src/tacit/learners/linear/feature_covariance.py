@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.parameters import real
 from tacit.learners.common.quadratic import Matrices
@@ -147,16 +148,18 @@ class FeatureCovariance(SecondOrderClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_sum, width = self._of_sum(), self._head_width(X)
         if of_sum == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            offsets = self._offsets(exact, noise)
-            moments = sum((rows.T @ rows for rows, _ in exact), np.zeros((width, width)))
+            with phase(SET_UP):
+                exact = list(self._row_blocks(X, labels, "rows"))
+                offsets = self._offsets(exact, noise)
+                moments = sum((rows.T @ rows for rows, _ in exact), np.zeros((width, width)))
             self._descend(lambda head: exact_gradient(head, offsets, exact), moments)
             return
-        parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        offsets = self._offsets(parts, noise)
-        moments = outer_products.noisy_second_moments(
-            (rows for rows, _ in parts), width=width, noise_multiplier=of_sum, noise=noise
-        )
+        with phase(SET_UP):
+            parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
+            offsets = self._offsets(parts, noise)
+            moments = outer_products.noisy_second_moments(
+                (rows for rows, _ in parts), width=width, noise_multiplier=of_sum, noise=noise
+            )
         self._descend(
             lambda head: noisy_gradient(head, offsets, parts, clip=self.clip, multiplier=of_sum, noise=noise), moments
         )
@@ -165,6 +168,7 @@ class FeatureCovariance(SecondOrderClassifier):
         """What is added to the logits while learning; counts are for balance alone."""
         return self._log_shares(self._class_counts(parts, noise)) if self.balanced else np.zeros(len(self.classes_))
 
+    @phase(SOLVING)
     def _descend(self, gradient: Callable[[Floats], Floats], moments: Floats) -> None:
         values, vectors = spectrum(moments)
         rate = self._learning_rate()

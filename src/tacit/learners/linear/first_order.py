@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import real, whole
@@ -56,15 +57,18 @@ class FirstOrderClassifier(BalancedClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         width = self._head_width(X)
         if self._multiplier() == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            counts = self._class_counts(exact, noise)
+            with phase(SET_UP):
+                exact = list(self._row_blocks(X, labels, "rows"))
+                counts = self._class_counts(exact, noise)
             offsets = self._log_shares(counts)
             self._descend(lambda head: exact_gradient(head, offsets, exact), counts, width)
             return
-        parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        counts = self._class_counts(parts, noise)
+        with phase(SET_UP):
+            parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
+            counts = self._class_counts(parts, noise)
         self._descend(self._noisy_gradient(parts, counts, noise), counts, width)
 
+    @phase(SOLVING)
     def _descend(self, gradient: Gradient, counts: Floats, width: int) -> None:
         """Steps by mean gradients, the number of records as counted."""
         n = n_records(counts)

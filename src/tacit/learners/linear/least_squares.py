@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.balance import BalancedClassifier
@@ -163,7 +164,8 @@ class LeastSquares(BalancedClassifier):
         else:
             moments, sums, class_moments = self._noisy(X, labels, noise)
         if class_moments is None:
-            counts = self._class_counts(self._row_blocks(X, labels, "counts"), noise)
+            with phase(SET_UP):
+                counts = self._class_counts(self._row_blocks(X, labels, "counts"), noise)
             self._set_head(*self._discriminants(moments, sums, counts))
             if self._multiplier() == 0:
                 self.intercepts_ = self.intercepts_ + scores_of_empty(sums)
@@ -172,6 +174,7 @@ class LeastSquares(BalancedClassifier):
         norms = np.linalg.norm(theta, axis=1, keepdims=True)
         self._set_head(theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta)
 
+    @phase(SOLVING)
     def _discriminants(self, moments: Floats, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
         """One theta per class, and what is added to its scores."""
         counts = np.maximum(counts, self._uncertainty())[:, None]
@@ -195,6 +198,7 @@ class LeastSquares(BalancedClassifier):
         deviation = of_all if of_classes is None else math.hypot(of_classes, (self.alpha or 0.0) * of_all)
         return 1.0 + deviation * math.sqrt(width)
 
+    @phase(SET_UP)
     def _noisy(
         self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource
     ) -> tuple[Floats, Floats, Floats | None]:
@@ -224,6 +228,7 @@ class LeastSquares(BalancedClassifier):
         )
         return moments, sums, class_moments
 
+    @phase(SET_UP)
     def _exact(self, X: NDArray[Any], labels: NDArray[np.int64]) -> tuple[Floats, Floats, Floats | None]:
         width, n_classes = self._head_width(X), len(self.classes_)
         products = (rows.T @ rows for rows, _ in self._row_blocks(X, labels, "second moments"))
@@ -251,6 +256,7 @@ class LeastSquares(BalancedClassifier):
         return self._released("one linear score per class, solved for from noisy moments", facts)
 
 
+@phase(SOLVING)
 def _regression(moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
     each = zip(class_moments, sums, strict=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.quadratic import Matrices
@@ -173,12 +174,14 @@ class Newton(SecondOrderClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         width = self._head_width(X)
         if self._of_sum() == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            offsets = self._offsets(exact, noise)
+            with phase(SET_UP):
+                exact = list(self._row_blocks(X, labels, "rows"))
+                offsets = self._offsets(exact, noise)
             self._iterate(lambda head: self._exact(head, offsets, exact), width)
             return
-        parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        offsets = self._offsets(parts, noise)
+        with phase(SET_UP):
+            parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
+            offsets = self._offsets(parts, noise)
         self._iterate(lambda head: self._noisy(head, offsets, parts, noise), width)
 
     def _offsets(self, parts: Blocks, noise: NoiseSource) -> Floats:
@@ -219,6 +222,7 @@ class Newton(SecondOrderClassifier):
                 hessians[k] += scaled.T @ scaled
         return gradients, hessians
 
+    @phase(SOLVING)
     def _iterate(self, derivatives: Derivatives, width: int) -> None:
         theta = np.zeros((len(self.classes_), width))
         rate = 1.0 if self.learning_rate is None else float(self.learning_rate)

@@ -90,6 +90,10 @@ class DPSGD(PrivateClassifier):
     add-remove
     """
 
+    no_release = (
+        "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
+        "choose another learner"
+    )
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
     def __init__(
@@ -170,8 +174,10 @@ class DPSGD(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        shape = self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]
-        return self._learn(as_flat(X), y, _given=shape)
+        return self._learn(as_flat(X), y, **self._arguments(X))
+
+    def _arguments(self, X: Any) -> dict[str, Any]:
+        return {"_given": self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]}
 
     def _check(self, width: int) -> None:
         real("clip", self.clip, 1e-6, 1e6)

@@ -92,13 +92,14 @@ class PaidEstimate:
         def cost(rho: float) -> Event:
             return compose([ZCDP(rho), self.event])
 
-        if not budget.permits(cost(_LEAST_RHO)):
+        try:
+            return calibrate(budget, cost, _LEAST_RHO, accounting.largest_rho(budget.epsilon, budget.delta), 1e-9)
+        except BudgetError as error:
             alone = accounting.epsilon(self.event, budget.delta)
             raise BudgetError(
                 f"the estimate alone costs epsilon {alone:.4g} of {budget.epsilon:g}; pass a larger scale, a smaller "
                 "smoothness, or a larger budget"
-            )
-        return calibrate(budget, cost, _LEAST_RHO, accounting.largest_rho(budget.epsilon, budget.delta), 1e-9)
+            ) from error
 
     def check(self, aggregator: Aggregator, n_classes: int) -> None:
         """Refuse what the theorem does not cover.

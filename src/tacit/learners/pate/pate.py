@@ -175,6 +175,10 @@ class PATE(PrivateClassifier):
     """
 
     own_unit = Unit.REPLACE
+    no_release = (
+        "decides by a model that a release cannot hold; choose student='linear', a LogisticRegression or a network by "
+        "name, or publish answers_.labels alone"
+    )
     _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
     _run: _Run
 
@@ -346,18 +350,20 @@ class PATE(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
+        return self._learn(as_flat(X), y, **self._arguments(X, groups, public, test))
+
+    def _arguments(self, X: Any, groups: Any = None, public: Any = None, test: Any = None) -> dict[str, Any]:
         public = self.public if public is None else public
         if public is None:
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
-        rows = as_flat(X)
         run = _Run(
-            n=len(rows),
+            n=len(as_flat(X)),
             groups=None if groups is None else _array(groups, "groups"),
             public=as_flat(public),
             test=None if test is None else _pair(test),
             shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
         )
-        return self._learn(rows, y, _run=run)
+        return {"_run": run}
 
     def _check(self, width: int) -> None:
         run = self._run

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released
 from tacit.learners.common.balance import log_shares
@@ -97,6 +98,8 @@ class AutoPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    estimates = "unit means"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,
@@ -133,7 +136,8 @@ class AutoPrototypes(UnitRowClassifier):
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         assert self.centre_ is not None
-        prior = public_prior(public_rows(self.public, X.shape[1]), self.centre_)
+        with phase(SET_UP):
+            prior = public_prior(public_rows(self.public, X.shape[1]), self.centre_)
         sums, spent = self._noisy_sums(X, labels, self._part(QUARTER), noise), QUARTER
         posterior = self._posterior(prior, sums, spent)
         signal = self._signal(posterior, spent)
@@ -161,6 +165,7 @@ class AutoPrototypes(UnitRowClassifier):
         small = max(float(np.quantile(posterior.sizes, SMALL_CLASSES)) - doubt, 1.0)
         return small / math.sqrt(self._part(0.5) ** 2 + SAMPLING_IN_SUM * small)
 
+    @phase(SET_UP)
     def _noisy_sums(self, X: NDArray[Any], labels: Integers, multiplier: float, noise: NoiseSource) -> Floats:
         """Per class the sum of its rows, the last column their number."""
         n_classes, width = len(self.classes_), X.shape[1]
@@ -177,6 +182,7 @@ class AutoPrototypes(UnitRowClassifier):
             )
         return np.asarray(sums / np.append(np.full(width, scale[0]), scale[1]))
 
+    @phase(SOLVING)
     def _posterior(self, prior: PublicPrior, sums: Floats, spent: float) -> ClassPosterior:
         multiplier = self._part(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
@@ -188,6 +194,7 @@ class AutoPrototypes(UnitRowClassifier):
         self.squares_, self.intercepts_ = belief * squares, belief * offsets
         self.coefficients_ = belief * slopes @ prior.axes.T
 
+    @phase(SOLVING)
     def _refine(self, X: NDArray[Any], labels: Integers, sizes: Floats, multiplier: float, noise: NoiseSource) -> None:
         """Gradient descent on the linear part, beside the posterior's squares and the log shares of the classes."""
         start, beside = self.coefficients_, self.intercepts_ + log_shares(sizes, 0.0)

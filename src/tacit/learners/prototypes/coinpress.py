@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype, pooled
@@ -98,6 +99,8 @@ class CoinPressPrototypes(PrivateClassifier):
     (array([0]), 3)
     """
 
+    estimates = "means"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,
@@ -173,12 +176,14 @@ class CoinPressPrototypes(PrivateClassifier):
             counts = np.maximum(noisy[:, 0], 1.0)
         self._iterate(X, labels, noise, counts, of_steps, scale)
 
+    @phase(SET_UP)
     def _exact_means(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
         n_classes = len(self.classes_)
         rows = ((pooled(block, self.pooling), own) for block, own in blocks(X, labels, "class means"))
         sums = exact_class_sums(rows, n_classes=n_classes, width=X.shape[1] // self.pooling)
         return sums / np.maximum(np.bincount(labels, minlength=n_classes), 1)[:, None]
 
+    @phase(SOLVING)
     def _iterate(
         self,
         X: NDArray[Any],

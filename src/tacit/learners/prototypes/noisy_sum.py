@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.timing import SET_UP, phase
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import public_centre
@@ -72,6 +73,8 @@ class NoisySumPrototypes(PrivateClassifier):
     (array([0]), 0.5)
     """
 
+    estimates = "directions"
+
     def __init__(
         self,
         budget: Budget | str = DEFAULT_BUDGET,
@@ -100,6 +103,7 @@ class NoisySumPrototypes(PrivateClassifier):
     def _check(self, width: int) -> None:
         self.centre_ = public_centre(self.public, width)
 
+    @phase(SET_UP)
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         n_classes, width, z = len(self.classes_), X.shape[1], self._noise_multiplier()
         rows = pieces(X, labels, "class sums")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import DEFAULT_BUDGET, Released, shortened
 from tacit.learners.common.balance import BalancedClassifier, n_records
@@ -224,15 +225,17 @@ class ProjectedPrototypes(BalancedClassifier):
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_step = self._multipliers()[1]
         if of_step == 0:
-            exact = list(self._row_blocks(X, labels, "rows"))
-            counts = self._class_counts(exact, noise)
+            with phase(SET_UP):
+                exact = list(self._row_blocks(X, labels, "rows"))
+                counts = self._class_counts(exact, noise)
             sums = self._prototypes(X, labels, noise)
             offsets = self._log_shares(counts) + scores_of_empty(sums)
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
             return
         sums = self._prototypes(X, labels, noise)
-        parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-        counts = self._class_counts(parts, noise)
+        with phase(SET_UP):
+            parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
+            counts = self._class_counts(parts, noise)
         offsets = self._log_shares(counts)
 
         def gradient(layer: Floats) -> Floats:
@@ -250,6 +253,10 @@ class ProjectedPrototypes(BalancedClassifier):
         """S_c: noisy class sums, or the chosen public rows."""
         if self._from_public():
             return self._chosen_rows(X, labels, noise)
+        return self._sums(X, labels, noise)
+
+    @phase(SET_UP)
+    def _sums(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
         rows, of_sums = self._row_blocks(X, labels, "class sums"), self._multipliers()[0]
         shape = {"n_classes": len(self.classes_), "width": X.shape[1]}
         if of_sums == 0:
@@ -260,7 +267,8 @@ class ProjectedPrototypes(BalancedClassifier):
         how, epsilon = self._scoring_, self._epsilon()
         with class_scores(how, self.public, X, labels, len(self.classes_)) as totals:
             rows = progress(totals, "selection", len(self.classes_))
-            chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]
+            with phase(SELECTION):
+                chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]
         self.indices_ = np.array(chosen)
         return unit_rows_about(np.asarray(self.public[self.indices_]), self.centre_)
 
@@ -275,6 +283,7 @@ class ProjectedPrototypes(BalancedClassifier):
         result: Floats = unit.T @ exact_gradient(self.scale * (unit @ layer), offsets, parts)
         return result
 
+    @phase(SOLVING)
     def _descend(self, gradient: Gradient, sums: Floats, counts: Floats) -> None:
         """Nesterov's method from the principal axes of the unit sums, by mean gradients."""
         n = n_records(counts)

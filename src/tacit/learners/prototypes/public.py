@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.engines import Engine, engine_from
 from tacit.compute.progress import progress
+from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
@@ -107,6 +108,8 @@ class PublicPrototypes(PrivateClassifier):
     >>> model.prototypes_.tolist(), model.guarantee_.epsilon(0)
     ([[1.0, 0.0], [0.0, 1.0]], 2.0)
     """
+
+    estimates = "rows"
 
     def __init__(
         self,
@@ -211,6 +214,7 @@ class PublicPrototypes(PrivateClassifier):
         floats = chosen if chosen.dtype.kind == "f" else chosen.astype(np.float64)
         self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
 
+    @phase(SELECTION)
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
         if self.k == 1:
             return select_one(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=self.selection)

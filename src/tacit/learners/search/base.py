@@ -134,11 +134,11 @@ class Search(PrivateClassifier):
         low, high = _LEAST / min(1 - part, part or 1.0), _MOST
         known = (budget.rho or budget.epsilon or 1.0) / (1 - part)
         self._cost(plan(min(max(known, low), high)))  # so that a refusal names the amount that the caller passed
-        if not budget.permits(cost(low)):
-            raise BudgetError(
-                f"budget {budget} leaves each run less than {plan(low).fit}; pass more, or try fewer runs"
-            )
-        return plan(calibrate(budget, cost, low, high, precision=1e-9))
+        try:
+            return plan(calibrate(budget, cost, low, high, precision=1e-9))
+        except BudgetError as error:
+            said = f"budget {budget} leaves each run less than {plan(low).fit}; pass more, or try fewer runs"
+            raise BudgetError(said) from error
 
     def _check(self, width: int) -> None:
         plan = self._plan()

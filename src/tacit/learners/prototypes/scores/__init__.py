@@ -27,6 +27,7 @@ from tacit.compute.engines import Engine
 from tacit.compute.mapped import located
 from tacit.compute.shared import digest, locked
 from tacit.compute.threads import in_threads
+from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 from tacit.learners.common.rows import Floats
@@ -214,6 +215,7 @@ def work_folder(folder: Path | None) -> Iterator[Path]:
         yield Path(temporary)
 
 
+@phase(SCORING)
 def _clipped(
     scoring: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, rows: NDArray[Any]
 ) -> Clipped:

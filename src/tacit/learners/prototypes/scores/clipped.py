@@ -19,6 +19,7 @@ from tacit.compute.engines import Engine
 from tacit.compute.mapped import mapped
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
+from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 from tacit.learners.common.rows import Floats
@@ -127,6 +128,7 @@ def shard_width(n_classes: int) -> int:
     return TILE * min(SHARD_TILES, max(1, SHARD_BYTES // (8 * TILE * n_classes)))
 
 
+@phase(SCORING)
 def shards_in_memory(clipped: Clipped) -> list[Integers]:
     """All shards, one after another."""
     starts = [first for number in range(clipped.count) for first in clipped.tiles(number)]
@@ -134,6 +136,7 @@ def shards_in_memory(clipped: Clipped) -> list[Integers]:
     return list(tiles)
 
 
+@phase(SCORING)
 def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> list[Integers]:
     """All shards, as files that are mapped; those that are there are not computed again."""
     paths = [_path(folder, number) for number in range(clipped.count)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
+from tacit.compute.timing import SCORING, phase
 from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK
 from tacit.mechanisms.noise import Integers
@@ -20,6 +21,7 @@ WIDE = 8 * BLOCK  # candidates at once
 _EXACT_BITS = 53
 
 
+@phase(SCORING)
 def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | None, found: Integers) -> Integers:
     """Scores, put into `found` of shape (n_classes, m), between 0 and 2 N^2 for each record."""
     n_classes = len(found)

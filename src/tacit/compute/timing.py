@@ -1,0 +1,51 @@
+"""Seconds of the phases of a fit, for whoever wants to know; where nobody does, a phase costs nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+SCORING, SET_UP, SELECTION, SOLVING = "scoring", "set-up", "selection", "solving"
+"""Scores of public rows; sums that a classifier follows from; choice of public rows; matrices and steps."""
+
+_seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
+
+
+@contextmanager
+def timing() -> Iterator[dict[str, float]]:
+    """Collect the seconds of each phase within the block, by name."""
+    seconds: dict[str, float] = {}
+    token = _seconds.set(seconds)
+    try:
+        yield seconds
+    finally:
+        _seconds.reset(token)
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Add the seconds of the block to a phase; a phase within another is part of that one.
+
+    Examples
+    --------
+    >>> from tacit.compute.timing import phase, timing
+    >>> @phase("solving")
+    ... def solve():
+    ...     return 42
+    >>> with timing() as seconds:
+    ...     answer = solve()
+    >>> answer, list(seconds)
+    (42, ['solving'])
+    """
+    seconds = _seconds.get()
+    if seconds is None:
+        yield
+        return
+    token, started = _seconds.set(None), time.perf_counter()
+    try:
+        yield
+    finally:
+        _seconds.reset(token)
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
