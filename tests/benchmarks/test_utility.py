@@ -120,7 +120,7 @@ def test_a_cell_file_is_plain(utility, embeddings, tmp_path):
     _, _, run, _ = utility
     out = tmp_path / "out"
     (out / "cells").mkdir(parents=True)
-    run.work(embeddings, out, ("cifar10", 100, "coinpress", 1))
-    cell = json.loads((out / "cells" / "cifar10-100-coinpress-2-1.json").read_text(encoding="utf-8"))
+    run.work(embeddings, out, ("cifar10", 10, "coinpress", 1))
+    cell = json.loads((out / "cells" / "cifar10-10-coinpress-2-1.json").read_text(encoding="utf-8"))
     assert set(cell) == {"dataset", "ratio", "seed", "method", "rough", "balanced", "minority"}
     assert 0 <= cell["balanced"] <= 1

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tacit.compute.documents import parse_json
-from tacit.data.manifest import holds_stores, is_store
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases.schema import FORMAT, VERSION, Document, refusal
 
@@ -36,11 +35,19 @@ def read_files(folder: Path) -> dict[str, bytes]:
     """
     if not folder.is_dir():
         raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
+    if not (folder / DOCUMENT).exists():
+        _check_no_store(folder)
+    check_names(folder)
+    return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
+
+
+def _check_no_store(folder: Path) -> None:
+    """Say so where a store was given in the place of a release."""
+    from tacit.data.manifest import holds_stores, is_store  # predicting needs no code of stores
+
     if any(folder.iterdir()) and (is_store(folder) or holds_stores(folder)):
         what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
         raise ReleaseError(f"{folder} is {what} and no release; give the folder of a release")
-    check_names(folder)
-    return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
 
 
 def check_names(folder: Path) -> None:

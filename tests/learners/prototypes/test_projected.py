@@ -6,9 +6,10 @@ import tacit
 from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
+from tacit.learners.common.head import FARTHEST
 from tacit.learners.common.softmax import residuals
 from tacit.learners.prototypes import projected as module
-from tacit.learners.prototypes.projected import FARTHEST, pulls
+from tacit.learners.prototypes.projected import pulls
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Exponential, Gaussian, Parallel, compose

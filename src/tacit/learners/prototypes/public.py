@@ -103,10 +103,10 @@ class PublicPrototypes(PrivateClassifier):
     >>> import numpy as np, tacit
     >>> X = np.repeat([[1.0, 0.1], [0.1, 1.0]], 50, axis=0)
     >>> y = np.repeat([0, 1], 50)
-    >>> public = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    >>> public = np.random.default_rng(0).normal(size=(200, 2))
     >>> model = tacit.PublicPrototypes("epsilon=2", public=public, classes=2).fit(X, y)
-    >>> model.prototypes_.tolist(), model.guarantee_.epsilon(0)
-    ([[1.0, 0.0], [0.0, 1.0]], 2.0)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]]), model.guarantee_.epsilon(0)
+    (array([0, 1]), 2.0)
     """
 
     estimates = "rows"
