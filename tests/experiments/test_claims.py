@@ -119,3 +119,43 @@ def test_coinpress_diverges_at_small_budgets(swept):
             assert last > 2 * first
     assert found(learner="DPPL-Mean, pooling=1", imbalance=50, budget="rho=0.00005") < 0.2
     assert found(learner="DPPL-Mean, pooling=1", imbalance=50, budget="rho=8") > 0.8
+
+
+def test_declared_true_counts_are_marked(swept):
+    found = swept("coinpress")
+    true = [one for one in found.results if "true counts" in one.learner]
+    assert true
+    assert all("class counts (realised)" in one.guarantee for one in true)
+
+
+def test_the_order_of_methods_is_that_through_other_encoders(swept):
+    found = swept("encoders")
+    for data in ("cifar10", "banking77"):
+        small, large = (
+            {one: found(learner=one, data=data, imbalance=10, budget=budget) for one in ("DPPL-Mean", "DPPL-Public")}
+            for budget in ("rho=0.005" if data == "cifar10" else "rho=0.125", "inf")
+        )
+        assert small["DPPL-Public"] > small["DPPL-Mean"] + 0.03
+        assert large["DPPL-Mean"] > large["DPPL-Public"] + 0.1
+
+
+def test_a_layer_before_public_rows_pays_where_the_budget_is_ample(swept):
+    found = swept("projection")
+
+    def best(ratio, budget, learner):
+        return max(found(learner=f"{learner}, share={one}", imbalance=ratio, budget=budget) for one in (0.1, 0.5, 0.9))
+
+    alone, layer = "DPPL-Public", "Projected public rows"
+    for budget in ("rho=0.02", "rho=0.125"):
+        assert best(1, budget, layer) > found(learner=alone, imbalance=1, budget=budget) + 0.05
+        assert best(50, budget, layer) > found(learner=alone, imbalance=50, budget=budget)
+
+
+def test_means_are_learned_fastest_and_selection_is_next_to_nothing_beside_scoring(swept):
+    found = swept("run-times")
+    seconds = {one.learner: one.fit_seconds for one in found.results}
+    of_the_paper = ("DPPL-Public", "DP-LS", "DP probe", "DPSGD-Global-Adapt")
+    assert 2 * seconds["DPPL-Mean"] < min(seconds[one] for one in of_the_paper)
+    (public,) = (json.loads(one.phases) for one in found.results if one.learner == "DPPL-Public")
+    assert 20 * public["selection"] < public["scoring"]
+    assert all(one.processor for one in found.results)
