@@ -99,6 +99,7 @@ def test_subsets_that_cannot_be(stores, run):
     refused(run, "subset public --imbalance 10 --out s", "public holds no labels")
     refused(run, "subset nowhere --imbalance 10 --out s", "nowhere does not exist")
     refused(run, "subset private --imbalance 10 --out private --force", "--out private is the data itself")
+    refused(run, "subset private --imbalance 10 --out private/inner", "--out private/inner is the data itself, or lies")
     refused(run, "subset private --imbalance 10 --out test", "test")
 
 

@@ -301,6 +301,23 @@ def test_a_subset_holds_the_records_that_plans_use(stores, run, imbalance, n):
     assert made.card == whole.card | {"subset": {"imbalance": imbalance, "seed": 3, "rows": n}}
 
 
+def test_a_subset_of_data_without_declared_classes(stores, run):
+    np.save("rows_train.npy", np.random.default_rng(0).normal(size=(60, 3)))
+    np.save("rows_train_targets.npy", np.repeat([0, 1, 2], 20))
+    status, _, err = run("subset rows_train.npy --imbalance 4 --out long-tailed")
+    assert (status, err) == (0, "")
+    assert sorted(np.bincount(tacit.EmbeddingStore.open("long-tailed").labels)) == [5, 10, 20]
+
+
+def test_a_subset_of_the_private_rows_is_not_public(stores, run):
+    assert run("subset private --imbalance 2 --out part")[0] == 0
+    for method in ("public", "projected --prototypes public", "noisy-sum"):
+        status, _, err = run(f"fit {method} private --public part --budget rho=1 --out leak")
+        assert status == 2
+        assert "--public part is a subset of private; public rows would be released as they are" in err
+    assert not Path("leak").exists()
+
+
 def test_a_subset_is_charged_to_the_ledger_of_its_data(stores, run):
     run("ledger private --allow rho=1")
     subset = "subset private --imbalance 3 --out long-tailed"

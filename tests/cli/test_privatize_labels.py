@@ -185,6 +185,11 @@ def test_research_noise_is_stamped(here, run):
             "--randomizer rr-top-k",
             "--randomizer rr-top-k answers with the k likeliest classes; add --k",
         ),
+        (
+            "id,y\n1,cat\n",
+            "--randomizer rr-top-k --k 2",
+            "takes the k likeliest classes from a prior; add --prior FILE",
+        ),
         ("id,y\n1,cat\n", "--k 2", "--k 2 is for rr-top-k, not rr; leave it out"),
         ("id,y\n1,cat\n", "--randomizer rr-with-prior", "without a prior is plain rr; add --prior FILE"),
         ("id,y\n1,cat\n", "--randomizer coin", "randomizer='coin'"),

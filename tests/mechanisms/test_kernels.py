@@ -230,3 +230,9 @@ def test_class_sums_do_not_depend_on_blocks(monkeypatch):
     order = rng.permutation(500)
     assert np.array_equal(class_sums([(x[order], y[order])], n_classes=5, width=30, unit_rows=True), whole)
     assert not whole[4].any()
+
+
+def test_a_centre_is_subtracted_from_rows_whose_distance_has_no_square():
+    row, centre = np.full((1, 2), 3e-160), np.full((1, 2), 1e-160)
+    sums = class_sums([(row, np.zeros(1, int))], n_classes=1, width=2, balls=(centre, np.array([4e-160])))
+    assert sums[0] / UNIT == pytest.approx([0.5, 0.5], rel=1e-6)

@@ -126,6 +126,8 @@ def fit(
         read = read_unchecked if method == "public" else read_data  # PublicPrototypes checks them: many, so once
         public_data = None if public is None else read(public, split=public_split, width=data.x.shape[1])
         if public_data is not None:
+            if "subset" in public_data.card and public_data.identity == data.identity:
+                raise InputError(f"--public {public} is a subset of {store}; public rows would be released as they are")
             learner.set_params(public=public_data.x)
         try:
             learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))

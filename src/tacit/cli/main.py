@@ -47,6 +47,7 @@ def _status(arguments: Sequence[str] | None) -> int:
     except Exception:
         if not dropped.again:
             raise
+        dropped.cancel()
         return _fail(INTERRUPTED, 130)  # a library's code, whose callback the interrupt left undone
     finally:
         sys.unraisablehook = dropped.hook

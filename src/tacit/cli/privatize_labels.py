@@ -130,6 +130,8 @@ def _check_given(randomizer: str, prior: Path | None, k: int | None) -> None:
         raise InputError(f"--k {k} is for rr-top-k, not {randomizer}; leave it out")
     if randomizer == "rr-with-prior" and prior is None:
         raise InputError("--randomizer rr-with-prior without a prior is plain rr; add --prior FILE, or leave it out")
+    if randomizer == "rr-top-k" and prior is None:
+        raise InputError("--randomizer rr-top-k takes the k likeliest classes from a prior; add --prior FILE")
 
 
 class _Csv:

@@ -43,6 +43,8 @@ def subset(
     force
         Overwrite the output.
     """
+    import numpy as np
+
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import located, read_data
@@ -55,14 +57,15 @@ def subset(
         )
     if seed < 0:
         raise InputError(f"--seed {seed} must be 0 or more; correct it")
-    if out.resolve() == located(data).resolve():
-        raise InputError(f"--out {out} is the data itself; name another folder")
+    if located(data).resolve() in (out.resolve(), *out.resolve().parents):
+        raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
     source = read_data(data)
     labels = labels_of(source, data)
     if rows is not None and not 1 <= rows <= len(labels):
         raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
-    kept = _kept(labels, list(source.classes or []), imbalance, seed, rows)
+    classes = list(source.classes) if source.classes_declared and source.classes else np.unique(labels).tolist()
+    kept = _kept(labels, classes, imbalance, seed, rows)
     made = {"imbalance": imbalance, "seed": seed, "rows": rows}
     remove_parts(out)
     with shown_progress():

@@ -135,6 +135,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         InputError, BudgetError
             If a parameter or the public rows do not fit records of this shape.
         """
+        for name, value in (("n", n), ("width", width)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number, 1 or more; correct it")
         self.promise()
         worker = copy(self)
         worker.__dict__.update(worker._arguments(np.broadcast_to(np.zeros(1), (n, width)), **given))

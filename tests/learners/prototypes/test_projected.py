@@ -252,9 +252,10 @@ def test_counts_are_noisy_unless_declared():
 
 
 def test_a_class_without_records_is_farthest_without_noise():
-    model = tacit.ProjectedPrototypes("rho=inf", classes=5).fit(X, Y)
-    assert model.intercepts_.tolist() == [0, 0, 0, 0, FARTHEST]
-    assert set(model.predict(-X)) <= {0, 1, 2, 3}
+    for chosen in ({}, {"prototypes": "public", "public": np.random.default_rng(0).normal(size=(50, X.shape[1]))}):
+        model = tacit.ProjectedPrototypes("rho=inf", classes=5, **chosen).fit(X, Y)
+        assert model.intercepts_.tolist() == [0, 0, 0, 0, FARTHEST]
+        assert set(model.predict(-X)) <= {0, 1, 2, 3}
 
 
 @pytest.mark.thorough

@@ -214,7 +214,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
         ({"d_min": 1.0, "d_max": 0.5}, InputError, "d_min=1.0 must be below d_max=0.5"),
         ({"d_min": "publik"}, InputError, "d_min='publik' must be 'public' or a number"),
         ({"d_min": "public", "centre": False}, InputError, "centre=False cannot be had"),
-        ({"d_min": 1.9999}, InputError, "d_min=1.9999, d_max='public' are 1.9999 and"),
+        ({"d_min": 1.9999}, InputError, "d_min=1.9999, d_max='public' are 1.999900 and"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
         ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),
         ({"selection": "permute-and-flip", "budget": "rho=1"}, BudgetError, "needs k=1 and a pure budget"),

@@ -229,8 +229,10 @@ class ProjectedPrototypes(BalancedClassifier):
                 exact = list(self._row_blocks(X, labels, "rows"))
                 counts = self._class_counts(exact, noise)
             sums = self._prototypes(X, labels, noise)
-            offsets = self._log_shares(counts) + scores_of_empty(sums)
+            empty = scores_of_empty(counts[:, None])
+            offsets = self._log_shares(counts) + empty
             self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
+            self.intercepts_ = np.minimum(self.intercepts_, empty)
             return
         sums = self._prototypes(X, labels, noise)
         with phase(SET_UP):

@@ -227,11 +227,25 @@ def test_windows_of_many_public_rows_are_those_of_rows_at_even_distances():
     assert window("public", "public", public, centre) != window("public", "public", public[:SAMPLE], centre)
 
 
+def test_bounds_a_millionth_apart_are_a_window():
+    for low in np.arange(0, 2, 0.002).round(6):
+        assert window(low, round(low + 1e-6, 6), None, None)[0] == low
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_public_rows_that_nearly_repeat_give_a_window(seed):
+    rng = np.random.default_rng(seed)
+    base = np.tile([[1.0, 2, 3], [-1.0, -2, -3]], (50, 1))
+    public = base + 10 ** rng.uniform(-4, -2.5) * rng.normal(size=(100, 3))
+    low, high = window("public", "public", public, centred(public)[1])
+    assert (low, high) == (0.0, 2.0) or 0 <= low < high <= 2
+
+
 @pytest.mark.parametrize("public", [np.ones((1, 3)), np.ones((9, 3)), np.eye(2), np.ones((5, 1))])
 def test_the_window_is_the_whole_range_where_quantiles_are_equal(public):
     centre = centred(public)[1]
     assert window("public", "public", public, centre) == (0.0, 2.0)
-    with pytest.raises(InputError, match="d_max='public' are 2 and 2 with these public rows"):
+    with pytest.raises(InputError, match="d_max='public' are 2.000000 and 2.000000 with these"):
         window(2.0, "public", public, centre)
 
 

@@ -11,7 +11,7 @@ from tacit.learners.common.rows import Floats, unit_rows_about
 PUBLIC = "public"
 QUANTILES = (0.9, 0.999)  # of similarities, for d_min and d_max
 SAMPLE = 2048  # public rows whose similarities are looked at
-NARROWEST = 1e-6  # what the integers of the scores resolve
+NARROWEST = 1e-6 * (1 - 1e-9)  # what the integers of the scores resolve, less what float64 loses in a difference
 
 
 def needs_public(d_min: Any, d_max: Any) -> bool:
@@ -56,7 +56,7 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
     low, high = (quantile if _is_public(bound) else float(bound) for bound, quantile in bounds)
     if high - low < NARROWEST:
         raise InputError(
-            f"d_min={d_min!r}, d_max={d_max!r} are {low:g} and {high:g} with these public rows, and d_min must be "
+            f"d_min={d_min!r}, d_max={d_max!r} are {low:.6f} and {high:.6f} with these public rows, and d_min must be "
             "below d_max by 1e-6 at least; pass two numbers, or leave both out"
         )
     return low, high
@@ -67,7 +67,7 @@ def _is_public(bound: Any) -> bool:
 
 
 def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
-    """1 plus the quantiles, to six digits, so that machines agree; 0 and 2 where they are equal."""
+    """1 plus the quantiles, to six digits, so that machines agree; 0 and 2 where they are then equal."""
     chosen = np.unique(np.linspace(0, len(public) - 1, min(len(public), SAMPLE)).astype(np.int64))
     rows = unit_rows_about(np.asarray(public[chosen]), centre)
     pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
