@@ -102,10 +102,15 @@ class Dropped:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             self.hook(dropped)
             return
-        again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        self.again.append(again)
-        again.start()
+        while True:
+            again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            self.again.append(again)
+            try:
+                again.start()
+                return
+            except KeyboardInterrupt:  # it came before `start` returned, on a busy machine, and would be dropped too
+                continue
 
     def cancel(self) -> None:
         """Let none come that is no longer needed."""
