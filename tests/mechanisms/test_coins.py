@@ -45,7 +45,10 @@ def test_many_coins_have_their_probabilities_and_are_independent(scale):
 
 
 @pytest.mark.parametrize("scale", [3.0, 1e6 / 3, 2.0**55])
-@pytest.mark.parametrize("share", [0.0, 1e-12, 0.3, 1.0, 20.0, 44.3, 46.0, 80.0, 1e6])
+@pytest.mark.parametrize(
+    "share",
+    [0.0, 1e-12, 0.3, 1.0, 20.0, 44.3, 46.0, 80.0, 1e6, *np.random.default_rng(0).uniform(0.01, 3, 30).round(9)],
+)
 def test_where_float64_does_not_tell_more_bits_do(scale, share):
     """Numbers of 64 bits within 2^30 of the truth, that at the truth with every kind of bits to follow."""
     gap = min(round(share * scale), 2**62)
@@ -59,13 +62,14 @@ def test_where_float64_does_not_tell_more_bits_do(scale, share):
         if not 0 <= number < 2**64:
             continue
         for after in {0, max(rest - 1, 0), rest + 1, 2**64 - 1}:
-            following = iter([after, 2**64 - 1])
+            following, asked = iter([after, 2**64 - 1]), []
             (found,) = flips_exp(
                 np.array([gap]),
                 scale,
                 lambda n, number=number: np.full(n, number, np.uint64),
-                lambda n, following=following: next(following),
+                lambda n, following=following, asked=asked: asked.append(n) or next(following),
             )
+            assert set(asked) <= {2**64}  # uniform words
             assert found == (apart < 0 or (apart == 0 and after < rest))
             more = len(list(following)) < 2
             assert more if apart == 0 else not more or abs(apart) <= 3
