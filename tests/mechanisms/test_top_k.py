@@ -222,3 +222,17 @@ def test_positions_are_those_of_a_sort_of_everything():
             ranks = np.sort(rng.choice(size, rng.integers(1, size + 1), replace=False))
             wanted = np.sort(top_k.best_first(scores)[ranks])
             assert np.array_equal(top_k.positions(scores, -np.sort(-scores), ranks), wanted)
+
+
+@pytest.mark.parametrize(("m", "k"), [(50, 2), (1000, 5), (10**6, 20)])
+def test_the_scale_of_ranks_charges_rounding_and_is_never_below_the_exact_one(m, k):
+    """(sensitivity + 2)/(epsilon - 4 eta), rounded up, in exact arithmetic; eta bounds the float error of the keys."""
+    eta = k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32)
+    for epsilon in np.random.default_rng(0).uniform(0.01, 5, 100):
+        for sensitivity in (1, 3, 2**24, 2**36 + 1):
+            scale = top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=float(epsilon))
+            wanted = (sensitivity + 2) / (Fraction(float(epsilon)) - 4 * Fraction(eta))
+            assert wanted <= Fraction(scale) <= wanted * (1 + Fraction(1, 2**51))
+    for refused in (1.5 * eta, 4 * eta, 6 * eta, 8 * eta):
+        with pytest.raises(BudgetError, match="too small for the float error"):
+            top_k.rank_scale(m, k, sensitivity=1, epsilon=refused)
