@@ -55,7 +55,7 @@ def main() -> None:
         for jobs in (1, given.jobs):
             report("noisy sums of digits", small, place / f"small{jobs}", jobs)
         print(f"\n### 4 methods x 10 budgets x 4 ratios x 5 seeds on records like CIFAR-100's\n\n{HEADER}")
-        data = drawn(place, 2000 if given.quick else 50_000) if given.data is None else given.data.resolve()
+        data = drawn(place, 10_000 if given.quick else 50_000) if given.data is None else given.data.resolve()
         large = LARGE.replace("TRAIN", f"{data}#train").replace("TEST", f"{data}#test")
         large = large.replace("BUDGETS", str(BUDGETS[:2] if given.quick else BUDGETS))
         large = large.replace("SEEDS", "1" if given.quick else "5")
