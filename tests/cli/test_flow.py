@@ -39,7 +39,7 @@ FITS = [
     "coinpress --budget rho=8",
     "coinpress --budget rho=8 --counts 30 --public public --metric euclidean",
     "public --budget epsilon=2 --public public",
-    "public --budget epsilon=2 --public public --k 5",
+    "public --budget epsilon=2 --public public --k 5 --d-min 0 --d-max 2",
     "public --budget epsilon=1 --public public --d-min 1.2 --d-max 1.9 --selection permute-and-flip",
     "pate --budget epsilon=8,delta=1e-5 --public public --n-teachers 30",
 ]

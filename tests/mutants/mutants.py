@@ -303,7 +303,7 @@ MUTANTS = [
     _of(SEARCH, "base", "search: each run at the whole budget", "self._learner(candidate, plan.fit, classes=len(self.classes_), random_state=seed)",
         "self._learner(candidate, self.budget, classes=len(self.classes_), random_state=seed)", "learners/test_search.py"),
     _of(SEARCH, "base", "search: the last run leaves", "if score > best[0]:", "if True:", "learners/test_search.py"),
-    _of(SEARCH, "base", "search: runs repeat their seed", "int(noise.subset(SEEDS, 1)[0])", "0", "learners/test_search.py"),
+    _of(SEARCH, "base", "search: runs repeat their seed", "int(noise.subset(_SEEDS, 1)[0])", "0", "learners/test_search.py"),
     _of(SEARCH, "base", "search: a budget in another unit", ".to(unit).event", ".event", "learners/test_search.py"),
     _of(SEARCH, "base", "search: the cheapest candidate is charged", "ZCDP(max(", "ZCDP(min(", "learners/test_search.py"),
     _of(SEARCH, "base", "search: the ledger of the estimator", '"unit": "add-remove", "ledger": None', '"unit": "add-remove", "ledger": self.ledger', "learners/test_search.py"),

@@ -95,6 +95,16 @@ def labels_of(data: "Data", path: Path | str) -> Any:
     return data.labels
 
 
+def tell_of_ledger(path: Path, data: "Data") -> None:
+    """Say, where a ledger counts what is spent on the data, how fits on a part of them are charged to it."""
+    from tacit.data.imports import located
+    from tacit.privacy.ledger import Ledger
+
+    ledger = Ledger.beside(located(path), data.identity)
+    if ledger.path.exists():
+        print(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
+
+
 def one_line(value: Any) -> str:
     """Text that a card can state: printable, on one line, not endless."""
     return "".join(letter if letter.isprintable() else " " for letter in str(value))[:1000]

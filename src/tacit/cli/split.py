@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import shown_progress, tell_of_ledger
 
 
 def split(
@@ -37,10 +37,9 @@ def split(
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
     from tacit.data.manifest import DTYPES, holds_stores
     from tacit.data.splits import split as deal
-    from tacit.privacy.ledger import Ledger
 
     source = read_data(data)
     parts = deal(len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed)
@@ -61,6 +60,4 @@ def split(
                 )  # fmt: skip
                 made.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
     print("\n".join(made))
-    ledger = Ledger.beside(located(data), source.identity)
-    if ledger.path.exists():
-        print(f"A ledger counts what is spent on {data}; charge it by fit --ledger {ledger.path}")
+    tell_of_ledger(data, source)

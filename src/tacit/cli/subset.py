@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import labels_of, shown_progress
+from tacit.cli.common import labels_of, shown_progress, tell_of_ledger
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def subset(
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import located, read_data
     from tacit.data.manifest import DTYPES, is_store
-    from tacit.privacy.ledger import Ledger
 
     if not 1 <= imbalance < math.inf:
         raise InputError(
@@ -76,9 +75,7 @@ def subset(
         )  # fmt: skip
     print(f"{out}: {len(kept)} of {len(labels)} rows, imbalance {imbalance:g}")
     print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
-    ledger = Ledger.beside(located(data), source.identity)
-    if ledger.path.exists():
-        print(f"A ledger counts what is spent on {data}; charge it by fit --ledger {ledger.path}")
+    tell_of_ledger(data, source)
 
 
 def _kept(

@@ -109,6 +109,12 @@ def as_flat(records: Any) -> Any:
     return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
 
 
+def shape_of(records: Any, given: Any) -> Any:
+    """The shape of one record: that of pictures as they come, else the one given, if any."""
+    own = getattr(records, "shape", ())
+    return own[1:] if len(own) > 2 else given
+
+
 def finite_rows(records: Any, name: str, width: int) -> Any:
     """Records as rows of this width, of finite numbers."""
     rows = checked_rows(records, name)

@@ -15,7 +15,7 @@ from tacit.data.rows import one_line
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import PrivateClassifier, Released
 from tacit.learners.common.decision import LinearHead, NetworkHead
-from tacit.learners.common.models import as_flat, check_kind, record_shape, training_of
+from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of, training_of
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.rows import centre_array, normalisation, unit_rows, unit_rows_about
 from tacit.learners.common.training import weights
@@ -214,7 +214,7 @@ class LabelPrivate(PrivateClassifier):
         return self._learn(as_flat(X), y, **self._arguments(X))
 
     def _arguments(self, X: Any) -> dict[str, Any]:
-        return {"_given": (len(as_flat(X)), self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:])}
+        return {"_given": (len(as_flat(X)), shape_of(X, self.shape))}
 
     def _check(self, width: int) -> None:
         n, shape = self._given

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.base import PrivateClassifier
-from tacit.learners.common.models import as_flat, check_kind, record_shape
+from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of
 from tacit.learners.common.networks import network
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import as_tensor, device, scores
@@ -177,7 +177,7 @@ class DPSGD(PrivateClassifier):
         return self._learn(as_flat(X), y, **self._arguments(X))
 
     def _arguments(self, X: Any) -> dict[str, Any]:
-        return {"_given": self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:]}
+        return {"_given": shape_of(X, self.shape)}
 
     def _check(self, width: int) -> None:
         real("clip", self.clip, 1e-6, 1e6)

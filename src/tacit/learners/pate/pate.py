@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
 from tacit.learners.common.decision import LinearHead, NetworkHead
-from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, training_of
+from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, shape_of, training_of
 from tacit.learners.common.parameters import flag, public_centre, real, whole
 from tacit.learners.common.rows import centre_array, normalisation, unit_rows_about
 from tacit.learners.common.training import Training, weights
@@ -361,7 +361,7 @@ class PATE(PrivateClassifier):
             groups=None if groups is None else _array(groups, "groups"),
             public=as_flat(public),
             test=None if test is None else _pair(test),
-            shape=self.shape if len(getattr(X, "shape", ())) <= 2 else X.shape[1:],
+            shape=shape_of(X, self.shape),
         )
         return {"_run": run}
 

@@ -166,11 +166,10 @@ class PublicPrototypes(PrivateClassifier):
     def _centred(self) -> bool:
         """Whether rows are centred, which a window from public rows implies."""
         from_public = needs_public(self.d_min, self.d_max)
-        if self.centre is None:
-            return from_public
-        if from_public and not flag("centre", self.centre):
+        centred = from_public if self.centre is None else flag("centre", self.centre)
+        if from_public and not centred:
             raise InputError("centre=False cannot be had with a window from public rows; leave it out, or pass numbers")
-        return flag("centre", self.centre)
+        return centred
 
     def _event(self) -> Event:
         epsilon = self._epsilon()

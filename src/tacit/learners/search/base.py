@@ -29,7 +29,7 @@ Runs = list[tuple[dict[str, Any], float]]  # candidates and their scores
 
 SHARED = ("budget", "classes", "noise", "random_state", "unit", "ledger")  # parameters that a search sets in every run
 _LEAST, _MOST = 1.1e-9, 1e9  # within what a budget may state
-SEEDS = 2**31
+_SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Search(PrivateClassifier):
         rows, truth = self._validation_rows(X.shape[1]) if plan.score is None else (X, labels)
         best: tuple[float, Candidate, Released | None] = (-math.inf, {}, None)
         for candidate in progress(drawn, "search", number):
-            seed = int(noise.subset(SEEDS, 1)[0]) if self.noise == "research" else None
+            seed = self._seed(noise)
             learner = self._learner(candidate, plan.fit, classes=len(self.classes_), random_state=seed)
             learner.fit(X, labels)
             assert learner.released_ is not None
@@ -183,6 +183,10 @@ class Search(PrivateClassifier):
         self.best_params_, self._best_ = dict(best[1]), best[2]
         if self._scores_may_leave(plan):
             self.scores_ = runs
+
+    def _seed(self, noise: NoiseSource) -> int | None:
+        """A seed for research, drawn anew; none where noise is secure."""
+        return int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
 
     def _scored(self) -> str:
         return "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a run's price"

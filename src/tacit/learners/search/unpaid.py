@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import whole
-from tacit.learners.search.base import SEEDS, Candidate, Plan, Runs, Search
+from tacit.learners.search.base import Candidate, Plan, Runs, Search
 from tacit.learners.search.tpe import Space
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
@@ -122,8 +122,7 @@ class UnpaidSearch(Search):
         candidates = self._candidates()
         if self.trials is None:
             return len(candidates), candidates
-        seed = int(noise.subset(SEEDS, 1)[0]) if self.noise == "research" else None
-        return self.trials, Space(self.candidates).proposals(self.trials, runs, seed)
+        return self.trials, Space(self.candidates).proposals(self.trials, runs, self._seed(noise))
 
     def _fact(self) -> str:
         listed = self.trials is None
