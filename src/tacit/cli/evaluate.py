@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tacit.cli.common import labels_of, one_line, shown_progress
 
 if TYPE_CHECKING:
-    from tacit.learners.common.metrics import Scores
+    from tacit.models.metrics import Scores
     from tacit.releases.release import Release
 
 
@@ -57,7 +57,7 @@ def evaluate(
 
     from tacit.data.imports import read_data
     from tacit.errors import InputError
-    from tacit.learners.common import metrics
+    from tacit.models import metrics
     from tacit.releases.release import Release
 
     if public_test and not record:

@@ -21,9 +21,9 @@ from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
-from tacit.learners.common.networks import network
-from tacit.learners.common.training import Training, faster_batched, predict, train_many, weights
+from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.learners.pate.teacher_folder import TeacherFolder
+from tacit.models.networks import network, predict, weights
 
 TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
 

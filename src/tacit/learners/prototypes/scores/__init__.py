@@ -30,7 +30,6 @@ from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import (
     ARITHMETICS,
     AUTO,
@@ -42,6 +41,7 @@ from tacit.learners.prototypes.scores.arithmetic import (
 from tacit.learners.prototypes.scores.clipped import Clipped, shard_width, shards_in_folder, shards_in_memory
 from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
 from tacit.mechanisms.noise import Integers
+from tacit.models.rows import Floats
 
 MOST_ROWS = 2**26  # each adds at most 2^37
 WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use

@@ -22,9 +22,9 @@ from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import Arithmetic
 from tacit.mechanisms.noise import Integers
+from tacit.models.rows import Floats
 
 TILE = 2048  # candidates
 ROWS = 1024  # private records that meet a tile at once
