@@ -103,10 +103,10 @@ def main(out: Path, file: Path | None = None) -> None:
 
     training = None if base is None else {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
     for name, given in methods(len(y)).items():
-        model = tacit.LabelPrivate(base, classes=10, seed=SEED, training=training, **given)
+        model = tacit.LabelPrivate(base=base, classes=10, seed=SEED, training=training, **given)
         add(name, model, f"{model.promise().epsilon():.4g}")
     if base is not None:
-        model = tacit.DPSGD(base, budget="epsilon=1,delta=1e-5", classes=10)
+        model = tacit.DPSGD("epsilon=1,delta=1e-5", base=base, classes=10)
         add("DP-SGD, for whole records", model, f"{model.promise().epsilon(1e-5):.4g} at delta 1e-5, another unit")
     answers = tacit.label_dp.randomize(y, classes=10, budget="epsilon=1")
     counts = {

@@ -95,12 +95,12 @@ def learner(name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_
     common = {"classes": n_classes, "noise": "research", "random_state": 1000 + seed, "seed": seed}
     approximate = f"epsilon={epsilon},delta=1e-5"
     if method == PATE_FM:  # teachers vote on the records' own features
-        return tacit.PATE(approximate, public=x[:5000], unit="change-label", n_teachers=1000, **common)
+        return tacit.PATE(approximate, public=x[:5000], unit="change-label", teachers={"number": 1000}, **common)
     if method == DP_SGD:
-        return tacit.DPSGD(notebook, budget=approximate, **common)
+        return tacit.DPSGD(approximate, base=notebook, **common)
     base, training = (None, None) if name == "cifar10" else (notebook, TRAINING)
     budget = "epsilon=inf" if method == AS_THEY_ARE else f"epsilon={epsilon}"
-    return tacit.LabelPrivate(base, budget=budget, training=training, **common, **METHODS.get(method, {}))
+    return tacit.LabelPrivate(budget, base=base, training=training, **common, **METHODS.get(method, {}))
 
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:

@@ -28,7 +28,7 @@ from cells import command
 
 DELTA = 1e-5
 BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}
-USUAL = {"aggregator": "confident", "sigma": 40, "sigma1": 150, "threshold": 200}
+USUAL = {"voting": {"kind": "confident", "sigma": 40, "sigma1": 150, "threshold": 200}}
 PLAIN = "all at 1"
 SHARES = ("34-43-23", "54-37-9")
 TEACHERS = (250, 1000)
@@ -68,10 +68,8 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
         **({"budget": f"epsilon=1,delta={DELTA:g}"} if shares == PLAIN else {"budgets": BUDGETS, "delta": DELTA}),
         **(USUAL if stopping == "data-dependent" else {}),
         classes=given.n_classes,
-        n_teachers=many,
-        teacher=given.teacher,
+        teachers=tacit.pate.Teachers(many, given.teacher, expected_accuracy=given.expected_accuracy),
         collector=collector,
-        expected_accuracy=given.expected_accuracy,
         stopping=stopping,
         seed=seed,
         noise="research",
@@ -88,14 +86,14 @@ def measured(task: Task, given: Problem, model: tacit.PATE) -> Cell:
     known = labels >= 0
     accuracies = []
     for unlabelled in (None, given.public_x[~known]):
-        student = fit_student(
+        student, _ = fit_student(
             LogisticRegression(C=30.0, max_iter=300),
             given.public_x[known],
             labels[known],
             n_classes=given.n_classes,
             unlabelled=unlabelled,
         )
-        accuracies.append(float(np.mean(student.predict(given.test_x) == given.test_y)))
+        accuracies.append(float(np.mean(student.nearest(given.test_x) == given.test_y)))
     spent = model.answers_.spent_
     return Cell(
         **dict(zip(COLUMNS, task, strict=True)),

@@ -11,11 +11,8 @@ X = np.concatenate([centre + RNG.normal(size=(40, WIDTH)) for centre in CENTRES]
 Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
-NEEDS = {
-    "public": {"public": PUBLIC},
-    "auto": {"public": PUBLIC},
-    "pate": {"public": PUBLIC},
-}  # what a method cannot do without
+CLASSES = {method: load(path) for method, path in METHODS.items()}
+NEEDS = {method: {"public": PUBLIC} for method, kind in CLASSES.items() if kind.needs_public}
 FEW = {  # steps, so that tests of all else are quick
     "gradient-descent": {"steps": 4},
     "global-adapt": {"steps": 4},
@@ -23,12 +20,9 @@ FEW = {  # steps, so that tests of all else are quick
     "feature-covariance": {"epochs": 2},
     "newton": {"epochs": 1},
 }
-PURE = {"public", "label-private"}  # methods that a pure budget buys
-UNITS_OF = {  # units that follow from a method's own, where that is not add/remove
-    "pate": ("replace", "change-label"),
-    "label-private": ("change-label",),
-}
-STOPPING = {"pate"}  # methods that stop within their budget, and may spend less
+PURE = {method for method, kind in CLASSES.items() if "pure" in kind.budget_kinds}
+UNITS_OF = {method: kind.units for method, kind in CLASSES.items() if kind.units[0] != "add-remove"}
+STOPPING = {method for method, kind in CLASSES.items() if kind.stops_early}
 AMPLE = {
     "pate": {"n_teachers": 40, "aggregator": "gnmax", "sigma": 8.0}
 }  # what a method needs to do well on few records
@@ -96,10 +90,16 @@ def learner_class(method):
     return load(METHODS[method])
 
 
+def flat(kind, *budget, **parameters):
+    """A learner by the parameters of the command line, where fields of grouped ones have names of their own."""
+    grouped = {kind.flat_names[name]: parameters.pop(name) for name in list(parameters) if name in kind.flat_names}
+    return kind(*budget, **parameters).set_params(**grouped)
+
+
 def make(method, variant=None, **parameters):
     """A learner of this method with small public data and few steps, the class list declared."""
     given = {"classes": range(3)} | NEEDS.get(method, {}) | FEW.get(method, {})
-    return learner_class(method)(**(given | (variant or {}) | parameters))
+    return flat(learner_class(method), **(given | (variant or {}) | parameters))
 
 
 def same(one, other):

@@ -382,7 +382,7 @@ def test_an_interrupted_search_leaves_no_best_so_far(search):
 def test_an_interrupted_dp_sgd_leaves_no_network():
     pytest.importorskip("opacus")
     check_that_interrupts_leave_nothing(
-        lambda: tacit.DPSGD("linear", classes=3, sampling_rate=0.2, epochs=1, random_state=0)
+        lambda: tacit.DPSGD(base="linear", classes=3, sampling_rate=0.2, epochs=1, random_state=0)
     )
 
 

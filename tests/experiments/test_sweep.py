@@ -188,7 +188,7 @@ def test_teachers_are_trained_once_for_all_budgets_and_seeds(plan, tmp_path):
       - name: teachers
         method: pate
         public: [own]
-        parameters: {n_teachers: 20}
+        parameters: {teachers: {number: 20}}
         grid: {collector: [weighting]}
         keep: [answers_.asked, answers_.answered]
     budgets: ["epsilon=5,delta=1e-5", "epsilon=10,delta=1e-5"]
@@ -210,7 +210,7 @@ def test_personal_budgets(plan, tmp_path):
       - name: weighting
         method: pate
         public: [own]
-        parameters: {n_teachers: 20}
+        parameters: {teachers: {number: 20}}
         shares: {a: 0.6, b: 0.4}
     budgets: [{groups: {a: 5, b: 10}, delta: 1.0e-5}]
     """
@@ -274,7 +274,7 @@ def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
       - {name: mean, method: coinpress}
       - {name: probe, method: gradient-descent, parameters: {steps: 2}}
       - {name: public, method: public, public: [own]}
-      - {name: votes, method: pate, public: [own], parameters: {n_teachers: 20, n_queries: 20}}
+      - {name: votes, method: pate, public: [own], parameters: {teachers: {number: 20}, n_queries: 20}}
     budgets: [rho=0.005, rho=0.02, rho=0.125, rho=8, "epsilon=1,delta=1e-6"]
     """
     found = sweep(plan(text), tmp_path / "runs")

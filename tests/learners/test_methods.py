@@ -4,9 +4,13 @@ import inspect
 
 import pytest
 
+from contracts.learners import flat
 from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, published, setting_called
 from tacit.learners.pate.aggregators import AGGREGATORS
 from tacit.learners.pate.collectors import COLLECTORS
+
+NOISE = {"sigma": 40.0, "sigma1": 40.0, "threshold": 40.0, "confidence": 0.9, "gamma": 0.1}
+OF_AGGREGATOR = {"laplace": ["gamma"], "interactive": ["sigma", "sigma1", "threshold", "confidence"]}
 
 
 @pytest.mark.parametrize("name", ALIASES)
@@ -24,9 +28,10 @@ def test_a_setting_is_a_parameter_that_the_method_accepts(name):
     assert method_called(name) == name  # it is no method
     method, parameters = setting_called(name.upper())
     kind = load(METHODS[method])
-    assert set(parameters) <= set(inspect.signature(kind).parameters)
+    assert set(parameters) <= {*inspect.signature(kind).parameters, *kind.flat_names}
     own = {"budgets": {"a": 1.0}} if method == "pate" else {"budget": "epsilon=1"}
-    kind(classes=3, **own, **parameters).promise()
+    noise = {name: NOISE[name] for name in OF_AGGREGATOR.get(parameters.get("aggregator"), ())}
+    flat(kind, classes=3, **own, **parameters, **noise).promise()
     assert parameters.get("collector", "gnmax") in COLLECTORS
     assert parameters.get("aggregator", "gnmax") in AGGREGATORS
 

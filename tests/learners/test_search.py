@@ -18,7 +18,7 @@ import tacit
 from contracts.learners import FEW, NEEDS, PUBLIC, UNITS_OF, X, Y, learner_class
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning, ReleaseError
 from tacit.learners.methods import METHODS
-from tacit.learners.search.base import dearest, hits_of
+from tacit.learners.search.base import hits_of, most_expensive
 from tacit.mechanisms import counts, repetition
 from tacit.models.decisions import LinearHead
 from tacit.models.released import Released
@@ -39,7 +39,10 @@ def public(**parameters):
     return tacit.PublicPrototypes(public=PUBLIC, **parameters)
 
 
-SUMS = {"estimator": tacit.NoisySumPrototypes(), "candidates": [{}, {}, {}]}  # of Gaussian price, which is found fast
+SUMS = {
+    "estimator": tacit.NoisySumPrototypes(),
+    "candidates": [{}, {}, {}],
+}  # Gaussian events: quick to calibrate
 
 
 def make(kind, estimator=None, candidates=CANDIDATES, **parameters):
@@ -184,6 +187,7 @@ def test_only_the_best_run_leaves():
     assert not any("score" in name or "runs" in name for name in vars(secure) if name.endswith("_"))
     facts = secure.released_.mechanism
     assert "secret number of runs" in facts["tuning"]
+    assert "the guarantee covers all of them" in facts["tuning"]
     assert str(secure.best_params_["k"]) in facts["chosen parameters"]
 
 
@@ -347,7 +351,7 @@ def test_an_infinite_budget_tries_all_without_noise(kind, budget):
     assert not fits[0].guarantee_.bounded
     assert fits[0].scores_ == fits[1].scores_
     assert len(fits[0].scores_) == len(CANDIDATES)
-    assert "all of it is in the price" not in fits[0].released_.mechanism["tuning"]
+    assert "the guarantee covers all of them" not in fits[0].released_.mechanism["tuning"]
     with_rows = make(kind, budget=budget, validation=(PUBLIC, PUBLIC_Y)) if kind in PAID else None
     assert with_rows is None or not with_rows.fit(X, Y).guarantee_.bounded
 
@@ -371,15 +375,15 @@ def test_the_ends_of_the_range_can_be_spent(kind, budget):
     assert Budget.parse(budget).permits(make(kind, budget=budget).promise().event)
 
 
-def test_candidates_that_cost_differently_are_charged_as_the_dearest():
+def test_candidates_that_cost_differently_are_charged_as_the_most_expensive():
     coinpress = tacit.CoinPressPrototypes()
     search = make(tacit.RandomSearch, coinpress, [{}, {"counts": 40}, {"steps": (0.5, 0.5)}])
     assert Budget.parse(APPROX).permits(search.promise().event)
     assert search.promise().unprotected == ("class counts (declared)",)
     assert search.fit(X, Y).guarantee_ == search.promise()
-    assert dearest([Gaussian(1.0), Gaussian(1.0)], pure=False) == Gaussian(1.0)
-    assert dearest([Gaussian(2.0), Gaussian(1.0)], pure=False) == ZCDP(0.5)
-    assert dearest([Exponential(2.0), PureDP(1.0)], pure=True) == PureDP(2.0)
+    assert most_expensive([Gaussian(1.0), Gaussian(1.0)], pure=False) == Gaussian(1.0)
+    assert most_expensive([Gaussian(2.0), Gaussian(1.0)], pure=False) == ZCDP(0.5)
+    assert most_expensive([Exponential(2.0), PureDP(1.0)], pure=True) == PureDP(2.0)
 
 
 @KIND
@@ -476,6 +480,16 @@ def test_a_ledger_of_the_estimator_would_not_be_charged():
     estimator = public(ledger=Ledger("nowhere", "data"))
     with pytest.raises(InputError, match="ledger of the estimator is not used; pass ledger= to the search"):
         make(tacit.RandomSearch, estimator).promise()
+
+
+def test_a_learner_that_cannot_be_released_is_refused_by_name():
+    class Opaque(tacit.NoisySumPrototypes):
+        def _fit(self, prepared, noise):
+            super()._fit(prepared, noise)
+            return object()
+
+    with pytest.raises(InputError, match="Opaque decides by a model that a release cannot hold; choose another"):
+        make(tacit.GridSearch, Opaque(), [{}]).fit(X, Y)
 
 
 def test_progress_is_over_runs():

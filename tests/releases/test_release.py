@@ -3,6 +3,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_a_reloaded_release_verifies_and_predicts_like_the_learner(make, tmp_pat
     assert np.array_equal(release.similarities(TEST_ROWS), fitted.decision.similarities(fitted.arrays, TEST_ROWS))
     assert release.guarantee == model.guarantee_
     assert release.width == 12
-    for name, array in model._release().arrays.items():
+    for name, array in model.released_.arrays.items():
         assert np.array_equal(release.arrays[name], array)
         assert release.arrays[name].dtype == array.dtype
 
@@ -261,11 +262,12 @@ def test_no_fact_about_the_private_data_is_stated(kind):
         rows, labels = np.tile(ROWS, (n, 1))[: 40 * n], np.tile(LABELS, n)[: 40 * n]
         if kind == "public":
             model = tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC).fit(rows, labels)
-            model.indices_, model.prototypes_ = np.array([0, 1, 2]), PUBLIC[:3]
+            learned = {"indices": np.array([0, 1, 2]), "prototypes": PUBLIC[:3]}
         else:
             model = tacit.NoisySumPrototypes(classes=3).fit(rows, labels)
-            model.prototypes_ = CENTRES
-        model.released_ = model._release()  # as if this had been learned
+            learned = {"prototypes": CENTRES}
+        arrays = model.released_.arrays | learned  # as if this had been learned
+        model.released_ = replace(model.released_, arrays=arrays)
         return Release.of(model, date="2026-01-01")
 
     few, many = fitted(1), fitted(7)

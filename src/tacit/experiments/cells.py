@@ -29,7 +29,6 @@ STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of t
 KEY_LENGTH = 20
 MOST_CELLS = 50_000
 INFINITE = "inf"
-NEEDS_PUBLIC = ("auto", "pate", "public")
 REALISED = "realised"
 """Value of `counts` in a plan: the class sizes of the cell's training records, as published code takes them."""
 
@@ -131,13 +130,13 @@ class Cell:
             parameters["counts"] = np.maximum(sizes, 1).tolist()  # a class without records counts as one
         if public is not None:
             parameters["public"] = public
-        kind = load(METHODS[self.method])
+        fields = {name: parameters.pop(name) for name in list(parameters) if "__" in name}  # of grouped parameters
+        learner = load(METHODS[self.method])(**parameters).set_params(**fields)
+        common |= _budget(json.loads(self.budget))
         if search is None:
-            return kind(**parameters, **_budget(json.loads(self.budget)), **common)
+            return learner.set_params(**common)
         make = load(SEARCHES[search["how"]])
-        return make(
-            kind(**parameters), search["candidates"], **search["options"], **_budget(json.loads(self.budget)), **common
-        )
+        return make(learner, search["candidates"], **search["options"], **common)
 
 
 def _budget(given: Any) -> dict[str, Any]:
@@ -230,11 +229,11 @@ def _variants(spec: LearnerSpec, path: tuple[str | int, ...]) -> Iterator[_Varia
         for name in getattr(spec, place):
             if name in OWN:
                 raise PlanError(f"{name} is set by the plan, not among {place}; leave it out", (*path, place, name))
-            if name not in accepted:
+            if name.partition("__")[0] not in accepted:
                 free = [one for one in accepted if one not in OWN]
-                raise PlanError(
-                    f"{name!r} is no parameter of {spec.method}; {nearest(name, free)}", (*path, place, name)
-                )
+                group, _, field = kind.flat_names.get(name, "").partition("__")
+                remedy = f"write {group}: {{{field}: ...}}" if group else nearest(name, free)
+                raise PlanError(f"{name!r} is no parameter of {spec.method}; {remedy}", (*path, place, name))
     if spec.search is not None:
         _check_search(spec.search, (*path, "search"))
     if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
@@ -257,9 +256,10 @@ def _check_search(search: SearchSpec, path: tuple[str | int, ...]) -> None:
 def _publics(variant: _Variant, source: Source) -> Iterator[tuple[str | None, int | None]]:
     """Public set and number of its rows, or neither."""
     spec, known = variant.spec, [name for name, _ in source.public]
-    takes = "public" in inspect.signature(load(METHODS[spec.method])).parameters
+    kind = load(METHODS[spec.method])
+    takes = "public" in inspect.signature(kind).parameters
     chosen = variant.parameters.get("prototypes") == "public"  # of projected
-    if (spec.method in NEEDS_PUBLIC or chosen) and not spec.public:
+    if (kind.needs_public or chosen) and not spec.public:
         raise PlanError(f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path)
     if spec.public_rows and not spec.public:
         raise PlanError("public_rows is for a public set; name one with public", (*variant.path, "public_rows"))

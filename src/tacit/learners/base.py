@@ -1,19 +1,20 @@
 """What every learner promises.
 
-A learner is a scikit-learn classifier that states its guarantee from its parameters alone
-(`promise()`), before it sees data; after `fit`, `guarantee_` is that promise. A new learner fills in three
-methods: `_event` (what a fit costs), `_fit` (the work) and `_release` (what leaves).
+A learner is a scikit-learn classifier that states its guarantee from its parameters alone (`promise()`), before it
+sees data; after `fit`, `guarantee_` is that promise. A new learner is a dataclass of its parameters that fills in two
+methods: `_event` (the privacy cost of a fit) and `_fit` (the work). A third, `_prepare`, checks and decides what
+follows from public facts, before anything is charged.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError, InputTypeError, PrivacyLeakWarning
-from tacit.mechanisms.noise import NoiseSource, noise_source
+from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.released import Released
-from tacit.models.rows import check_finite
+from tacit.models.rows import Floats, check_finite
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -34,64 +35,122 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 DEFAULT_BUDGET = "rho=0.5"
-_FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; anything else becomes float64 before it is checked
+FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; anything else becomes float64 before it is checked
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The private records of a fit; learners add what they decide from public facts.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        Class indices.
+    """
+
+    X: NDArray[Any]
+    labels: Integers
+
+
+class Predictor(Protocol):
+    """A fitted model: `Released`, or one that a release cannot hold."""
+
+    def similarities(self, rows: NDArray[Any]) -> Floats:
+        """How near each row is to each class, of shape (n, C); larger is nearer."""
+
+    def nearest(self, rows: NDArray[Any]) -> Integers:
+        """Position of the nearest class of each row, of shape (n,)."""
+
+
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of all learners; see the module's docstring for what a new one fills in."""
+    """Base of all learners; the module's docstring says what a new one fills in.
 
-    budget: Budget | str
-    classes: Any
-    noise: str
-    random_state: Any
-    unit: Unit | str
-    ledger: Ledger | None
+    Parameters
+    ----------
+    budget : Budget or str, default="rho=0.5"
+    classes : sequence or int, optional
+        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    noise : {"secure", "research"}, default="secure"
+    random_state : int, optional
+        Seed of research noise.
+    unit : {"add-remove", "replace", "change-label"}
+    ledger : Ledger, optional
+    """
 
-    own_unit: ClassVar[Unit] = Unit.ADD_REMOVE
-    """The unit in which the work is priced."""
+    budget: Budget | str = DEFAULT_BUDGET
+    _: KW_ONLY
+    classes: Any = None
+    noise: str = "secure"
+    random_state: Any = None
+    unit: Unit | str = "add-remove"
+    ledger: Ledger | None = None
+
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")
+    """Kinds of finite budgets that it takes."""
+
+    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
+    """Neighbouring relations under which it states a guarantee; `_event` prices a fit under the first."""
+
+    summary: ClassVar[str] = ""
+    """What is released, in a phrase: its row in the documentation's tables of methods."""
+
+    public_use: ClassVar[str] = "optional, for centring"
+    """What public rows are for, in the same row."""
+
+    needs_public: ClassVar[bool] = False
+    """Whether it cannot do without public rows."""
+
+    stops_early: ClassVar[bool] = False
+    """Whether a fit ends when a budget is reached, so that `spent_` may be less than `guarantee_`."""
 
     estimates: ClassVar[str] = ""
     """What `prototypes_` are, for a picture: "means" of rows, "unit means" of unit rows, "directions" of these, or
     chosen "rows"; empty if they lie in no space of rows."""
 
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
-    """Why `_release` returns None, and the remedy."""
+    """Why a fit may return no `Released`, and the remedy."""
 
-    _dtypes: ClassVar[list[Any]] = _FLOATS
+    flat_names: ClassVar[Mapping[str, str]] = {}
+    """Names on the command line of fields of grouped parameters, such as `n_teachers` of `teachers__number`."""
+
+    _dtypes: ClassVar[list[Any]] = FLOATS
 
     @abstractmethod
     def _event(self) -> Event:
-        """What one fit costs under the learner's own unit, from the parameters alone."""
+        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here."""
 
     @abstractmethod
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        """Learn from rows X of shape (n, d) and class indices of shape (n,)."""
+    def _fit(self, prepared: Any, noise: NoiseSource) -> Predictor:
+        """Learn from what `_prepare` returned; set the learned attributes, and return what predicts.
 
-    @abstractmethod
-    def _release(self) -> Released | None:
-        """What a release may hold; None if there is no form for it."""
+        A `Released` may be published. Its arrays are public names of this learner, less the final underscore.
+        """
+
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> Prepared:
+        """Check the parameters against the records and take all decisions that follow from public facts.
+
+        Nothing is charged yet, and `classes_` is set. `labels` is empty when only the shape of X is known (`check`).
+        Further arguments of `fit` are passed by name.
+        """
+        return Prepared(X, labels)
 
     def _spent(self, promise: Guarantee) -> Guarantee:
-        """What the fit cost: the promise, except where the work ends when a budget is reached."""
+        """Cost of the fit: the promise, except where the work ends when a budget is reached."""
         return promise
 
     def _unprotected(self) -> tuple[str, ...]:
         """Quantities about the private data that the promise does not cover, beyond the class list."""
         return ()
 
-    def _check(self, width: int) -> None:
-        """Check the parameters against the number of columns, before anything is charged."""
-
-    def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
-        """Check what only the data tell, before anything is charged."""
-
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge the promise, before any noise is drawn."""
         ledger.charge(promise, what=f"{type(self).__name__} fit")
 
     def _guarantee(self) -> Guarantee:
-        """What one fit promises under the learner's own unit, from the parameters alone."""
-        return Guarantee(self.own_unit, self._event(), self._unprotected())
+        """What one fit promises under `units[0]`, from the parameters alone."""
+        return Guarantee(self.units[0], self._event(), self._unprotected())
 
     def promise(self) -> Guarantee:
         """State what `fit` will cost, from public facts alone.
@@ -107,17 +166,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise InputError(f"unit={shortened(self.unit)} must be text; pass for example unit='add-remove'")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
-        own = self._guarantee()
-        return replace(own, unprotected=leaks + own.unprotected, scope=scope).to(self.unit)
+        promise = self._guarantee()
+        return replace(promise, unprotected=leaks + promise.unprotected, scope=scope).to(self.unit)
 
-    def check(self, n: int, width: int, **given: Any) -> None:
+    def check(self, n: int, width: int, **arguments: Any) -> None:
         """Check what `fit` checks before it reads a record: all but the records themselves.
 
         Parameters
         ----------
         n, width : int
             Number of records and of columns to come. The classes must be declared.
-        **given
+        **arguments
             Further arguments of `fit`.
 
         Raises
@@ -130,14 +189,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
                 raise InputError(f"{name}={value!r} must be a whole number, 1 or more; correct it")
         self.promise()
         worker = copy(self)
-        worker.__dict__.update(worker._arguments(np.broadcast_to(np.zeros(1), (n, width)), **given))
         worker.classes_ = np.asarray(class_list(self.classes))
         check_width(width)
-        worker._check(width)
-
-    def _arguments(self, X: Any) -> dict[str, Any]:
-        """What `fit` notes of its arguments, as attributes for `_check` and `_fit`; of X the shape alone."""
-        return {}
+        worker._prepare(np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private records.
@@ -162,49 +216,43 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         return self._learn(X, y)
 
-    def _learn(self, X: Any, y: Any, **given: Any) -> Self:
-        """What `fit` does, for every learner.
+    def _learn(self, X: Any, y: Any, **arguments: Any) -> Self:
+        """What `fit` does, for every learner: check, prepare, charge, learn.
 
-        The work is done on a copy, on which further arguments of `fit` are set as attributes. The learned state moves
-        to this object when it is complete: no guarantee covers what an interrupted or failed fit has learned so far.
+        The work is done on a copy. The learned attributes move to this object when they are complete: no guarantee
+        covers what an interrupted or failed fit has learned so far.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         worker = copy(self)
-        worker.__dict__.update(given)
-        worker._work(X, y)
-        self.__dict__.update({name: value for name, value in vars(worker).items() if name.endswith("_")})
-        return self
-
-    def _work(self, X: Any, y: Any) -> None:
-        """Check, charge and learn."""
-        promise = self.promise()
-        with _one_line():
-            X, y = validate_data(self, X, y, dtype=self._dtypes, ensure_all_finite=False)
+        promise = worker.promise()
+        with _one_line_errors():
+            X, y = validate_data(worker, X, y, dtype=self._dtypes, ensure_all_finite=False)
             y = np.array(y.tolist()) if y.dtype == object else y
             check_classification_targets(y)
         check_finite(X)
-        self.classes_ = self._class_list(y)
-        labels = class_indices(y, self.classes_)
+        worker.classes_ = worker._class_list(y)
+        labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
-        self._check(X.shape[1])
-        self._check_data(X, labels)
+        prepared = worker._prepare(X, labels, **arguments)
         noise = noise_source(self.noise, self.random_state)
         if self.ledger is not None:
-            self._charge(promise, self.ledger)
-        self._fit(X, labels, noise)
-        self.noise_ = self.noise
-        released = self._release()  # as fitted: later changes of parameters and attributes do not reach it
-        self.released_ = released and replace(
-            released, arrays={name: np.array(array) for name, array in released.arrays.items()}
-        )
-        self.guarantee_ = promise
-        self.spent_ = self._spent(promise)
+            worker._charge(promise, self.ledger)
+        fitted = worker._fit(prepared, noise)
+        worker.noise_ = self.noise
+        # a copy: later changes of the learned attributes do not reach what is released
+        worker.released_ = fitted.copy() if isinstance(fitted, Released) else None
+        worker.predictor_ = worker.released_ or fitted
+        worker.guarantee_ = promise
+        worker.spent_ = worker._spent(promise)
+        self.__dict__.update({name: value for name, value in vars(worker).items() if name.endswith("_")})
+        return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""
-        scores = self._similarities(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        rows = self._rows(X)
+        scores = self.predictor_.similarities(rows)
+        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row.
@@ -217,23 +265,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         -------
         ndarray of shape (n,)
         """
-        released = getattr(self, "released_", None)
-        if released is None:
-            nearest = np.argmax(self._similarities(X), axis=1)
-        else:
-            nearest = released.decision.nearest(released.arrays, self._rows(X))
-        return np.asarray(self.classes_[nearest])
-
-    def _similarities(self, X: Any) -> NDArray[np.float64]:
-        rows, released = self._rows(X), self.released_
-        if released is None:
-            raise InputError(f"{type(self).__name__} with this student has no scores; call predict")
-        return released.decision.similarities(released.arrays, rows)
+        rows = self._rows(X)
+        return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 
     def _rows(self, X: Any) -> NDArray[Any]:
         """Rows to predict, checked."""
         check_is_fitted(self)
-        with _one_line():
+        with _one_line_errors():
             rows: NDArray[Any] = validate_data(self, X, reset=False, dtype=self._dtypes, ensure_all_finite=False)
         check_finite(rows)
         return rows
@@ -244,7 +282,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         warnings.warn(
             "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
             PrivacyLeakWarning,
-            stacklevel=5,  # where `fit` was called
+            stacklevel=4,  # where `fit` was called
         )
         return np.unique(y)
 
@@ -259,8 +297,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
 
 @contextmanager
-def _one_line() -> Iterator[None]:
-    """Turn what scikit-learn says of bad arrays into one line that shows no value of theirs."""
+def _one_line_errors() -> Iterator[None]:
+    """Shorten scikit-learn's array errors to one line that quotes no data."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -278,7 +316,7 @@ def shortened(value: Any) -> str:
     return f"{' '.join(repr(value).split()):.60}"
 
 
-def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Integers:
     """Position of each label in the class list; a label outside it is an error that names the first such row."""
     order = np.argsort(classes, kind="stable")
     try:

@@ -78,7 +78,7 @@ class ClassPosterior:
     trust: float
 
 
-def public_prior(public: NDArray[np.generic], centre: Floats) -> PublicPrior:
+def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
     """Learn the prior from public rows of shape (m, d); at most 16,384 of them, evenly spaced, are used."""
     rows = unit_rows_about(_spaced(public, ROWS), centre)
     values, axes = np.linalg.eigh(rows.T @ rows / len(rows))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.decisions import AnyDecision
+from tacit.models.rows import Floats
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,15 @@ class Released:
     arrays: dict[str, NDArray[Any]]
     decision: AnyDecision
     mechanism: dict[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> Released:
+        """The same with arrays of its own."""
+        return replace(self, arrays={name: np.array(array) for name, array in self.arrays.items()})
+
+    def similarities(self, rows: NDArray[Any]) -> Floats:
+        """How near each row is to each class, of shape (n, C); larger is nearer."""
+        return self.decision.similarities(self.arrays, rows)
+
+    def nearest(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Position of the nearest class of each row, of shape (n,)."""
+        return self.decision.nearest(self.arrays, rows)

@@ -66,7 +66,7 @@ class Fitted(Protocol):
 def released_of(clf: Any) -> Released:
     """What leaves a learner; anything but a fitted one with a guarantee that may be published is refused."""
     kind = type(clf).__name__
-    if not hasattr(clf, "promise") or not hasattr(clf, "_release"):
+    if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
     guarantee = getattr(clf, "guarantee_", None)
     if guarantee is None:

@@ -168,6 +168,7 @@ class Contents(Model):
                 wanted = {field.name for field in fields(kind)}
                 if decision.get("rule") == kind.rule and not wanted <= set(decision):
                     raise ValueError(f"Field required: {', '.join(sorted(wanted - set(decision)))}")
+            return {name: tuple(value) if isinstance(value, list) else value for name, value in decision.items()}
         return decision
 
     @field_validator("classes")

@@ -25,15 +25,14 @@ PARTS = [(rounded(np.ones((len(own), 1))), own) for own in np.split(LABELS, [300
 def test_noise_of_the_counts_agrees_with_their_event(kind):
     """Over 250 draws, fresh for each of 40 classes."""
     learner = kind("rho=0.02", classes=40)
-    learner.classes_ = np.arange(40)
     (event,) = [
         event
         for event, _ in learner.promise().event.counted()
-        if event == Parallel(Gaussian(learner._of_counts()), "classes")
+        if event == Parallel(Gaussian(learner._counts().noise_multiplier), "classes")
     ]
     assert event.event.noise_multiplier == pytest.approx(5 / COUNT_SHARE**0.5)
     noise = ResearchNoise(0)
-    drawn = np.stack([learner._class_counts(PARTS, noise) for _ in range(250)])
+    drawn = np.stack([learner._counts().draw(PARTS, 40, noise) for _ in range(250)])
     assert np.allclose(drawn.mean(axis=0), SIZES, atol=16)
     assert (drawn - SIZES).var() == pytest.approx(event.event.noise_multiplier**2, rel=0.05)
     assert np.abs(np.corrcoef(drawn, rowvar=False) - np.eye(40)).max() < 0.5
@@ -42,26 +41,30 @@ def test_noise_of_the_counts_agrees_with_their_event(kind):
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_declared_counts_are_taken_and_listed(kind):
     learner = kind("rho=0.02", classes=40, counts=range(1, 41))
-    learner.classes_ = np.arange(40)
-    assert np.array_equal(learner._class_counts(PARTS, None), np.arange(1, 41))
+    assert np.array_equal(learner._counts().draw(PARTS, 40, None), np.arange(1, 41))
     assert learner.promise().unprotected == (
         *kind("rho=0.02", classes=40).promise().unprotected,
         "class counts (declared)",
     )
-    assert learner._facts()["noise multiplier of the counts"] == "counts are declared"
+    assert learner._counts().facts()["noise multiplier of the counts"] == "counts are declared"
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_without_noise_counts_are_exact(kind):
     learner = kind("rho=inf", classes=40)
-    learner.classes_ = np.arange(40)
-    assert np.array_equal(learner._class_counts(PARTS, None), SIZES)
+    assert np.array_equal(learner._counts().draw(PARTS, 40, None), SIZES)
 
 
 def test_balance_is_by_log_shares_none_taken_for_smaller_than_noise():
-    learner = tacit.GradientDescent("rho=0.02")
+    counts = tacit.GradientDescent("rho=0.02")._counts()
     shares = np.array([1050.0, 50.0, 50.0, 60.0])
-    assert np.allclose(learner._log_shares(shares - 50 - [0, 99, 0, 0]), np.log(shares / shares.mean()))
-    assert not tacit.GradientDescent("rho=0.02", balanced=False)._log_shares(shares).any()
+    assert np.allclose(counts.log_shares(shares - 50 - [0, 99, 0, 0]), np.log(shares / shares.mean()))
+    assert not tacit.GradientDescent("rho=0.02", balanced=False)._counts().log_shares(shares).any()
     assert n_records(shares) == shares.sum()
     assert n_records(-shares) == 1
+
+
+@pytest.mark.parametrize("kind", [tacit.FeatureCovariance, tacit.Newton])
+def test_counts_that_are_neither_declared_nor_bought_are_not_read_off_the_records(kind):
+    with pytest.raises(ValueError, match="counts are not bought with balanced=False"):
+        kind("rho=0.02", balanced=False)._counts().draw(PARTS, 40, ResearchNoise(0))

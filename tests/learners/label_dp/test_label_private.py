@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.label_private import stage_parts
@@ -96,7 +97,7 @@ def test_pictures():
     labels = np.arange(200) % 2
     pictures[labels == 1, :, :4] += 127
     model = tacit.LabelPrivate(
-        "cnn", budget="epsilon=3", classes=2, training={"epochs": 10}, noise="research", random_state=0
+        "epsilon=3", base="cnn", classes=2, training={"epochs": 10}, noise="research", random_state=0
     )
     assert model.fit(pictures, labels).score(pictures, labels) > 0.9
     assert model.shape_ == (1, 8, 8)
@@ -149,9 +150,8 @@ def test_a_cluster_s_shares_are_targets_and_not_evidence_beside_the_features():
     prior = priors.Prior(np.array([[0.7, 0.3]]), np.zeros(100, dtype=int))
     known = Evidence(np.zeros((100, 2)), np.zeros(100, dtype=bool)).with_prior(prior)
     assert known.values == pytest.approx(np.tile([0.7, 0.3], (100, 1)))
-    assert np.exp(learn(None, rows, known, Training(), 0).log_probabilities(rows))[0] == pytest.approx(
-        [0.7, 0.3], abs=0.01
-    )
+    model = Model(learn(None, rows, known, Training(), 0), 2)
+    assert np.exp(model.log_probabilities(rows))[0] == pytest.approx([0.7, 0.3], abs=0.01)
 
 
 def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
@@ -240,7 +240,7 @@ def test_pixels_as_floats_are_the_same_pictures():
     pytest.importorskip("torch")
     pixels = (np.random.default_rng(0).random((100, 12)) * 255).astype(np.uint8)
     model = tacit.LabelPrivate(
-        "mlp", budget="epsilon=3", classes=2, training={"epochs": 2}, noise="research", random_state=0
+        "epsilon=3", base="mlp", classes=2, training={"epochs": 2}, noise="research", random_state=0
     )
     model.fit(pixels, np.arange(100) % 2)
     assert model.predict_proba(pixels.astype(float)) == pytest.approx(model.predict_proba(pixels), abs=1e-5)

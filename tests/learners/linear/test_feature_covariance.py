@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
-from tacit.learners.common.balance import COUNT_SHARE
+from tacit.learners.common.balance import COUNT_SHARE, ClassCounts
 from tacit.learners.linear import feature_covariance as module
 from tacit.learners.linear.second_order import NOISE_IN_LOGIT, damping_for
 from tacit.privacy.budget import Budget
@@ -90,13 +90,15 @@ def test_epochs_draw_fresh_noise_at_the_multiplier_of_the_event(steps_drawn):
     assert noise.std() == pytest.approx(event.noise_multiplier, rel=0.15)
 
 
-def test_the_counts_are_noisy_unless_declared():
+def test_the_counts_are_noisy_unless_declared(monkeypatch):
+    seen = []
+    monkeypatch.setattr(ClassCounts, "log_shares", lambda _, counts: seen.append(counts) or np.zeros(4))
+
     def counts(n, seed, **parameters):
+        seen.clear()
         model = tacit.FeatureCovariance("rho=0.005", classes=4, noise="research", random_state=seed, **parameters)
-        seen = []
-        model._log_shares = lambda counts: seen.append(counts) or np.zeros(4)
         model.fit(X[:n], Y[:n])
-        return seen
+        return list(seen)
 
     drawn = np.concatenate([counts(500, seed) for seed in range(30)])
     assert drawn.shape == (30, 4)

@@ -6,6 +6,7 @@ from learners.blobs import unit
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
+from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, _regression
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy.budget import Budget
@@ -137,11 +138,13 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     """Variances over 2,000 draws, and a record's contribution of norm 1, against the events."""
     x, y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]), np.array([0, 1, 1])
     model = tacit.LeastSquares("rho=2", classes=2, alpha=alpha, noise="research")
-    model.classes_, model.centre_ = np.array([0, 1]), None
-    noise = ResearchNoise(0)
-    drawn = [model._noisy(x, y, noise) for _ in range(2000)]
+    model.classes_ = np.array([0, 1])
+    noise, records = ResearchNoise(0), UnitRows(x, y)
+    drawn = [model._moments(records, noise) for _ in range(2000)]
     of_all, of_sums, of_classes = model._multipliers()
-    exact = model._exact(x, y)
+    without_noise = tacit.LeastSquares("rho=inf", alpha=alpha)
+    without_noise.classes_ = model.classes_
+    exact = without_noise._moments(records, noise)
     upper = np.triu_indices(2)
     moments = np.stack([draw[0] for draw in drawn]) - exact[0]
     assert moments[:, *upper].var(axis=0) == pytest.approx([of_all**2] * 3, rel=0.15)
@@ -153,7 +156,7 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
         parts = np.column_stack([moments[:, 0, 1], of_class[:, 0, 0, 1], of_class[:, 1, 0, 1]])
         assert np.abs(np.corrcoef(parts, rowvar=False) - np.eye(3)).max() < 0.12
     multipliers = [part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n]
-    stated = [z for z in (of_all, of_sums, of_classes, model._of_counts()) if z is not None]
+    stated = [z for z in (of_all, of_sums, of_classes, model._counts().noise_multiplier) if z]
     assert sorted(multipliers) == pytest.approx(sorted(stated))
 
 

@@ -61,7 +61,7 @@ def test_small_groups_are_pooled_with_similar_budgets():
     [
         (["a", "b", "d"], 2, "group 'd' has records and no budget"),
         (["a", "b", "b"], 2, "group 'c' has a budget and no record"),
-        (["a", "b", "c"], 4, "n_teachers=4 is more than the 3 records"),
+        (["a", "b", "c"], 4, "teachers=4 are more than the 3 records"),
     ],
 )
 def test_bad_input(groups, n_teachers, message):

@@ -2,13 +2,16 @@
 
 import csv
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
+from contracts.learners import flat
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
 from tacit.privacy import accounting
@@ -25,6 +28,7 @@ def records(n, seed):
 
 X, Y = records(1000, 0)
 PUBLIC, OF_PUBLIC = records(300, 1)
+pate = partial(flat, tacit.PATE)
 GROUPS = np.random.default_rng(2).choice(["a", "b"], 1000)
 FAST = {"classes": 3, "teacher": GaussianNB(), "noise": "research", "random_state": 0}
 
@@ -32,7 +36,7 @@ FAST = {"classes": 3, "teacher": GaussianNB(), "noise": "research", "random_stat
 @pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
 def test_groups_are_promised_their_budgets(collector):
     many = {"n_teachers": 250, "teacher": KNeighborsClassifier(1)}
-    model = tacit.PATE(budgets=BUDGETS, collector=collector, **FAST | many)
+    model = pate(budgets=BUDGETS, collector=collector, **FAST | many)
     promise = model.promise()
     for group, epsilon in BUDGETS.items():
         assert promise.epsilon(1e-5, group) == pytest.approx(epsilon, rel=1e-6)
@@ -46,12 +50,12 @@ def test_groups_are_promised_their_budgets(collector):
 
 def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
     noise = {"aggregator": "gnmax", "sigma": 40.0}
-    assert tacit.PATE("rho=0.1", **noise).promise().rho == pytest.approx(0.1)
-    assert tacit.PATE("rho=0.1", n_queries=10, **noise).promise().rho == pytest.approx(10 / 1600)
-    assert tacit.PATE("rho=0.1", n_queries=50, n_labels=10, **noise).promise().rho == pytest.approx(10 / 1600)
-    assert tacit.PATE("rho=0.1", n_queries=10).promise().rho == pytest.approx(0.1)  # noise is not known yet
-    assert tacit.PATE("rho=inf").promise().rho is None
-    exact = tacit.PATE("epsilon=1,delta=1e-6").promise()
+    assert pate("rho=0.1", **noise).promise().rho == pytest.approx(0.1)
+    assert pate("rho=0.1", n_queries=10, **noise).promise().rho == pytest.approx(10 / 1600)
+    assert pate("rho=0.1", n_queries=50, n_labels=10, **noise).promise().rho == pytest.approx(10 / 1600)
+    assert pate("rho=0.1", n_queries=10).promise().rho == pytest.approx(0.1)  # noise is not known yet
+    assert pate("rho=inf").promise().rho is None
+    exact = pate("epsilon=1,delta=1e-6").promise()
     assert exact.epsilon(1e-6) == pytest.approx(1, rel=1e-6)
 
 
@@ -60,7 +64,7 @@ def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
 def test_one_record_moves_its_own_teachers_and_no_other(collector, what):
     def fit(x, y):
         facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20}
-        return tacit.PATE(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
+        return pate(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
 
     more = np.concatenate([PUBLIC, X[:5], -X[:5]])  # so that the nearest record of a teacher can be the changed one
     votes = fit(X, Y)
@@ -78,10 +82,10 @@ def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
     facts = FAST | {"noise": "secure", "random_state": None, "folder": tmp_path}
     monkeypatch.setattr("tacit.learners.pate.pate.fit_student", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+        pate("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
     monkeypatch.undo()
     kept = dict(np.load(tmp_path / "voting.npz"))
-    model = tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    model = pate("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
     assert np.array_equal(model.answers_.labels[: len(kept["labels"])], kept["labels"])
     assert model.answers_.asked == len(kept["labels"])
     assert model.answers_.answered == kept["paid"].sum()
@@ -110,10 +114,10 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
                 fit()
 
     def fit():
-        model = tacit.PATE("rho=0.05", **FAST | {"folder": tmp_path / "run", "ledger": ledger})
+        model = pate("rho=0.05", **FAST | {"folder": tmp_path / "run", "ledger": ledger})
         return model.fit(X, Y, public=PUBLIC)
 
-    interrupted("tacit.learners.pate.teachers.Teachers.votes")  # no noise was drawn
+    interrupted("tacit.learners.pate.teachers.Ensemble.votes")  # no noise was drawn
     assert charges(ledger) == 0
     interrupted("tacit.learners.pate.stages.Stages.keep_answers")  # noise was drawn, and nothing kept
     assert charges(ledger) == 1
@@ -130,14 +134,14 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
 def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path, ledger):
     def fit(ledger, **given):
         facts = FAST | {"folder": tmp_path / "run", "ledger": ledger} | given
-        return tacit.PATE("rho=0.05", **facts).fit(X, Y, public=PUBLIC)
+        return pate("rho=0.05", **facts).fit(X, Y, public=PUBLIC)
 
     fit(None)
     fit(ledger)
     fit(ledger)
     assert charges(ledger) == 1
     ledger.path.unlink()
-    ledger.charge(tacit.PATE("rho=0.05", ledger=ledger).promise(), what="PATE fit of other labels")
+    ledger.charge(pate("rho=0.05", ledger=ledger).promise(), what="PATE fit of other labels")
     fit(ledger)
     assert charges(ledger) == 2
     fit(ledger, unit="change-label")
@@ -149,7 +153,7 @@ def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path
 def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_path):
     facts = FAST | {"folder": tmp_path, "n_teachers": 30, "validation": 0.2}
     budgets = {"a": 9.0, "b": 5.0}
-    model = tacit.PATE(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    model = pate(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
     read = {
         name: list(csv.DictReader((tmp_path / f"{name}.csv").open())) for name in ("teachers", "votings", "students")
     }
@@ -160,7 +164,7 @@ def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_p
     assert int(voting["answered"]) == model.answers_.answered
     assert float(voting["epsilon b"]) == pytest.approx(model.spent_.epsilon(1e-5, "b"))
     assert float(student["test_accuracy"]) > 0.9
-    assert float(student["validation_accuracy"]) == model.student_.validation_accuracy
+    assert float(student["validation_accuracy"]) == model.validation_accuracy_
 
 
 @pytest.mark.parametrize(
@@ -169,16 +173,16 @@ def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_p
 )
 def test_a_folder_of_another_fit_is_refused(tmp_path, changed, again):
     facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 30.0, "budget": "rho=0.05"}
-    tacit.PATE(**facts).fit(X, Y, public=PUBLIC)
+    pate(**facts).fit(X, Y, public=PUBLIC)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(InputError, match="choose another folder"):
-        tacit.PATE(**facts | changed).fit(X, Y, **{"public": PUBLIC} | again)
+        pate(**facts | changed).fit(X, Y, **{"public": PUBLIC} | again)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_interactive_voting_starts_with_a_confident_round():
     facts = FAST | {"aggregator": "interactive", "sigma": 10.0, "sigma1": 15.0, "threshold": 25.0, "confidence": 0.6}
-    model = tacit.PATE("rho=5", n_teachers=50, bootstrap=0.3, **facts).fit(X, Y, public=PUBLIC)
+    model = pate("rho=5", n_teachers=50, bootstrap=0.3, **facts).fit(X, Y, public=PUBLIC)
     assert isinstance(model.aggregator_, Interactive)
     first, rest = model.answers_.labels[:90], model.answers_.labels[90:]
     paid = model.answers_.paid
@@ -192,7 +196,7 @@ def test_interactive_voting_starts_with_a_confident_round():
 
 
 def test_calibration_fits_the_dearest_group():
-    model = tacit.PATE(budgets=BUDGETS, n_teachers=50, **FAST).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    model = pate(budgets=BUDGETS, n_teachers=50, **FAST).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert isinstance(model.aggregator_, Confident)
     allowed = {group: accounting.largest_rho(epsilon, 1e-5) for group, epsilon in BUDGETS.items()}
     left = {group: rho - dict(model.spent_.groups)[group].rho for group, rho in allowed.items()}
@@ -205,20 +209,23 @@ def test_calibration_fits_the_dearest_group():
 
 def test_stopping_by_the_votes_promises_nothing_and_needs_research_noise():
     facts = FAST | {"stopping": "data-dependent"}
-    model = tacit.PATE(budgets=BUDGETS, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    model = pate(budgets=BUDGETS, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert model.guarantee_.epsilon(1e-5, "a") == math.inf
     assert max(model.answers_.internal_.epsilon[group] - epsilon for group, epsilon in BUDGETS.items()) <= 1e-9
     with pytest.raises(BudgetError, match="tells about the votes"):
-        tacit.PATE(budgets=BUDGETS, **facts | {"noise": "secure", "random_state": None}).promise()
+        pate(budgets=BUDGETS, **facts | {"noise": "secure", "random_state": None}).promise()
 
 
 def test_a_student_without_a_form_for_release_publishes_labels_alone():
-    model = tacit.PATE("rho=1", student=KNeighborsClassifier(3), **FAST).fit(X, Y, public=PUBLIC)
+    model = pate("rho=1", student=KNeighborsClassifier(3), **FAST).fit(X, Y, public=PUBLIC)
     assert model.score(X, Y) > 0.9
     with pytest.raises(ReleaseError, match="publish answers_.labels alone"):
         tacit.Release.of(model)
+    assert model.decision_function(X).shape == (1000, 3)
+    by_class = pate("rho=1", student=Perceptron(), **FAST).fit(X, Y, public=PUBLIC)
+    assert by_class.score(X, Y) > 0.9
     with pytest.raises(InputError, match="no scores"):
-        model.decision_function(X)
+        by_class.decision_function(X)
 
 
 @pytest.mark.parametrize("student", ["linear", "mlp", "cnn"])
@@ -228,10 +235,10 @@ def test_networks_of_pictures_are_released_as_weights(tmp_path, student):
     y = rng.integers(0, 2, 400)
     pictures = (rng.integers(0, 120, (400, 1, 8, 8)) + 100 * y[:, None, None, None]).astype(np.uint8)
     facts = FAST | {"classes": 2, "student": student, "teacher": "linear", "student_training": {"epochs": 20}}
-    model = tacit.PATE("rho=inf", **facts).fit(pictures[:200], y[:200], public=pictures[200:])
+    model = pate("rho=inf", **facts).fit(pictures[:200], y[:200], public=pictures[200:])
     assert model.score(pictures, y) > 0.9
     flat = pictures.reshape(400, -1)
-    by_rows = tacit.PATE("rho=inf", shape=(1, 8, 8), **facts).fit(flat[:200], y[:200], public=flat[200:])
+    by_rows = pate("rho=inf", shape=(1, 8, 8), **facts).fit(flat[:200], y[:200], public=flat[200:])
     assert np.array_equal(by_rows.predict(flat), model.predict(pictures))
     release = tacit.Release.of(model)
     release.save(tmp_path / "release", allow_research=True)
@@ -243,22 +250,22 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
     ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
     ledger.allow("epsilon=2.1,delta=1e-5", "replace")
     facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
-    tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+    pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert ledger.account().spent.rho == pytest.approx(accounting.largest_rho(2.0, 1e-5))
-    monkeypatch.setattr("tacit.learners.pate.teachers.Teachers.votes", interrupt)
+    monkeypatch.setattr("tacit.learners.pate.teachers.Ensemble.votes", interrupt)
     with pytest.raises(tacit.TacitError, match="has no price in mu"):
-        tacit.PATE(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
+        pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 
 
 def test_labels_that_are_mostly_noise_are_said():
     with pytest.warns(UserWarning, match="by simulation; pass more records or a larger budget"):
-        tacit.PATE("rho=0.0001", **FAST).fit(X, Y, public=PUBLIC)
+        pate("rho=0.0001", **FAST).fit(X, Y, public=PUBLIC)
 
 
 def test_no_answer_at_all_is_said_and_survived():
     facts = FAST | {"sigma": 20.0, "sigma1": 1.0, "threshold": 10_000.0}
     with pytest.warns(UserWarning, match="no query was answered"):
-        model = tacit.PATE("rho=400", **facts).fit(X, Y, public=PUBLIC)
+        model = pate("rho=400", **facts).fit(X, Y, public=PUBLIC)
     assert model.answers_.answered == 0
     assert model.answers_.asked == 300
     assert set(model.predict(X)) == {0}
@@ -276,7 +283,7 @@ BAD = [
     ({"budget": "epsilon=1"}, {}, "is pure"),
     ({"budget": "rho=0.1", "budgets": BUDGETS}, {"groups": GROUPS}, "are both given"),
     ({"n_teachers": 1001}, {}, "more than the 1000 records"),
-    ({"n_teachers": 0}, {}, "n_teachers=0"),
+    ({"n_teachers": 0}, {}, "number of teachers=0"),
     ({"n_labels": 301}, {}, "n_labels=301"),
     ({"n_queries": 0}, {}, "n_queries=0"),
     ({"collector": "best", "budgets": BUDGETS}, {"groups": GROUPS}, "collector='best'"),
@@ -309,7 +316,7 @@ def test_bad_input_is_refused_before_anything_is_charged(tmp_path, parameters, g
     ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
     facts = FAST | {"ledger": ledger} | parameters
     with pytest.raises((InputError, BudgetError)) as caught:
-        tacit.PATE(**facts).fit(X, Y, **{"public": PUBLIC} | given)
+        pate(**facts).fit(X, Y, **{"public": PUBLIC} | given)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not ledger.path.exists()

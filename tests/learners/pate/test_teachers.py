@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
 from tacit.learners.common.training import Training
-from tacit.learners.pate.teachers import Teachers
+from tacit.learners.pate.teachers import Ensemble
 
 N_CLASSES = 3
 QUICK = Training(epochs=5)
@@ -30,7 +30,7 @@ def votes(teacher, X, y, parts=None, **options):
     parts = split(len(X)) if parts is None else parts
     options = {"queries": records(40, X.shape[1], seed=2)[0], "n_classes": N_CLASSES, "training": QUICK} | options
     n_jobs = options.pop("n_jobs", 1)
-    return Teachers(teacher, parts, X, y, options.pop("queries"), **options).votes(n_jobs)
+    return Ensemble(teacher, parts, X, y, options.pop("queries"), **options).votes(n_jobs)
 
 
 FOREST = RandomForestClassifier(5)

@@ -5,8 +5,9 @@ from scipy.special import softmax
 import tacit
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
+from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import CLIP, COUNT_SHARE, NARROW, STEPS, square_scores
+from tacit.learners.prototypes.auto import CLIP, COUNT_SHARE, NARROW, STEPS, refine, square_scores
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT, rounded
 from tacit.mechanisms.rounding import integer_rows
@@ -109,7 +110,7 @@ def test_sums_are_weighted_by_their_precision(monkeypatch, draws, budget):
 def ready(budget, width=3, n_classes=2):
     """A learner as `fit` has it when `_fit` begins."""
     model = tacit.AutoPrototypes(budget, public=np.ones((1, width)) + np.eye(width))
-    model.classes_, model.centre_ = np.arange(n_classes), None
+    model.classes_ = np.arange(n_classes)
     return model
 
 
@@ -118,8 +119,8 @@ def test_noise_of_the_sums_agrees_with_their_event():
     model, noise = ready("rho=0.02"), noise_source("research", 0)
     event = model.promise().event.counted()
     (multiplier,) = (own.event.noise_multiplier for own, _ in event if isinstance(own, Parallel))
-    nothing = np.zeros((2, 3)), np.array([0, 1])
-    drawn = np.stack([model._noisy_sums(*nothing, multiplier, noise) for _ in range(2000)])
+    nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
+    drawn = np.stack([model._noisy_sums(nothing, multiplier, noise) for _ in range(2000)])
     assert multiplier == pytest.approx(10)
     assert drawn[:, :, :-1].var(axis=0).mean() == pytest.approx(multiplier**2 / (1 - COUNT_SHARE), rel=0.05)
     assert drawn[:, :, -1].var(axis=0).mean() == pytest.approx(multiplier**2 / COUNT_SHARE, rel=0.05)
@@ -139,22 +140,21 @@ def test_noise_of_a_step_agrees_with_its_event(monkeypatch):
 
     monkeypatch.setattr(module, "descend", no_descent)
     (multiplier,) = (own.noise_multiplier for own, _ in model.promise().event.counted() if isinstance(own, Gaussian))
-    model.coefficients_, model.intercepts_ = np.ones((2, 3)), np.zeros(2)
-    model.axes_, model.squares_ = np.eye(3), np.zeros((2, 3))
-    model._refine(np.zeros((2, 3)), np.array([0, 1]), np.array([30.0, 10.0]), multiplier, noise)
+    start = {"coefficients": np.ones((2, 3)), "intercepts": np.zeros(2), "axes": np.eye(3), "squares": np.zeros((2, 3))}
+    refine(start, UnitRows(np.zeros((2, 3)), np.array([0, 1])), np.array([30.0, 10.0]), multiplier, noise)
     assert np.stack(drawn).var(axis=0).mean() == pytest.approx(STEPS * multiplier**2 * CLIP**2, rel=0.05)
 
 
 @pytest.mark.parametrize(("multiplier", "clip"), [(1e-6, CLIP), (0.0, np.inf)])
 def test_the_gradient_is_that_of_the_quadratic_scores_beside_log_shares(monkeypatch, multiplier, clip):
-    model, rng, found = ready("rho=1", width=12, n_classes=4), np.random.default_rng(1), []
+    rng, found = np.random.default_rng(1), []
     head, sizes = rng.normal(size=(4, 12)), np.array([10.0, 100.0, 50.0, 300.0])
-    model.coefficients_, model.intercepts_ = rng.normal(size=(4, 12)), rng.normal(size=4)
-    model.axes_, model.squares_ = np.linalg.qr(rng.normal(size=(12, 12)))[0], -5 * rng.random((4, 12))
-    model.centre_ = CENTRE
+    coefficients, intercepts = rng.normal(size=(4, 12)), rng.normal(size=4)
+    axes, squares = np.linalg.qr(rng.normal(size=(12, 12)))[0], -5 * rng.random((4, 12))
+    start = {"coefficients": coefficients, "intercepts": intercepts, "axes": axes, "squares": squares}
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    scores = ROWS @ (model.coefficients_ + head).T + (ROWS @ model.axes_) ** 2 @ model.squares_.T + model.intercepts_
-    model._refine(X, Y, sizes, multiplier, noise_source("research", 0))
+    scores = ROWS @ (coefficients + head).T + (ROWS @ axes) ** 2 @ squares.T + intercepts
+    refine(start, UnitRows(X, Y, CENTRE), sizes, multiplier, noise_source("research", 0))
     residual = softmax(scores + np.log(sizes), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
     assert np.allclose(found[0], residual.T @ ROWS + module.RIDGE * head, atol=0.02 if multiplier else 1e-9)
@@ -162,11 +162,12 @@ def test_the_gradient_is_that_of_the_quadratic_scores_beside_log_shares(monkeypa
 
 def test_sums_and_counts_are_exact_at_a_huge_budget_and_unbiased_at_others():
     model = tacit.AutoPrototypes("rho=1e9", **FIT).fit(X, Y)
-    exact = model._noisy_sums(X, Y, 1e-6, noise_source("research", 0))
+    records = UnitRows(X, Y, CENTRE)
+    exact = model._noisy_sums(records, 1e-6, noise_source("research", 0))
     assert np.allclose(exact, SUMS, atol=1e-4)
-    assert np.allclose(model._noisy_sums(X, Y, 0.0, noise_source("research", 0)), SUMS, rtol=1e-12)
+    assert np.allclose(model._noisy_sums(records, 0.0, noise_source("research", 0)), SUMS, rtol=1e-12)
     noise = noise_source("research", 0)
-    drawn = np.stack([model._noisy_sums(X, Y, 5.0, noise) for _ in range(400)])
+    drawn = np.stack([model._noisy_sums(records, 5.0, noise) for _ in range(400)])
     z = (drawn.mean(axis=0) - SUMS) / drawn.std(axis=0) * 20
     assert np.abs(z).max() < 4
     assert z.std() == pytest.approx(1, abs=0.3)
@@ -183,7 +184,8 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
 
     monkeypatch.setattr(module.gaussian, "noisy_class_sums", spy)
     model = ready("rho=1", width=12, n_classes=4)
-    model._noisy_sums(np.concatenate([X, np.zeros((3, 12))]), np.append(Y, [0, 1, 2]), 1.0, noise_source("research", 0))
+    records = UnitRows(np.concatenate([X, np.zeros((3, 12))]), np.append(Y, [0, 1, 2]))
+    model._noisy_sums(records, 1.0, noise_source("research", 0))
     rows = np.concatenate(seen)
     assert len(rows) == 500
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-14)

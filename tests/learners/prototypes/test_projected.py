@@ -6,10 +6,10 @@ import tacit
 from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
-from tacit.learners.common.head import FARTHEST
 from tacit.learners.common.softmax import residuals
-from tacit.learners.prototypes import projected as module
+from tacit.learners.common.unit_rows import FARTHEST
 from tacit.learners.prototypes.projected import pulls
+from tacit.mechanisms import gaussian
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Exponential, Gaussian, Parallel, compose
@@ -169,9 +169,10 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
         model = tacit.ProjectedPrototypes("rho=0.1", unit=neighbours, random_state=0, **settings)
         own = model._event()
         model.fit(X, Y)
+        sensitivity = model._prepare(X, Y).scoring.sensitivity
         uses = dict(own.counted())
         (choice,) = (event.base() for event in uses if isinstance(event.base(), Exponential))
-        assert drawn == [(model._scoring_.sensitivity, choice.epsilon, "exponential")] * 4
+        assert drawn == [(sensitivity, choice.epsilon, "exponential")] * 4
         assert {uses[Gaussian(z)] for z, _ in steps_drawn} == {12}
         assert len(steps_drawn) == 12
 
@@ -197,7 +198,7 @@ def test_public_prototypes_can_be_released(tmp_path):
     assert np.array_equal(release.predict(X), model.predict(X))
     assert release.document.stamp is None
     card = release.card()
-    assert f"exponential, epsilon {model._epsilon():g} per class" in card
+    assert f"exponential, epsilon {model._split().epsilon(model._multiplier()):g} per class" in card
     assert "one public record per class, through a privately learned layer" in card
 
 
@@ -217,13 +218,13 @@ def test_noise_of_sums_and_of_a_step_agrees_with_their_events(clip):
 
 
 def test_noise_of_each_release_is_fresh_at_the_multiplier_of_its_event(monkeypatch, steps_drawn):
-    sums, class_sums = [], module.gaussian.noisy_class_sums
+    sums, class_sums = [], gaussian.noisy_class_sums
 
     def noisy_class_sums(blocks, **settings):
         sums.append(settings["noise_multiplier"])
         return class_sums(blocks, **settings)
 
-    monkeypatch.setattr(module.gaussian, "noisy_class_sums", noisy_class_sums)
+    monkeypatch.setattr(gaussian, "noisy_class_sums", noisy_class_sums)
     model = tacit.ProjectedPrototypes("rho=0.1", classes=4, steps=12, noise="research", random_state=0).fit(X, Y)
     done = [Gaussian(z) for z, _ in steps_drawn] + [Parallel(Gaussian(z), "classes") for z in sums]
     assert dict(compose(done).counted()) == dict(model.guarantee_.event.counted())

@@ -1,92 +1,105 @@
-"""What learners share that know how many records each class has: declared or noisy counts, and balance by them."""
+"""How many records each class has: declared, or bought with a share of the budget; and balance by these counts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.learners.common.head import LinearClassifier
+from tacit.errors import InputError
 from tacit.learners.common.parameters import declared_counts, flag
+from tacit.learners.common.sums import Blocks, class_counts
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
 
 COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10
-Pieces = Iterable[tuple[Any, NDArray[np.int64]]]  # rows, which are not looked at, and their labels
 
 
-class BalancedClassifier(LinearClassifier):
-    """A learner of a linear head, with noisy or declared class counts; small classes are at no disadvantage."""
+def count_share(declared: Any) -> float:
+    """Share of the budget that buys noisy counts; 0 where counts are declared."""
+    return COUNT_SHARE if declared is None else 0.0
 
-    counts: int | Sequence[int] | None
-    balanced: bool
 
-    def _count_share(self) -> float:
-        """Share of the budget that buys the counts."""
-        return COUNT_SHARE if self.counts is None else 0.0
+@dataclass(frozen=True)
+class ClassCounts:
+    """Where a fit takes the number of records of each class from.
 
-    def _of_counts(self) -> float | None:
-        """Noise multiplier of the counts; None where they are not bought."""
-        share = self._count_share()
-        return self._multiplier() / math.sqrt(share) if share else None
+    Parameters
+    ----------
+    declared : int, sequence of int or None
+        As declared; None buys noisy counts.
+    multiplier : float
+        Noise multiplier of a Gaussian sum that spends the whole budget; 0 without noise.
+    balanced : bool, default=True
+        Whether classes are balanced by their counts.
+    unused : str, default=""
+        The parameter, as passed, with which the fit needs no counts; empty where it needs them.
 
-    def _composed(self, parts: list[Event]) -> Event:
-        """These events and that of the counts, where they are bought, once the parameters are checked."""
+    Raises
+    ------
+    InputError
+        If `balanced` is no bool, or counts are declared but unused.
+    """
+
+    declared: Any
+    multiplier: float
+    balanced: bool = True
+    unused: str = ""
+
+    def __post_init__(self) -> None:
         flag("balanced", self.balanced)
-        of_counts = self._of_counts()
-        return compose(parts if of_counts is None else [*parts, gaussian.event(of_counts)])
+        if self.declared is not None and self.unused:
+            raise InputError(f"counts={self.declared!r} would go unused with {self.unused}; leave one of them out")
 
-    def _unprotected(self) -> tuple[str, ...]:
-        return () if self.counts is None else ("class counts (declared)",)
+    @property
+    def share(self) -> float:
+        """Share of the budget that noisy counts cost; 0 where none are bought."""
+        return 0.0 if self.unused else count_share(self.declared)
 
-    def _check(self, width: int) -> None:
-        super()._check(width)
-        declared_counts(self.counts, len(self.classes_))
+    @property
+    def noise_multiplier(self) -> float:
+        """Of noisy counts; 0 where none are bought."""
+        return self.multiplier / math.sqrt(self.share) if self.share else 0.0
 
-    def _class_counts(self, parts: Pieces, noise: NoiseSource) -> Floats:
-        """Declared or noisy counts; exact ones under an infinite budget."""
-        counts = declared_counts(self.counts, len(self.classes_))
+    def events(self) -> list[Event]:
+        """The event of noisy counts, where they are bought."""
+        return [gaussian.event(self.noise_multiplier)] if self.share else []
+
+    def unprotected(self) -> tuple[str, ...]:
+        """Declared counts, which the guarantee does not cover."""
+        return () if self.declared is None else ("class counts (declared)",)
+
+    def draw(self, blocks: Blocks, n_classes: int, noise: NoiseSource) -> Floats:
+        """Declared or noisy counts, of shape (n_classes,); exact ones under an infinite budget."""
+        counts = declared_counts(self.declared, n_classes)
         if counts is not None:
             return counts
-        of_counts = self._of_counts()
-        assert of_counts is not None
-        n_classes = len(self.classes_)
-        return noisy_counts(parts, n_classes, of_counts, noise) if of_counts else exact_counts(parts, n_classes)
+        if self.unused:
+            raise ValueError(f"counts are not bought with {self.unused}")
+        return class_counts(blocks, n_classes=n_classes, multiplier=self.noise_multiplier, noise=noise)
 
-    def _uncertainty(self) -> float:
-        """What is added to each count, so that none is taken for smaller than its noise."""
-        return max(self._of_counts() or 0.0, 1.0)
+    @property
+    def uncertainty(self) -> float:
+        """Floor of a count: the noise level, and 1 at least."""
+        return max(self.noise_multiplier, 1.0)
 
-    def _log_shares(self, counts: Floats) -> Floats:
-        """What is added to the logits while learning."""
-        return log_shares(counts, self._uncertainty()) if self.balanced else np.zeros(len(counts))
+    def log_shares(self, counts: Floats) -> Floats:
+        """Log class shares, floored at the noise level; added to logits to balance classes. Zeros if not balanced."""
+        return log_shares(counts, self.uncertainty) if self.balanced else np.zeros(len(counts))
 
-    def _facts(self) -> dict[str, float | str]:
-        of_counts = self._of_counts()
-        bought = "counts are declared" if self.counts is not None else "not bought"
-        return {"noise multiplier of the counts": bought if of_counts is None else of_counts}
-
-
-def exact_counts(parts: Pieces, n_classes: int) -> Floats:
-    """Number of records per class; not private."""
-    found = [np.bincount(own, minlength=n_classes) for _, own in parts]
-    result: Floats = np.sum(found, axis=0, initial=0.0) + np.zeros(n_classes)
-    return result
-
-
-def noisy_counts(parts: Pieces, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Number of records per class with Gaussian noise: `gaussian.event(multiplier)`."""
-    ones = ((np.ones((len(own), 1)), own) for _, own in parts)
-    return gaussian.noisy_class_sums(ones, n_classes=n_classes, width=1, noise_multiplier=multiplier, noise=noise)[:, 0]
+    def facts(self) -> dict[str, float | str]:
+        """For the card."""
+        if self.share:
+            return {"noise multiplier of the counts": self.noise_multiplier}
+        return {"noise multiplier of the counts": "not bought" if self.declared is None else "counts are declared"}
 
 
 def log_shares(counts: Floats, uncertainty: float) -> Floats:
-    """Log shares of the classes, none taken for smaller than noise: beside the logits they balance the classes."""
+    """Log shares of the classes, each count raised by `uncertainty`; added to logits to balance classes."""
     shares = np.maximum(counts, 0.0) + uncertainty
     result: Floats = np.log(shares / shares.mean())
     return result

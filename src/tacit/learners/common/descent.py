@@ -34,8 +34,8 @@ def descend(gradient: Callable[[Floats], Floats], start: Floats, *, rate: float,
 def learning_rate(longest: float, *, records: float, n_classes: int, noise: float, steps: int) -> float:
     """Factor of the mean gradient: at most `longest`, and short enough for the noise of `steps` steps of `descend`.
 
-    Noise of this standard deviation per step adds about rate/records noise steps^1.5/3 to a logit. Sampling counts as
-    noise of its own, so that without noise steps are not longer than a few records per class can direct.
+    Noise of standard deviation `noise` per step adds about rate/records noise steps^1.5/3 to a logit. The sampling
+    error of the gradient is added to that noise, so that steps stay short where classes have few records.
     """
     noise = math.hypot(noise, math.sqrt(SAMPLING_IN_GRADIENT * steps * records / n_classes))
     return min(longest, NOISE_IN_LOGIT * 3 * records / (noise * steps * math.sqrt(steps)))

@@ -1,20 +1,149 @@
-"""Classifiers of class indices around scikit-learn's, and checks of records and of kinds of models."""
+"""Any classifier over rows or pictures: what `PATE`, `LabelPrivate` and `DPSGD` share.
+
+A model is a linear head, a torch network or a scikit-learn classifier. This file says how a model sees records, how it
+predicts and what of it is released, and checks records and kinds of models. `training.py` trains networks.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
 
 from tacit.data.rows import as_rows as checked_rows
 from tacit.errors import InputError
+from tacit.learners.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole
-from tacit.learners.common.training import Training
-from tacit.models.networks import network
-from tacit.models.rows import BLOCK_ROWS
+from tacit.mechanisms.noise import Integers
+from tacit.models.decisions import LinearHead, NetworkHead
+from tacit.models.networks import network, scores, weights
+from tacit.models.released import Released
+from tacit.models.rows import BLOCK_ROWS, Floats, centre_array, normalisation, unit_rows_about
+
+LEAST_PROBABILITY = 1e-12
+NEVER = -1e6  # intercept of a class that no label names
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """How a model sees rows of shape (n, d).
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one record, which a row is reshaped to.
+    unit : bool, default=False
+        Whether it sees unit rows instead, about `centre` if there is one: linear models do.
+    centre : ndarray of shape (d,), optional
+    scale : float, default=1.0
+        255 for networks that were trained on pictures of bytes: rows of other types are divided by it.
+    """
+
+    shape: tuple[int, ...]
+    unit: bool = False
+    centre: Floats | None = None
+    scale: float = 1.0
+
+    def __call__(self, rows: Any) -> NDArray[Any]:
+        """Records as the model sees them."""
+        rows = np.asarray(rows)
+        if self.unit:
+            return unit_rows_about(rows, self.centre)
+        scaled: NDArray[Any] = rows if rows.dtype == np.uint8 or self.scale == 1 else rows / self.scale
+        return scaled.reshape(-1, *self.shape)
+
+
+Weights = tuple[Floats, Floats]
+"""Coefficients of shape (n_classes, d) and intercepts of shape (n_classes,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted classifier of class indices.
+
+    Parameters
+    ----------
+    fitted : torch.nn.Module, IndexClassifier, or tuple of coefficients and intercepts
+    n_classes : int
+    view : View, optional
+        How it sees rows; None if it is passed records as they are.
+    """
+
+    fitted: Any
+    n_classes: int
+    view: View | None = None
+
+    def log_probabilities(self, rows: Any) -> Floats:
+        """Of each class for each row, of shape (n, n_classes)."""
+        records = rows if self.view is None else self.view(rows)
+        if isinstance(self.fitted, tuple):
+            return np.asarray(log_softmax(as_rows(records) @ self.fitted[0].T + self.fitted[1], axis=1))
+        if isinstance(self.fitted, IndexClassifier):
+            result = np.full((len(records), self.n_classes), LEAST_PROBABILITY)
+            result[:, self.fitted.present] = np.maximum(self.fitted.probabilities(records), LEAST_PROBABILITY)
+            return np.asarray(np.log(result))
+        return np.asarray(log_softmax(scores(self.fitted, records).astype(np.float64), axis=1))
+
+    def similarities(self, rows: Any) -> Floats:
+        """How near each row is to each class: log probabilities."""
+        return self.log_probabilities(rows)
+
+    def nearest(self, rows: Any) -> Integers:
+        """Class index of each row, of shape (n,)."""
+        if isinstance(self.fitted, IndexClassifier):  # it may have no probabilities
+            return self.fitted.predict(rows if self.view is None else self.view(rows))
+        return np.asarray(np.argmax(self.log_probabilities(rows), axis=1))
+
+    def head(self) -> Weights | None:
+        """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's LogisticRegression.
+
+        A class that no label named has an intercept of minus a million.
+        """
+        from sklearn.linear_model import LogisticRegression
+
+        if isinstance(self.fitted, tuple):
+            return self.fitted
+        if not isinstance(self.fitted, IndexClassifier) or not isinstance(self.fitted.kind, LogisticRegression):
+            return None
+        present, fitted = self.fitted.present, self.fitted.fitted
+        coefficients, intercepts = np.zeros((self.n_classes, self.fitted.width)), np.full(self.n_classes, NEVER)
+        intercepts[present] = 0
+        if fitted is not None:  # two classes have one row, for the second
+            present = present[-len(fitted.coef_) :]
+            coefficients[present], intercepts[present] = fitted.coef_, fitted.intercept_
+        return coefficients, intercepts
+
+    def released(self, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
+        """What a release may hold, or the model itself if there is no form for it.
+
+        Parameters
+        ----------
+        kind : object
+            What was fitted: networks are released if this is their name in `NETWORKS`.
+        what : str
+            What it learned from, in words, such as "noisy votes".
+        facts : dict
+            For the card.
+        """
+        view, head = self.view, self.head()
+        if view is not None and view.unit and head is not None:
+            arrays = {"coefficients": head[0], "intercepts": head[1]} | centre_array(view.centre)
+            facts = facts | {"normalisation": normalisation(view.centre)}
+            return Released(f"linear classifier that learned from {what}", arrays, LinearHead(), facts)
+        if view is None or not isinstance(kind, str):
+            return self
+        decision = NetworkHead(kind, view.shape, view.scale)
+        return Released(f"network that learned from {what}", weights(self.fitted), decision, facts)
+
+
+def linear_head(module: Any) -> Weights:
+    """The weights of a network "linear"."""
+    coefficients, intercepts = (array.astype(np.float64) for array in weights(module).values())
+    return coefficients, intercepts
 
 
 class IndexClassifier:
@@ -40,7 +169,7 @@ class IndexClassifier:
         from sklearn.base import clone
 
         rows = as_rows(X)
-        self.width = rows.shape[1]
+        self.kind, self.width = classifier, rows.shape[1]
         self.present, labels = np.unique(y, return_inverse=True)
         self.fitted = None
         if len(self.present) > 1:
@@ -61,8 +190,24 @@ class IndexClassifier:
         if self.fitted is None:
             return np.ones((len(X), 1))
         if not hasattr(self.fitted, "predict_proba"):
-            raise InputError(f"{self.fitted} has no predict_proba, which interactive voting needs; choose another")
+            raise InputError(f"{self.fitted} has no predict_proba, so no scores; choose another classifier")
         return np.asarray(self.fitted.predict_proba(as_rows(X)), dtype=np.float64)
+
+
+class ModelClassifier(PrivateClassifier):
+    """A learner of any model over rows or pictures; `fit` and `predict` take both."""
+
+    shape: tuple[int, ...] | None
+
+    _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, of shape (n, C)."""
+        rows = self._rows(X)
+        return np.asarray(softmax(self.predictor_.similarities(rows), axis=1))
+
+    def _rows(self, X: Any) -> NDArray[Any]:
+        return super()._rows(as_flat(X))
 
 
 def as_rows(X: Any) -> NDArray[Any]:
@@ -138,14 +283,3 @@ def record_shape(shape: Any, width: int) -> tuple[int, ...]:
     if math.prod(sides) != width:
         raise InputError(f"shape={sides} has {math.prod(sides)} values and a record {width}; correct it")
     return sides
-
-
-def training_of(given: Any) -> Training:
-    """How to train, from nothing, a Training or a dict of its fields."""
-    if isinstance(given, Training | None):
-        return given or Training()
-    try:
-        return Training(**given)
-    except TypeError as error:
-        names = ", ".join(field.name for field in fields(Training))
-        raise InputError(f"training={given!r:.60} must be a dict of {names}; correct it") from error

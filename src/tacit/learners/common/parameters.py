@@ -1,7 +1,8 @@
 """Checks of parameters, so that a wrong type is a message and not a traceback."""
 
+from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -47,6 +48,26 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name}={value!r} must be True or False; leave it out")
     return bool(value)
+
+
+Value = TypeVar("Value")
+
+
+def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
+    """The value object that None (its defaults), an instance or a dict of its fields stands for.
+
+    Raises
+    ------
+    InputError
+        If it is anything else.
+    """
+    if settings is None or isinstance(settings, kind):
+        return settings or kind()
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        names = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]  # a dataclass
+        raise InputError(f"{name}={settings!r:.60} must be a dict of {names}; correct it") from error
 
 
 def public_rows(public: Any, width: int) -> Any:

@@ -1,9 +1,10 @@
-"""What learners by softmax cross-entropy share: exact logits, residuals, sums of gradients."""
+"""Softmax cross-entropy of linear heads: exact logits, residuals and sums of gradients."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,25 +13,21 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, Rounded
 from tacit.models.rows import Floats
 
-Exact = list[tuple[Floats, Integers]]
-"""Blocks of rows and their classes, for the non-private form."""
-
-Parts = list[tuple[Rounded, Integers]]
-"""Blocks of rows as whole numbers and their classes."""
-
-Blocks = Sequence[tuple[Floats | Rounded, Integers]]
-"""Either of them."""
+Blocks = Sequence[tuple[Any, Integers]]
+"""Unit rows and their classes: rows are `Rounded`, so that sums can be private, or floats for the non-private form."""
 
 Offsets = Floats | list[Floats]
-"""What is added to the logits: of shape (C,) for all records, or a list of one of shape (b, C) for each block."""
+"""Added to the logits: of shape (C,) for all records, or a list with an array of shape (b, C) for each block."""
 
 
-def logits(rows: Rounded, head: Floats) -> Floats:
-    """Rows times a head of shape (C, d), of shape (b, C), each row by its own values alone.
+def logits(rows: Rounded | Floats, head: Floats) -> Floats:
+    """Rows times a head of shape (C, d), of shape (b, C); if rows are `Rounded`, each row by its own values alone.
 
     The head is scaled by a power of two to whole numbers of norm below 2^35. Products with rows of norm 2^18
     at most, and their partial sums, are then whole numbers up to 2^53: exact, in any order and block shape.
     """
+    if not isinstance(rows, Rounded):
+        return rows @ head.T
     size = math.frexp(float(np.abs(head).max(initial=0.0)))[1]  # of the entries, lest their squares overflow
     longest = float(np.linalg.norm(np.ldexp(head, -size), axis=1).max(initial=0.0))
     power = 34 - math.frexp(longest)[1] - size
@@ -39,40 +36,29 @@ def logits(rows: Rounded, head: Floats) -> Floats:
     return result
 
 
-def residuals(rows: Rounded, labels: Integers, head: Floats, offsets: Floats) -> Floats:
-    """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C), each row by its own values alone."""
-    return _less_one_hot(_softmax(logits(rows, head) + offsets), labels)
-
-
-def exact_gradient(head: Floats, offsets: Offsets, parts: Exact) -> Floats:
-    """Sum of the gradients in float64; not private."""
-    total = np.zeros_like(head)
-    for (rows, labels), beside in zip(parts, _per_block(offsets, len(parts)), strict=True):
-        total += _less_one_hot(_softmax(rows @ head.T + beside), labels).T @ rows
-    return total
+def residuals(rows: Rounded | Floats, labels: Integers, head: Floats, offsets: Floats) -> Floats:
+    """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C); each row as `logits` has it."""
+    shares = logits(rows, head) + offsets
+    shares -= shares.max(axis=1, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=1, keepdims=True)
+    shares[np.arange(len(labels)), labels] -= 1.0
+    return shares
 
 
 def noisy_gradient(
-    head: Floats, offsets: Offsets, parts: Parts, *, clip: float, multiplier: float, noise: NoiseSource
+    head: Floats, offsets: Offsets, blocks: Blocks, *, clip: float, multiplier: float, noise: NoiseSource
 ) -> Floats:
-    """Sum of the gradients, each clipped to norm `clip`, with Gaussian noise: `outer_products.event(multiplier)`."""
-    pieces = zip(parts, _per_block(offsets, len(parts)), strict=True)
-    blocks = ((residuals(rows, labels, head, beside) / clip, rows) for (rows, labels), beside in pieces)
-    total = outer_products.noisy_products(blocks, shape=head.shape, noise_multiplier=multiplier, noise=noise)
+    """Sum of the records' gradients, each clipped to norm `clip`, with Gaussian noise.
+
+    It costs `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise is added.
+    """
+    of_blocks = offsets if isinstance(offsets, list) else [offsets] * len(blocks)
+    pairs = zip(blocks, of_blocks, strict=True)
+    products = ((residuals(rows, labels, head, added), rows) for (rows, labels), added in pairs)
+    if multiplier == 0:
+        total: Floats = sum((left.T @ rows for left, rows in products), np.zeros_like(head))
+        return total
+    scaled = ((left / clip, rows) for left, rows in products)
+    total = outer_products.noisy_products(scaled, shape=head.shape, noise_multiplier=multiplier, noise=noise)
     return total * clip
-
-
-def _per_block(offsets: Offsets, n_blocks: int) -> list[Floats]:
-    return offsets if isinstance(offsets, list) else [offsets] * n_blocks
-
-
-def _softmax(logits: Floats) -> Floats:
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits
-
-
-def _less_one_hot(shares: Floats, labels: Integers) -> Floats:
-    shares[np.arange(len(labels)), labels] -= 1.0
-    return shares

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.augmentation import MOST_SHIFT, shifted
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import real, value_of, whole
 from tacit.learners.common.regressions import softmax_regressions
 from tacit.models.networks import Factory, as_tensor, device, network
 
@@ -65,6 +65,11 @@ class Training:
         real("weight_decay", self.weight_decay, 0, 1e3)
         if not isinstance(self.augmentation, bool):
             raise InputError(f"augmentation={self.augmentation!r} must be True or False; correct it, or leave it out")
+
+    @classmethod
+    def of(cls, settings: Any) -> Training:
+        """The training that None, a `Training` or a dict of its fields stands for."""
+        return value_of("training", settings, cls)
 
     def schedule(self, records: int) -> tuple[int, int]:
         """Number of steps, and of records in a step, for so many records."""

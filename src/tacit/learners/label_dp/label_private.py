@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +14,20 @@ from sklearn.utils.validation import has_fit_parameter
 from tacit.data.labels import class_list
 from tacit.data.rows import one_line
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import PrivateClassifier
-from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of, training_of
+from tacit.learners.base import Prepared
+from tacit.learners.common.models import Model, ModelClassifier, View, as_flat, check_kind, record_shape, shape_of
 from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
-from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, Model, learn
+from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, learn
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
 from tacit.learners.label_dp.randomizers import checked_prior
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.decisions import LinearHead, NetworkHead
-from tacit.models.networks import weights
 from tacit.models.released import Released
-from tacit.models.rows import centre_array, normalisation, unit_rows, unit_rows_about
+from tacit.models.rows import unit_rows
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 CHOICES = ("rr-with-prior", "rr", *OF_VECTORS)
@@ -36,7 +35,21 @@ STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed ar
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 
 
-class LabelPrivate(PrivateClassifier):
+@dataclass(frozen=True, eq=False)
+class Features(Prepared):
+    """Public features and private labels, with what follows from the features.
+
+    `stages` are the positions of the labels that each stage asks; `clusters` the cluster of each record, where the
+    prior is theirs.
+    """
+
+    shape: tuple[int, ...]
+    stages: list[Integers]
+    clusters: Integers | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LabelPrivate(ModelClassifier):
     """Classify by a model that learned from randomized labels; features are public.
 
     Each label is asked once, in one of the stages, and randomized by itself. In later stages the prior of a label is
@@ -44,12 +57,12 @@ class LabelPrivate(PrivateClassifier):
 
     Parameters
     ----------
+    budget : Budget or str, default="epsilon=1"
+        Pure, zCDP or approximate; for "gaussian" not pure. Infinite budgets keep the labels.
     base : None, scikit-learn classifier, str or callable
         By default multinomial logistic regression of unit rows about their mean, which is public. Else a classifier
         with `predict_proba` whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
         they need torch) or a factory of networks.
-    budget : Budget or str, default="epsilon=1"
-        Pure, zCDP or approximate; for "gaussian" not pure. Infinite budgets keep the labels.
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     randomizer : {"rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
@@ -102,55 +115,31 @@ class LabelPrivate(PrivateClassifier):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 2000)
     >>> X = rng.normal(size=(2000, 3)) + 3 * y[:, None]
-    >>> model = tacit.LabelPrivate(budget="epsilon=1", classes=2).fit(X, y)
+    >>> model = tacit.LabelPrivate("epsilon=1", classes=2).fit(X, y)
     >>> model.predict([[3.0, 3.0, 3.0]]), model.guarantee_.epsilon()
     (array([1]), 1.0)
     """
 
-    own_unit = Unit.CHANGE_LABEL
+    units = (Unit.CHANGE_LABEL,)
+    budget_kinds = ("pure", "zcdp", "approx")
+    summary = "a classifier that learned from randomized labels, and these labels"
+    public_use = "none: the features are public"
     no_release = "decides by a model that a release cannot hold; choose base='linear' or a network by name"
-    _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
-    def __init__(
-        self,
-        base: Any = None,
-        *,
-        budget: Budget | str = "epsilon=1",
-        classes: Any = None,
-        randomizer: str = "rr-with-prior",
-        prior: Any = "uniform",
-        n_clusters: int | None = None,
-        n_components: int = 50,
-        prior_share: float = 0.4,
-        stages: int = 1,
-        temperature: float = 1.0,
-        correction: str = "forward",
-        training: Any = None,
-        shape: tuple[int, ...] | None = None,
-        seed: int = 0,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "change-label",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.base = base
-        self.budget = budget
-        self.classes = classes
-        self.randomizer = randomizer
-        self.prior = prior
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.prior_share = prior_share
-        self.stages = stages
-        self.temperature = temperature
-        self.correction = correction
-        self.training = training
-        self.shape = shape
-        self.seed = seed
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    budget: Budget | str = field(default="epsilon=1", kw_only=False)
+    base: Any = None
+    randomizer: str = "rr-with-prior"
+    prior: Any = "uniform"
+    n_clusters: int | None = None
+    n_components: int = 50
+    prior_share: float = 0.4
+    stages: int = 1
+    temperature: float = 1.0
+    correction: str = "forward"
+    training: Training | dict[str, Any] | None = None
+    shape: tuple[int, ...] | None = None
+    seed: int = 0
+    unit: Unit | str = "change-label"
 
     def _event(self) -> Event:
         if not isinstance(self.randomizer, str) or self.randomizer not in CHOICES:
@@ -212,17 +201,43 @@ class LabelPrivate(PrivateClassifier):
         """
         if issparse(X):
             raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
-        return self._learn(as_flat(X), y, **self._arguments(X))
+        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
 
-    def _arguments(self, X: Any) -> dict[str, Any]:
-        return {"_given": (len(as_flat(X)), shape_of(X, self.shape))}
+    def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
+        n, n_classes = len(X), len(self.classes_)
+        sides = record_shape(self.shape if shape is None else shape, X.shape[1])
+        self._check_base(sides)
+        if self.correction not in CORRECTIONS:
+            raise InputError(f"correction={self.correction!r} must be 'forward' or 'backward'; leave it out")
+        if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
+            raise InputError(
+                "correction='backward' needs answers that tell all classes apart, which those of 'rr-with-prior' may "
+                "not; use correction='forward', or randomizer='rr'"
+            )
+        real("temperature", self.temperature, 1e-3, 1e3)
+        whole("seed", self.seed, 0, 2**32 - 1)
+        whole("n_components", self.n_components, 1, 10**6)
+        if self.n_clusters is not None:
+            whole("n_clusters", self.n_clusters, 1, 2**31)
+        stages = stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
+        of_prior, budget = self._budgets()
+        dry_run(of_classes(self.randomizer, budget, n_classes, self._rows_of(n_classes)))
+        if not np.any(X):
+            raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
+        clusters = None
+        if of_prior is not None and len(labels):
+            number = self.n_clusters or priors.cluster_count(n, of_prior)
+            clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
+        return Features(X, labels, sides, stages, clusters)
 
-    def _check(self, width: int) -> None:
-        n, shape = self._given
-        self.shape_ = record_shape(shape, width)
-        if not self._plain():
-            check_kind("base", self.base, self.shape_, len(self.classes_))
-        if hasattr(self.base, "fit") and not has_fit_parameter(self.base, "sample_weight"):
+    def _check_base(self, shape: tuple[int, ...]) -> None:
+        """Refuse a model that cannot learn from weighted records of this shape."""
+        Training.of(self.training)
+        if not self._is_linear():
+            check_kind("base", self.base, shape, len(self.classes_))
+        if not hasattr(self.base, "fit"):
+            return
+        if not has_fit_parameter(self.base, "sample_weight"):
             raise InputError(f"base={self.base!r:.60} takes no sample_weight in fit; choose a classifier that does")
         try:
             getattr(self.base, "_validate_params", bool)()
@@ -230,37 +245,12 @@ class LabelPrivate(PrivateClassifier):
             raise InputError(
                 f"base={self.base!r:.60} is refused by scikit-learn: {one_line(error)}; correct it"
             ) from error
-        training_of(self.training)
-        if self.correction not in CORRECTIONS:
-            raise InputError(f"correction={self.correction!r} must be 'forward' or 'backward'; leave it out")
-        real("temperature", self.temperature, 1e-3, 1e3)
-        whole("seed", self.seed, 0, 2**32 - 1)
-        stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
-        if self.n_clusters is not None:
-            whole("n_clusters", self.n_clusters, 1, 2**31)
-        whole("n_components", self.n_components, 1, 10**6)
-        dry_run(of_classes(self.randomizer, self._budgets()[1], len(self.classes_), self._rows_of(len(self.classes_))))
-        if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
-            raise InputError(
-                "correction='backward' needs answers that tell all classes apart, which those of 'rr-with-prior' may "
-                "not; use correction='forward', or randomizer='rr'"
-            )
-        if hasattr(self.base, "fit") and not hasattr(self.base, "predict_proba"):
+        if not hasattr(self.base, "predict_proba"):
             raise InputError(f"base={self.base!r:.60} has no predict_proba; choose a classifier that has")
-        if self.correction == "backward" and hasattr(self.base, "fit"):
+        if self.correction == "backward":
             raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
 
-    def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
-        """Whether something can be learned, and clusters found; features are public, so this costs nothing."""
-        if not np.any(X):
-            raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
-        self._found = None
-        of_prior, _ = self._budgets()
-        if of_prior is not None:
-            number = self.n_clusters or priors.cluster_count(len(X), of_prior)
-            self._found = priors.clusters_of(X, min(number, len(X)), self.n_components, self.seed)
-
-    def _plain(self) -> bool:
+    def _is_linear(self) -> bool:
         """Whether the model is linear in unit rows."""
         return self.base is None or (isinstance(self.base, str) and self.base == "linear")
 
@@ -275,83 +265,56 @@ class LabelPrivate(PrivateClassifier):
     def _has_prior(self) -> bool:
         return self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
 
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        self.bytes_ = X.dtype == np.uint8
-        n_classes = len(self.classes_)
-        parts = stage_parts(len(X), self.stages, self.seed)
+    def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
+        X, labels, n_classes = features.X, features.labels, len(self.classes_)
         of_prior, budget = self._budgets()
         present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
-        self.centre_ = unit_rows(X[present]).mean(axis=0) if self._plain() else None
-        records = self._records(X)
-        prior = self._first_prior(X, labels, of_prior, noise)
+        view = self._view(features, present)
+        records = view(X)
+        prior = self._first_prior(features, of_prior, noise)
+        self.shape_, self.centre_ = features.shape, view.centre
         self.priors_: list[Prior] = []
         outputs: list[NDArray[Any]] = []
         evidence: list[Evidence] = []
-        for number, part in enumerate(parts):
-            own = Prior(prior.rows, prior.which[part])
+        for number, stage in enumerate(features.stages):
+            of_stage = Prior(prior.rows, prior.which[stage])
             if number > 0:
-                own = priors.of_scores(self.model_.log_probabilities(records[part]), self.temperature)
-            randomizer = of_classes(self.randomizer, budget, n_classes, own.rows)
-            which = own.which if randomizer.n_priors > 1 else None
-            outputs.append(randomizer.sample(labels[part], noise, which))
+                of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
+            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows)
+            which = of_stage.which if randomizer.n_priors > 1 else None
+            outputs.append(randomizer.sample(labels[stage], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)
             informed = number == 0 and self.correction == "forward" and self._clusters()
-            evidence.append(known.with_prior(own) if informed else known)
-            self.priors_.append(own)
-            asked = np.concatenate(parts[: number + 1])
+            evidence.append(known.with_prior(of_stage) if informed else known)
+            self.priors_.append(of_stage)
+            asked = np.concatenate(features.stages[: number + 1])
             so_far = Evidence.joined(evidence)
-            if self._plain():
+            if view.unit:
                 asked, so_far = asked[present[asked]], so_far.among(present[asked])
-            base = None if self._plain() else self.base
-            self.model_: Model = learn(base, records[asked], so_far, training_of(self.training), self.seed)
-        self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(parts))]
-
-    def _first_prior(self, X: NDArray[Any], labels: Integers, epsilon: float | None, noise: NoiseSource) -> Prior:
-        n_classes = len(self.classes_)
-        if not isinstance(self.prior, str):
-            return priors.given(self.prior, None, len(X), n_classes)
-        if epsilon is None:
-            return priors.uniform(len(X), n_classes)
-        which, self._found = self._found, None
-        assert which is not None
-        return priors.cluster_prior(labels, which, n_classes, epsilon, noise)[0]
-
-    def _records(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Rows as the model sees them."""
-        if self._plain():
-            return unit_rows_about(np.asarray(rows), self.centre_)
-        rows = np.asarray(rows) / 255 if self.bytes_ and rows.dtype != np.uint8 else np.asarray(rows)
-        return rows.reshape(-1, *self.shape_)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, of shape (n, C)."""
-        rows = self._rows(X)
-        return np.asarray(np.exp(self.model_.log_probabilities(self._records(rows))))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each record, of shape (n,)."""
-        if getattr(self, "released_", X) is not None:
-            return super().predict(X)
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
-
-    def _rows(self, X: Any) -> NDArray[Any]:
-        return super()._rows(as_flat(X))
-
-    def _release(self) -> Released | None:
+            base = None if view.unit else self.base
+            fitted = learn(base, records[asked], so_far, Training.of(self.training), self.seed)
+            self.model_: Model = Model(fitted, n_classes, view)
+        self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
         facts = {"randomizer": self.randomizer, "stages": self.stages, "correction": self.correction}
-        if self.model_.linear is not None:
-            self.coefficients_, self.intercepts_ = self.model_.linear
-            arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_}
-            return Released(
-                "linear classifier of randomized labels",
-                arrays | centre_array(self.centre_),
-                LinearHead(),
-                facts | {"normalisation": normalisation(self.centre_)},
-            )
-        if not isinstance(self.base, str):
-            return None
-        decision = NetworkHead(self.base, self.shape_, 255.0 if self.bytes_ else 1.0)
-        return Released("network that learned from randomized labels", weights(self.model_.fitted), decision, facts)
+        released = self.model_.released(self.base, "randomized labels", facts)
+        if isinstance(released, Released) and "coefficients" in released.arrays:
+            self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
+        return released
+
+    def _view(self, features: Features, present: NDArray[np.bool_]) -> View:
+        X = features.X
+        if self._is_linear():
+            return View(features.shape, unit=True, centre=unit_rows(X[present]).mean(axis=0))
+        is_network = not hasattr(self.base, "fit")
+        return View(features.shape, scale=255.0 if X.dtype == np.uint8 and is_network else 1.0)
+
+    def _first_prior(self, features: Features, epsilon: float | None, noise: NoiseSource) -> Prior:
+        n, n_classes = len(features.X), len(self.classes_)
+        if not isinstance(self.prior, str):
+            return priors.given(self.prior, None, n, n_classes)
+        if epsilon is None or features.clusters is None:
+            return priors.uniform(n, n_classes)
+        return priors.cluster_prior(features.labels, features.clusters, n_classes, epsilon, noise)[0]
 
 
 def stage_parts(n: int, stages: int, seed: int) -> list[Integers]:

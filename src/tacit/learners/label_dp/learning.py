@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax
 
 from tacit.errors import InputError
-from tacit.learners.common.models import IndexClassifier, as_rows
+from tacit.learners.common.models import IndexClassifier, Model, as_rows
 from tacit.learners.common.training import Training, train
 from tacit.learners.label_dp.priors import Prior
-from tacit.models.networks import scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,25 +76,8 @@ class Evidence:
         return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.target for part in parts]))
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A fitted model: a network, an IndexClassifier, or linear weights alone."""
-
-    n_classes: int
-    fitted: Any
-    linear: tuple[Floats, Floats] | None = None
-
-    def log_probabilities(self, records: Any) -> Floats:
-        """Of shape (n, n_classes)."""
-        if self.linear is not None:
-            return np.asarray(log_softmax(records @ self.linear[0].T + self.linear[1], axis=1))
-        if isinstance(self.fitted, IndexClassifier):
-            return _log_probabilities(self.fitted, records, self.n_classes)
-        return np.asarray(log_softmax(scores(self.fitted, records).astype(np.float64), axis=1))
-
-
-def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Model:
-    """Fit a model to records and what is known of their labels.
+def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Any:
+    """Fit a model, as `Model.fitted` holds it, to records and what is known of their labels.
 
     Parameters
     ----------
@@ -109,12 +91,12 @@ def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) 
     seed : int
     """
     if base is None:
-        return Model(evidence.values.shape[1], None, _linear(np.asarray(X, dtype=np.float64), evidence))
+        return _linear(np.asarray(X, dtype=np.float64), evidence)
     if hasattr(base, "fit"):
         return _expectation_maximisation(base, X, evidence, seed)
     size = evidence.values.shape[1]
     known = np.column_stack([evidence.values, evidence.target]).astype(np.float32)
-    return Model(size, train(base, X, known, size, training, seed=seed, loss=_loss))
+    return train(base, X, known, size, training, seed=seed, loss=_loss)
 
 
 def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
@@ -146,9 +128,9 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
     return weights[:, :-1], weights[:, -1]
 
 
-def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> Model:
+def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> IndexClassifier:
     rows, values = as_rows(X), evidence.values
-    model, prior = None, np.zeros_like(values)
+    prior = np.zeros_like(values)
     for _ in range(ROUNDS):
         joint = prior + values
         weight = np.where(evidence.target[:, None], values, softmax(joint, axis=1))
@@ -156,14 +138,8 @@ def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) 
         model = IndexClassifier(base, rows[record], label, [seed], weight[record, label])
         if np.all(evidence.target | (weight.max(axis=1) > 1 - 1e-9)):  # another round would be the same
             break
-        prior = _log_probabilities(model, rows, values.shape[1])
-    return Model(values.shape[1], model)
-
-
-def _log_probabilities(model: Any, records: Any, n_classes: int) -> Floats:
-    result = np.full((len(records), n_classes), 1e-12)
-    result[:, model.present] = np.maximum(model.probabilities(records), 1e-12)
-    return np.asarray(np.log(result))
+        prior = Model(model, values.shape[1]).log_probabilities(rows)
+    return model
 
 
 def _loss(scores: Tensor, known: Tensor) -> Tensor:

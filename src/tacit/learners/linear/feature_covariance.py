@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.base import DEFAULT_BUDGET
-from tacit.learners.common.parameters import real
-from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.softmax import Blocks, exact_gradient, noisy_gradient
-from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
+from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.softmax import Blocks, noisy_gradient
+from tacit.learners.common.sums import second_moments
+from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
+from tacit.learners.linear.second_order import check_steps, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.events import Event, compose
 
-LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without a bound, 100 classes diverged on CIFAR-100
+LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
 
 
-class FeatureCovariance(SecondOrderClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class FeatureCovariance(UnitRowClassifier):
     """Classify by logistic regression, learned by noisy gradients that are divided by noisy second moments.
 
     Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is noised once. Then
     every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is the noised sum of all records'
     gradients of softmax cross-entropy, each clipped. Directions in which rows vary little are learned as fast as the
-    others, so that few epochs do.
+    others, so that few epochs suffice.
 
     Parameters
     ----------
@@ -52,18 +51,10 @@ class FeatureCovariance(SecondOrderClassifier):
     clip : float, default=1.0
         Bound on the norm of a record's gradient, which is at most sqrt(2).
     damping : float, optional
-        By default ridge C + s sqrt(d), s being the standard deviation of the noise on an entry of G, or more, so that
-        noise in all epochs adds at most 0.5 to a logit as far as the noisy G tells.
-    counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
-    balanced : bool, default=True
-        Learn for equally frequent classes (logit adjustment). False is plain logistic regression, without counts.
-    ridge : float, default=0.3
-        Penalty ridge/2 |theta|^2 beside the summed loss, as 1/C in scikit-learn's LogisticRegression.
-    intercept : float, default=0.0
-        Value of a constant column beside the unit row, which counts in the norm: the row becomes
-        (x, intercept)/sqrt(1 + intercept^2). 0 is no such column.
+        By default ridge C + s sqrt(d), s being the standard deviation of the noise on an entry of G; or more, so that
+        noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy G.
+    counts, balanced, ridge, intercept
+        As in `GradientDescent`. balanced=False needs no counts.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -83,7 +74,7 @@ class FeatureCovariance(SecondOrderClassifier):
     -----
     Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2): one for G, of
     sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per
-    class for the counts. Logits are exact, as in `GradientDescent`. See `tacit.mechanisms.outer_products`.
+    class is for the counts. Logits are exact, as in `GradientDescent`. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the logit
     adjustment. The damping is tacit's.
 
@@ -97,104 +88,80 @@ class FeatureCovariance(SecondOrderClassifier):
     (array([0]), 0.5)
     """
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        public: Any = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        clip: float = 1.0,
-        damping: float | None = None,
-        counts: int | Sequence[int] | None = None,
-        balanced: bool = True,
-        ridge: float = 0.3,
-        intercept: float = 0.0,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.public = public
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.clip = clip
-        self.damping = damping
-        self.counts = counts
-        self.balanced = balanced
-        self.ridge = ridge
-        self.intercept = intercept
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    epochs: int | None = None
+    learning_rate: float | None = None
+    clip: float = 1.0
+    damping: float | None = None
+    counts: int | Sequence[int] | None = None
+    balanced: bool = True
+    ridge: float = 0.3
+    intercept: float = 0.0
 
-    def _steps(self) -> int:
-        return self._epochs(20, 40)
+    def _counts(self) -> ClassCounts:
+        unused = "" if self.balanced else "balanced=False"
+        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
 
-    def _of_sum(self) -> float:
-        """Noise multiplier of G and of each epoch."""
-        return self._multiplier() * math.sqrt((1 + self._steps()) / (1 - self._count_share()))
+    def _epochs(self) -> int:
+        if self.epochs is not None:
+            return whole("epochs", self.epochs, 1, 10**4)
+        return 40 if self._multiplier() == 0 else 20
+
+    def _sum_multiplier(self) -> float:
+        """Noise multiplier of G and of the gradients of each epoch."""
+        return self._multiplier() * math.sqrt((1 + self._epochs()) / (1 - self._counts().share))
 
     def _event(self) -> Event:
+        self._intercept()
         real("clip", self.clip, 1e-6, 10)
-        return self._composed([(1 + self._steps()) * outer_products.event(self._of_sum())])
+        check_steps(ridge=self.ridge, learning_rate=self.learning_rate, damping=self.damping)
+        of_sums = (1 + self._epochs()) * outer_products.event(self._sum_multiplier())
+        return compose([of_sums, *self._counts().events()])
 
     def _matrices(self) -> Matrices:
         return Matrices(held=6, decomposed=1, noised=self._noised(1))
 
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        of_sum, width = self._of_sum(), self._head_width(X)
-        if of_sum == 0:
-            with phase(SET_UP):
-                exact = list(self._row_blocks(X, labels, "rows"))
-                offsets = self._offsets(exact, noise)
-                moments = sum((rows.T @ rows for rows, _ in exact), np.zeros((width, width)))
-            self._descend(lambda head: exact_gradient(head, offsets, exact), moments)
-            return
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        z, epochs, width = self._sum_multiplier(), self._epochs(), prepared.width
         with phase(SET_UP):
-            parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-            offsets = self._offsets(parts, noise)
-            moments = outer_products.noisy_second_moments(
-                (rows for rows, _ in parts), width=width, noise_multiplier=of_sum, noise=noise
-            )
-        self._descend(
-            lambda head: noisy_gradient(head, offsets, parts, clip=self.clip, multiplier=of_sum, noise=noise), moments
-        )
+            blocks = prepared.block_list(exact=z == 0)
+            offsets = self._offsets(blocks, noise)
+            moments = second_moments(blocks, width=width, multiplier=z, noise=noise)
+        with phase(SOLVING):
+            values, vectors = spectrum(moments)
+            rate = self._learning_rate()
+            self.damping_ = self._damping(values, rate)
+            theta = np.zeros((len(self.classes_), width))
+            for _ in progress(range(epochs), "epochs", epochs):
+                gradient = noisy_gradient(theta, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
+                theta = theta - rate * divided(gradient + self.ridge * theta, values, vectors, self.damping_)
+        self.centre_ = prepared.centre
+        self.coefficients_, self.intercepts_ = prepared.head(theta)
+        facts = {
+            "gradient clip norm": float(self.clip),
+            "noise multiplier of the second moments": z,
+            "noise multiplier of an epoch": z,
+            "epochs": epochs,
+            "damping": self.damping_,
+            **self._counts().facts(),
+            "sampling": "none; every record is used in every epoch",
+        }
+        what = "one linear score per class, by noisy gradients over noisy second moments"
+        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
 
-    def _offsets(self, parts: Blocks, noise: NoiseSource) -> Floats:
-        """What is added to the logits while learning; counts are for balance alone."""
-        return self._log_shares(self._class_counts(parts, noise)) if self.balanced else np.zeros(len(self.classes_))
-
-    @phase(SOLVING)
-    def _descend(self, gradient: Callable[[Floats], Floats], moments: Floats) -> None:
-        values, vectors = spectrum(moments)
-        rate = self._learning_rate()
-        self.damping_ = self._damping(values, rate)
-        theta = np.zeros((len(self.classes_), len(values)))
-        for _ in progress(range(self._steps()), "epochs", self._steps()):
-            theta = theta - rate * divided(gradient(theta) + self.ridge * theta, values, vectors, self.damping_)
-        self._set_head(theta)
+    def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
+        """Added to the logits while learning. Counts serve only to balance the classes."""
+        counts = self._counts()
+        if not self.balanced:
+            return np.zeros(len(self.classes_))
+        return counts.log_shares(counts.draw(blocks, len(self.classes_), noise))
 
     def _learning_rate(self) -> float:
         return min(float(len(self.classes_)), LONGEST) if self.learning_rate is None else float(self.learning_rate)
 
     def _damping(self, values: Floats, rate: float) -> float:
+        """As passed, or by the eigenvalues of the noisy G."""
         if self.damping is not None:
             return float(self.damping)
-        least = self.ridge * len(self.classes_) + self._of_sum() * math.sqrt(len(values))
-        return damping_for(values, rate * self.clip * self._of_sum() * math.sqrt(self._steps()), least)
-
-    def _release(self) -> Released:
-        facts = {
-            "gradient clip norm": float(self.clip),
-            "noise multiplier of the second moments": self._of_sum(),
-            "noise multiplier of an epoch": self._of_sum(),
-            "epochs": self._steps(),
-            "damping": self.damping_,
-        }
-        what = "one linear score per class, by noisy gradients over noisy second moments"
-        return self._released(what, facts | self._facts())
+        z = self._sum_multiplier()
+        least = self.ridge * len(self.classes_) + z * math.sqrt(len(values))
+        return damping_for(values, rate * self.clip * z * math.sqrt(self._epochs()), least)

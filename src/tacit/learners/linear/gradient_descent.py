@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from tacit.learners.base import DEFAULT_BUDGET
-from tacit.learners.common.softmax import Parts, noisy_gradient
-from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
+import numpy as np
+
+from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.learners.common.balance import ClassCounts, n_records
+from tacit.learners.common.descent import descend, learning_rate
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.softmax import Blocks, noisy_gradient
+from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.events import Event, compose
+
+Gradient = Callable[[Floats], Floats]
+"""From a head of shape (C, d) to the sum of its gradients over records."""
 
 
-class GradientDescent(FirstOrderClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GradientDescent(UnitRowClassifier):
     """Classify by logistic regression, learned by gradient descent with noise in every step.
 
     Rows are divided by their norm, at fit and at predict. Every step uses every record: softmax cross-entropy, the
     gradient of each record clipped, their sum noised, and Nesterov's momentum. The steps are as long as stability
-    allows, or shorter, so that noise does not drown the logits; none depends on a private loss. By default small
-    classes are at no disadvantage: logits are learned beside the log of each class's noisy share of the records, which
-    predictions leave out.
+    allows, or shorter, so that noise does not dominate the logits; none depends on a private loss. By default small
+    classes are at no disadvantage: the log of each class's noisy share of the records is added to its logit while
+    learning, and left out of predictions.
 
     Parameters
     ----------
@@ -51,10 +57,10 @@ class GradientDescent(FirstOrderClassifier):
     balanced : bool, default=True
         Learn for equally frequent classes (logit adjustment). False is plain logistic regression.
     ridge : float, default=0.3
-        Penalty ridge/2 |theta|^2 beside the summed loss, as 1/C in scikit-learn's LogisticRegression.
+        Penalty ridge/2 |theta|^2 added to the summed loss, as 1/C in scikit-learn's LogisticRegression.
     intercept : float, default=0.0
-        Value of a constant column beside the unit row, which counts in the norm: the row becomes
-        (x, intercept)/sqrt(1 + intercept^2). 0 is no such column.
+        Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
+        (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -74,8 +80,8 @@ class GradientDescent(FirstOrderClassifier):
     -----
     Guarantee: one Gaussian event per step with multiplier z sqrt(steps), sensitivity `clip` in Frobenius norm under
     add/remove, and one per class for the counts. The gradient of a record is the outer product of its residual and
-    its row, so clipping needs their two norms alone. Logits are exact: rows are whole numbers, and so is the head
-    after scaling by a power of two, so that one record's gradient does not depend, in its bits, on the others. See
+    its row, so clipping needs only their two norms. Logits are exact: rows are whole numbers, and so is the head
+    after scaling by a power of two, so that no bit of a record's gradient depends on the other records. See
     `tacit.mechanisms.outer_products`.
     Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed; Menon et al. 2021 for
     the logit adjustment.
@@ -90,48 +96,72 @@ class GradientDescent(FirstOrderClassifier):
     (array([0]), 0.5)
     """
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        public: Any = None,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        clip: float = 1.0,
-        counts: int | Sequence[int] | None = None,
-        balanced: bool = True,
-        ridge: float = 0.3,
-        intercept: float = 0.0,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.public = public
-        self.steps = steps
-        self.learning_rate = learning_rate
-        self.clip = clip
-        self.counts = counts
-        self.balanced = balanced
-        self.ridge = ridge
-        self.intercept = intercept
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    steps: int | None = None
+    learning_rate: float | None = None
+    clip: float = 1.0
+    counts: int | Sequence[int] | None = None
+    balanced: bool = True
+    ridge: float = 0.3
+    intercept: float = 0.0
 
-    def _of_step(self) -> float:
-        return self._multiplier() * math.sqrt(self._steps() / (1 - self._count_share()))
+    def _counts(self) -> ClassCounts:
+        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced)
+
+    def _steps(self) -> int:
+        if self.steps is not None:
+            return whole("steps", self.steps, 1, 10**4)
+        if self._multiplier() == 0:
+            return 200
+        return 80 if self.public is None else 60
+
+    def _step_multiplier(self) -> float:
+        """Noise multiplier of the gradients of a step."""
+        return self._multiplier() * math.sqrt(self._steps() / (1 - self._counts().share))
 
     def _event(self) -> Event:
-        return self._composed([self._steps() * outer_products.event(self._of_step())])
+        self._intercept()
+        real("clip", self.clip, 1e-6, 10)
+        real("ridge", self.ridge, 0, 1e9)
+        if self.learning_rate is not None:
+            real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        return compose([self._steps() * outer_products.event(self._step_multiplier()), *self._counts().events()])
 
-    def _noisy_gradient(self, parts: Parts, counts: Floats, noise: NoiseSource) -> Gradient:
-        of_step, offsets = self._of_step(), self._log_shares(counts)
-        return lambda head: noisy_gradient(head, offsets, parts, clip=self.clip, multiplier=of_step, noise=noise)
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        z, n_classes = self._step_multiplier(), len(self.classes_)
+        with phase(SET_UP):
+            blocks = prepared.block_list(exact=z == 0)
+            counts = self._counts().draw(blocks, n_classes, noise)
+        n = n_records(counts)
+        self.learning_rate_ = self._learning_rate(n)
+        gradient = self._gradient(blocks, counts, noise)
+        with phase(SOLVING):
+            theta = descend(
+                lambda head: gradient(head) + self.ridge * head,
+                np.zeros((n_classes, prepared.width)),
+                rate=self.learning_rate_ / n,
+                steps=self._steps(),
+            )
+        self.centre_ = prepared.centre
+        self.coefficients_, self.intercepts_ = prepared.head(theta)
+        facts = self._counts().facts() | {
+            "gradient clip norm": float(self.clip),
+            "noise multiplier of a step": z,
+            "steps": self._steps(),
+            "sampling": "none; every record is used in every step",
+        }
+        what = "one linear score per class, by noisy gradient descent"
+        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
 
-    def _release(self) -> Released:
-        return self._released("one linear score per class, by noisy gradient descent", self._facts())
+    def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
+        """What is descended; without noise and clipping under an infinite budget."""
+        z, offsets = self._step_multiplier(), self._counts().log_shares(counts)
+        return lambda head: noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
+
+    def _learning_rate(self, n: float) -> float:
+        """Factor of the mean gradient of n records."""
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        n_classes = len(self.classes_)
+        longest = n_classes * (1.0 if self.public is None else 4.0)
+        noise = self._step_multiplier() * self.clip
+        return learning_rate(longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps())

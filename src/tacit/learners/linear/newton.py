@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.base import DEFAULT_BUDGET
-from tacit.learners.common.parameters import flag, real
-from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.softmax import Blocks, Exact, Parts, logits
-from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
+from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.parameters import flag, real, whole
+from tacit.learners.common.softmax import Blocks, logits
+from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
+from tacit.learners.linear.second_order import check_steps, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.events import Event, compose
 
 STEEPEST = 0.25  # largest slope of the sigmoid, which bounds what a record of weight 1 adds to a Hessian
 
-Derivatives = Callable[[Floats], tuple[Floats, Floats]]
-"""From a head of shape (K, d) to the sums of its gradients, (K, d), and of its Hessians, (K, d, d)."""
+Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
+"""From a head of shape (K, d), offsets and rows to the sums of gradients, (K, d), and of Hessians, (K, d, d)."""
 
 
-class Newton(SecondOrderClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Newton(UnitRowClassifier):
     """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
 
     Rows are divided by their norm, at fit and at predict. A record counts with weight 1 for its own class and with
     weight alpha, as a negative, for every other. Every epoch moves the head of class k by
     -learning_rate (H_k + damping_k I)^-1 g_k, where g_k and H_k are noised sums over all records. By default small
-    classes are at no disadvantage: logits are learned beside the log odds of each class's noisy share of the weights,
-    which predictions leave out.
+    classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit while
+    learning, and left out of predictions.
 
     It is the slowest method: an epoch takes about n K d^2 multiplications (20 seconds on one core for n = 50,000,
     K = 100, d = 256), and K d (d + 1)/2 draws of noise, which the secure source makes in 8.5 microseconds each (28
@@ -64,17 +63,9 @@ class Newton(SecondOrderClassifier):
         False takes each as it was released.
     damping : float, optional
         By default `ridge` plus s sqrt(d), s being the standard deviation of the noise on an entry of a (pooled)
-        Hessian, or more, so that noise in all epochs adds at most 0.5 to a logit as far as the noisy Hessian tells.
-    counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
-    balanced : bool, default=True
-        Learn for equally frequent classes (logit adjustment). False is plain logistic regression, without counts.
-    ridge : float, default=0.3
-        Penalty ridge/2 |theta|^2 beside the summed loss, as 1/C in scikit-learn's LogisticRegression.
-    intercept : float, default=0.0
-        Value of a constant column beside the unit row, which counts in the norm: the row becomes
-        (x, intercept)/sqrt(1 + intercept^2). 0 is no such column.
+        Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy Hessian.
+    counts, balanced, ridge, intercept
+        As in `GradientDescent`. balanced=False needs no counts.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -110,55 +101,37 @@ class Newton(SecondOrderClassifier):
     (array([0]), 0.5)
     """
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        public: Any = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        alpha: float | None = None,
-        pooled: bool = True,
-        damping: float | None = None,
-        counts: int | Sequence[int] | None = None,
-        balanced: bool = True,
-        ridge: float = 0.3,
-        intercept: float = 0.0,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.public = public
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.alpha = alpha
-        self.pooled = pooled
-        self.damping = damping
-        self.counts = counts
-        self.balanced = balanced
-        self.ridge = ridge
-        self.intercept = intercept
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    epochs: int | None = None
+    learning_rate: float | None = None
+    alpha: float | None = None
+    pooled: bool = True
+    damping: float | None = None
+    counts: int | Sequence[int] | None = None
+    balanced: bool = True
+    ridge: float = 0.3
+    intercept: float = 0.0
 
-    def _steps(self) -> int:
-        return self._epochs(4, 8)
+    def _counts(self) -> ClassCounts:
+        unused = "" if self.balanced else "balanced=False"
+        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
 
-    def _of_sum(self) -> float:
+    def _epochs(self) -> int:
+        if self.epochs is not None:
+            return whole("epochs", self.epochs, 1, 10**4)
+        return 8 if self._multiplier() == 0 else 4
+
+    def _sum_multiplier(self) -> float:
         """Noise multiplier of the gradients and of the Hessians of each epoch."""
-        return self._multiplier() * math.sqrt(2 * self._steps() / (1 - self._count_share()))
+        return self._multiplier() * math.sqrt(2 * self._epochs() / (1 - self._counts().share))
 
     def _event(self) -> Event:
+        self._intercept()
         if self.alpha is not None:
             real("alpha", self.alpha, 1e-9, 1e9)
         flag("pooled", self.pooled)
-        return self._composed([2 * self._steps() * outer_products.event(self._of_sum())])
+        check_steps(ridge=self.ridge, learning_rate=self.learning_rate, damping=self.damping)
+        of_sums = 2 * self._epochs() * outer_products.event(self._sum_multiplier())
+        return compose([of_sums, *self._counts().events()])
 
     def _alpha(self) -> float:
         return 1 / max(len(self.classes_) - 1, 1) if self.alpha is None else float(self.alpha)
@@ -168,106 +141,106 @@ class Newton(SecondOrderClassifier):
         return math.sqrt(1 + (len(self.classes_) - 1) * self._alpha() ** 2)
 
     def _matrices(self) -> Matrices:
-        of_all = len(self.classes_) * self._steps()
+        of_all_epochs = len(self.classes_) * self._epochs()
         held = (5 if self.pooled else 3) * len(self.classes_) + 2
-        return Matrices(held, decomposed=of_all, noised=self._noised(of_all))
+        return Matrices(held, decomposed=of_all_epochs, noised=self._noised(of_all_epochs))
 
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        width = self._head_width(X)
-        if self._of_sum() == 0:
-            with phase(SET_UP):
-                exact = list(self._row_blocks(X, labels, "rows"))
-                offsets = self._offsets(exact, noise)
-            self._iterate(lambda head: self._exact(head, offsets, exact), width)
-            return
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        z, epochs = self._sum_multiplier(), self._epochs()
         with phase(SET_UP):
-            parts = [(outer_products.rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-            offsets = self._offsets(parts, noise)
-        self._iterate(lambda head: self._noisy(head, offsets, parts, noise), width)
+            blocks = prepared.block_list(exact=z == 0)
+            offsets = self._offsets(blocks, noise)
+        derivatives: Derivatives = partial(self._noisy, noise=noise) if z > 0 else self._exact
+        theta = np.zeros((len(self.classes_), prepared.width))
+        with phase(SOLVING):
+            for _ in progress(range(epochs), "epochs", epochs):
+                theta = self._step(theta, *derivatives(theta, offsets, blocks))
+        self.centre_ = prepared.centre
+        self.coefficients_, self.intercepts_ = prepared.head(theta)
+        facts = {
+            "row norm": 1.0,
+            "weight of a negative": self._alpha(),
+            "noise multiplier of the gradients of an epoch": z,
+            "noise multiplier of the Hessians of an epoch": z,
+            "epochs": epochs,
+            **self._counts().facts(),
+            "sampling": "none; every record is used in every epoch",
+        }
+        what = "one linear score per class, by noisy Newton steps"
+        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
 
-    def _offsets(self, parts: Blocks, noise: NoiseSource) -> Floats:
-        """What is added to the logits while learning: log odds of the classes, negatives weighted."""
+    def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
+        """Added to the logits while learning: log odds of the classes, negatives weighted."""
+        counts = self._counts()
         if not self.balanced:
             return np.zeros(len(self.classes_))
-        masses = np.maximum(self._class_counts(parts, noise), 0.0) + self._uncertainty()
+        masses = np.maximum(counts.draw(blocks, len(self.classes_), noise), 0.0) + counts.uncertainty
         result: Floats = np.log(masses / (self._alpha() * np.maximum(masses.sum() - masses, masses.min())))
         return result
 
-    def _noisy(self, head: Floats, offsets: Floats, parts: Parts, noise: NoiseSource) -> tuple[Floats, Floats]:
-        bound, of_sum, n = self._sensitivity(), self._of_sum(), sum(len(own) for _, own in parts)
-        slopes = [weighted(logits(rows, head) + offsets, own, self._alpha()) for rows, own in parts]
+    def _noisy(self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource) -> tuple[Floats, Floats]:
+        bound, z, n = self._sensitivity(), self._sum_multiplier(), sum(len(labels) for _, labels in blocks)
+        slopes = [weighted(logits(rows, head) + offsets, labels, self._alpha()) for rows, labels in blocks]
         gradients = outer_products.noisy_products(
-            ((first / bound, rows) for (first, _), (rows, _) in zip(slopes, parts, strict=True)),
+            ((first / bound, rows) for (first, _), (rows, _) in zip(slopes, blocks, strict=True)),
             shape=head.shape,
-            noise_multiplier=of_sum,
+            noise_multiplier=z,
             noise=noise,
         )
-        blocks = ((rows, second / (STEEPEST * bound)) for (_, second), (rows, _) in zip(slopes, parts, strict=True))
+        weights = ((rows, second / (STEEPEST * bound)) for (_, second), (rows, _) in zip(slopes, blocks, strict=True))
         hessians = outer_products.noisy_weighted_second_moments(
-            progress(blocks, "Hessians", n, lambda block: len(block[1])),
+            progress(weights, "Hessians", n, lambda block: len(block[1])),
             n_weights=len(head),
             width=head.shape[1],
-            noise_multiplier=of_sum,
+            noise_multiplier=z,
             noise=noise,
         )
         return gradients * bound, hessians * (STEEPEST * bound)
 
-    def _exact(self, head: Floats, offsets: Floats, parts: Exact) -> tuple[Floats, Floats]:
+    def _exact(self, head: Floats, offsets: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
         gradients, hessians = np.zeros_like(head), np.zeros((*head.shape, head.shape[1]))
-        n = sum(len(own) for _, own in parts)
-        for rows, own in progress(parts, "Hessians", n, lambda block: len(block[1])):
-            first, second = weighted(rows @ head.T + offsets, own, self._alpha())
+        n = sum(len(labels) for _, labels in blocks)
+        for rows, labels in progress(blocks, "Hessians", n, lambda block: len(block[1])):
+            first, second = weighted(logits(rows, head) + offsets, labels, self._alpha())
             gradients += first.T @ rows
             for k in range(len(head)):
                 scaled = rows * np.sqrt(second[:, k : k + 1])
                 hessians[k] += scaled.T @ scaled
         return gradients, hessians
 
-    @phase(SOLVING)
-    def _iterate(self, derivatives: Derivatives, width: int) -> None:
-        theta = np.zeros((len(self.classes_), width))
+    def _step(self, theta: Floats, gradients: Floats, hessians: Floats) -> Floats:
+        """The heads after an epoch."""
         rate = 1.0 if self.learning_rate is None else float(self.learning_rate)
-        deviation = self._of_sum() * self._sensitivity()
-        for _ in progress(range(self._steps()), "epochs", self._steps()):
-            gradients, hessians = derivatives(theta)
-            gradients += self.ridge * theta
-            uncertainty = deviation * STEEPEST
-            if self.pooled and uncertainty > 0:
-                hessians, uncertainty = pooled(hessians, uncertainty)
-            least = self.ridge + uncertainty * math.sqrt(width)
-            for k, hessian in enumerate(hessians):
-                values, vectors = spectrum(hessian)
-                damping = self.damping
-                if damping is None:
-                    damping = damping_for(values, rate * deviation * math.sqrt(self._steps()), least)
-                theta[k] -= rate * divided(gradients[k], values, vectors, damping)
-        self._set_head(theta)
-
-    def _release(self) -> Released:
-        facts = {
-            "row norm": 1.0,
-            "weight of a negative": self._alpha(),
-            "noise multiplier of the gradients of an epoch": self._of_sum(),
-            "noise multiplier of the Hessians of an epoch": self._of_sum(),
-            "epochs": self._steps(),
-        }
-        return self._released("one linear score per class, by noisy Newton steps", facts | self._facts())
+        deviation = self._sum_multiplier() * self._sensitivity()
+        uncertainty = deviation * STEEPEST
+        if self.pooled and uncertainty > 0:
+            hessians, uncertainty = pooled(hessians, uncertainty)
+        least = self.ridge + uncertainty * math.sqrt(theta.shape[1])
+        gradients = gradients + self.ridge * theta
+        moved = np.empty_like(theta)
+        for k, hessian in enumerate(hessians):
+            values, vectors = spectrum(hessian)
+            damping = self.damping
+            if damping is None:
+                damping = damping_for(values, rate * deviation * math.sqrt(self._epochs()), least)
+            moved[k] = theta[k] - rate * divided(gradients[k], values, vectors, damping)
+        return moved
 
 
 def weighted(logits: Floats, labels: Integers, alpha: float) -> tuple[Floats, Floats]:
     """First and second derivatives of each record's loss in its K logits, of shape (b, K)."""
     from scipy.special import expit
 
-    own = (np.arange(len(labels)), labels)
+    positive = (np.arange(len(labels)), labels)
     chances: Floats = expit(logits)
     first, second = alpha * chances, alpha * (chances * (1 - chances))
-    first[own] = chances[own] - 1
-    second[own] = chances[own] * (1 - chances[own])
+    first[positive] = chances[positive] - 1
+    second[positive] = chances[positive] * (1 - chances[positive])
     return first, second
 
 
 def pooled(hessians: Floats, deviation: float) -> tuple[Floats, float]:
-    """Shrink noisy matrices towards their mean; also the standard deviation of the noise that is left on an entry."""
+    """Noisy matrices shrunk towards their mean, and the standard deviation of the noise that is left on an entry."""
     mean = hessians.mean(axis=0)
     apart = hessians - mean
     upper = apart[:, *np.triu_indices(len(mean))]

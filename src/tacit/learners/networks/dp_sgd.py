@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
-from tacit.learners.base import PrivateClassifier
-from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of
+from tacit.learners.base import Prepared
+from tacit.learners.common.models import Model, ModelClassifier, View, as_flat, check_kind, record_shape, shape_of
 from tacit.learners.common.parameters import real, whole
-from tacit.mechanisms.noise import NoiseSource
-from tacit.models.networks import as_tensor, device, network, scores
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.networks import as_tensor, device, network
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, SampledGaussian
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 if TYPE_CHECKING:
@@ -30,7 +30,15 @@ UNCLIPPED = 1e30
 INSTALL = "DPSGD needs Opacus; pip install 'tacit[dpsgd]'"
 
 
-class DPSGD(PrivateClassifier):
+@dataclass(frozen=True, eq=False)
+class Records(Prepared):
+    """Private records and how the network sees them."""
+
+    view: View
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPSGD(ModelClassifier):
     """Classify by a network that learned from noisy sums of clipped gradients (DP-SGD, with Adam).
 
     For comparison only: gradients and noise are Opacus's, in floating point, from a seeded generator. So noise is
@@ -38,10 +46,10 @@ class DPSGD(PrivateClassifier):
 
     Parameters
     ----------
-    base : str or callable, default="mlp"
-        The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without BatchNorm.
     budget : Budget or str, default="epsilon=1,delta=1e-5"
         Approximate. What sampling gains has no rho. "epsilon=inf,delta=1e-5" is without noise and clipping.
+    base : str or callable, default="mlp"
+        The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without BatchNorm.
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     sampling_rate : float, default=1/240
@@ -84,7 +92,7 @@ class DPSGD(PrivateClassifier):
     >>> import numpy as np, tacit
     >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
     >>> y = np.repeat([0, 1], 500)
-    >>> model = tacit.DPSGD(budget="epsilon=2,delta=1e-5", classes=2, noise="research", random_state=0)
+    >>> model = tacit.DPSGD("epsilon=2,delta=1e-5", classes=2, noise="research", random_state=0)
     >>> print(model.promise().unit)
     add-remove
     """
@@ -93,38 +101,16 @@ class DPSGD(PrivateClassifier):
         "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
         "choose another learner"
     )
-    _dtypes: ClassVar[list[Any]] = [*PrivateClassifier._dtypes, np.uint8]
 
-    def __init__(
-        self,
-        base: Any = "mlp",
-        *,
-        budget: Budget | str = "epsilon=1,delta=1e-5",
-        classes: Any = None,
-        sampling_rate: float = 1 / 240,
-        epochs: float = 3.0,
-        clip: float = 1.5,
-        learning_rate: float = 1e-3,
-        shape: tuple[int, ...] | None = None,
-        seed: int = 0,
-        noise: str = "research",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.base = base
-        self.budget = budget
-        self.classes = classes
-        self.sampling_rate = sampling_rate
-        self.epochs = epochs
-        self.clip = clip
-        self.learning_rate = learning_rate
-        self.shape = shape
-        self.seed = seed
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    budget: Budget | str = field(default="epsilon=1,delta=1e-5", kw_only=False)
+    base: Any = "mlp"
+    sampling_rate: float = 1 / 240
+    epochs: float = 3.0
+    clip: float = 1.5
+    learning_rate: float = 1e-3
+    shape: tuple[int, ...] | None = None
+    seed: int = 0
+    noise: str = "research"
 
     def _steps(self) -> int:
         rate, epochs = real("sampling_rate", self.sampling_rate, 1e-9, 1.0), real("epochs", self.epochs, 1e-9, 1e6)
@@ -173,39 +159,41 @@ class DPSGD(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(as_flat(X), y, **self._arguments(X))
+        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
 
-    def _arguments(self, X: Any) -> dict[str, Any]:
-        return {"_given": shape_of(X, self.shape)}
-
-    def _check(self, width: int) -> None:
+    def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
         real("clip", self.clip, 1e-6, 1e6)
         real("learning_rate", self.learning_rate, 1e-9, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
-        self.shape_ = record_shape(self._given, width)
+        view = View(
+            record_shape(self.shape if shape is None else shape, X.shape[1]),
+            scale=255.0 if X.dtype == np.uint8 else 1.0,
+        )
         if hasattr(self.base, "fit"):
             raise InputError(f"base={self.base!r:.60} is no network; pass a name, such as 'mlp', or a factory")
-        check_kind("base", self.base, self.shape_, len(self.classes_))
-        _check_module(self._module(), self.shape_)
+        check_kind("base", self.base, view.shape, len(self.classes_))
+        _check_module(self._module(view.shape), view.shape)
+        return Records(X, labels, view)
 
-    def _module(self) -> nn.Module:
+    def _module(self, shape: tuple[int, ...]) -> nn.Module:
         """The network at its start."""
         import torch
 
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
-            return network(self.base)(self.shape_, len(self.classes_))
+            return network(self.base)(shape, len(self.classes_))
 
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
+    def _fit(self, records: Records, noise: NoiseSource) -> Model:
         import torch
         from opacus import GradSampleModule
         from opacus.optimizers import DPOptimizer
 
-        self.bytes_ = X.dtype == np.uint8
+        view = records.view
+        self.shape_ = view.shape
         steps, rate = self._steps(), self._rate()
         self.noise_multiplier_ = self._noise_multiplier()
-        x, y = as_tensor(X.reshape(-1, *self.shape_)).to(device()), torch.from_numpy(labels).to(device())
-        module = GradSampleModule(self._module().to(device()).train(), loss_reduction="sum")
+        x, y = as_tensor(view(records.X)).to(device()), torch.from_numpy(records.labels).to(device())
+        module = GradSampleModule(self._module(view.shape).to(device()).train(), loss_reduction="sum")
         generator = torch.Generator(device=device())
         generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
         optimiser = DPOptimizer(
@@ -225,20 +213,7 @@ class DPSGD(PrivateClassifier):
             _drop_overflows(list(module.parameters()))
             optimiser.step()
         self.module_ = module._module.eval()
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, of shape (n, C)."""
-        from scipy.special import softmax
-
-        return np.asarray(softmax(self._similarities(X), axis=1))
-
-    def _similarities(self, X: Any) -> NDArray[np.float64]:
-        rows = self._rows(as_flat(X))
-        rows = np.asarray(rows) / 255 if self.bytes_ and rows.dtype != np.uint8 else rows
-        return scores(self.module_, rows.reshape(-1, *self.shape_)).astype(np.float64)
-
-    def _release(self) -> None:
-        return None
+        return Model(self.module_, len(self.classes_), view)
 
 
 def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:

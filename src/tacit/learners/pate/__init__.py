@@ -1,17 +1,23 @@
 """PATE: labels by the noisy votes of teachers, and a student that learns from them."""
 
 from tacit.learners.pate.aggregate import aggregate
+from tacit.learners.pate.aggregators import Confident, GNMax, Interactive, LaplaceMax
 from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
-from tacit.learners.pate.estimate import Estimate, PaidEstimate
+from tacit.learners.pate.student import Student
+from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Answers
 
 __all__ = [
     "Answers",
     "Calibration",
+    "Confident",
     "DataDependent",
-    "Estimate",
-    "PaidEstimate",
+    "GNMax",
+    "Interactive",
+    "LaplaceMax",
+    "Student",
+    "Teachers",
     "aggregate",
     "calibrate",
     "rdp",

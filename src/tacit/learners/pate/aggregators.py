@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -142,16 +143,19 @@ class Interactive(Aggregator):
     With p the student's scores and M votes, a label is bought where max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
     threshold. Elsewhere argmax p is the label, at no further cost, if max p exceeds `confidence`; else there is none
     [Papernot et al. 2018]. Its data-dependent bound of a check is not offered: the cost that no votes change is taken.
+    `PATE` answers the share `bootstrap` of the queries by confident voting first, to fit a first student.
     """
 
     sigma: float
     sigma1: float
     threshold: float
     confidence: float
+    bootstrap: float = 0.5
 
     def __post_init__(self) -> None:
         self._checked()
         real("confidence", self.confidence, 0, 1)
+        real("bootstrap", self.bootstrap, 0.01, 0.99)
 
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
         assert scores is not None
@@ -175,6 +179,10 @@ class Interactive(Aggregator):
 
     def scaled(self, factor: float) -> Self:
         return replace(self, sigma=self.sigma * factor, sigma1=self.sigma1 * factor, threshold=self.threshold * factor)
+
+    def without_student(self) -> Confident:
+        """The voting that answers the first queries."""
+        return Confident(self.sigma, self.sigma1, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -226,19 +234,56 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 }
 
 
-def aggregator_of(name: str, **given: Any) -> Aggregator:
+CALIBRATED = ("confident", "gnmax")
+"""Aggregators whose noise may be left out: it is then calibrated on simulated votes."""
+
+
+def aggregator_of(name: Any, **given: Any) -> Aggregator:
     """The aggregator of this name with those of the parameters that it has; one that it needs and lacks is an error."""
-    if not isinstance(name, str) or name not in AGGREGATORS:
-        raise InputError(f"aggregator={name!r} must be one of {', '.join(AGGREGATORS)}; pass aggregator='confident'")
-    kind = AGGREGATORS[name]
-    wanted = [field.name for field in fields(kind)]
-    missing = [field for field in wanted if given.get(field) is None]
+    kind = _kind(name)
+    wanted = {field.name: field.default for field in fields(kind)}
+    missing = [field for field, default in wanted.items() if default is MISSING and given.get(field) is None]
     if missing:
         raise InputError(f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes")
     unused = [field for field, value in given.items() if value is not None and field not in wanted]
     if unused:
         raise InputError(f"{unused[0]}={given[unused[0]]!r} is no parameter of aggregator {name!r}; leave it out")
-    return kind(**{field: given[field] for field in wanted})
+    return kind(**{field: given[field] for field in wanted if given.get(field) is not None})
+
+
+def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
+    """The name of an aggregator, and the aggregator itself; None where its noise is to be calibrated.
+
+    Parameters
+    ----------
+    voting : Aggregator, str or dict
+        An aggregator; the name of one that can be calibrated; or a dict of its `kind`, a name, and its parameters.
+    """
+    if isinstance(voting, Aggregator):
+        names = [name for name, kind in AGGREGATORS.items() if type(voting) is kind]
+        if not names:
+            raise InputError(f"voting={voting!r:.60} must be one of {', '.join(AGGREGATORS)}; leave it out")
+        return names[0], voting
+    settings = {"kind": voting} if isinstance(voting, str) else voting
+    if not isinstance(settings, Mapping) or "kind" not in settings:
+        raise InputError(
+            f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; pass 'confident', or "
+            "tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
+        )
+    noise = {name: value for name, value in settings.items() if name != "kind"}
+    name = settings["kind"]
+    _kind(name)
+    if name in CALIBRATED and all(value is None for value in noise.values()):
+        return name, None
+    return name, aggregator_of(name, **noise)
+
+
+def _kind(name: Any) -> type[Aggregator]:
+    if not isinstance(name, str) or name not in AGGREGATORS:
+        raise InputError(
+            f"aggregator={name!r:.60} must be one of {', '.join(AGGREGATORS)}; pass aggregator='confident'"
+        )
+    return AGGREGATORS[name]
 
 
 def _labels_where(paid: NDArray[np.bool_], counts: Integers, sigma: float, noise: NoiseSource) -> Integers:

@@ -72,7 +72,7 @@ def allocate(
         if size == 0:
             raise InputError(f"group {group!r} has a budget and no record; leave it out of budgets")
     if n_teachers > len(groups):
-        raise InputError(f"n_teachers={n_teachers} is more than the {len(groups)} records; pass fewer")
+        raise InputError(f"teachers={n_teachers} are more than the {len(groups)} records; pass fewer")
     shares = {group: size / len(groups) for group, size in sizes.items()}
     rng = np.random.default_rng([seed, STREAM])
     if collector == "upsampling":

@@ -140,16 +140,17 @@ def _candidates(
     noise = rng.standard_normal((_DRAWS, *votes.shape))
     of_check = rng.standard_normal((_DRAWS, len(votes)))
     largest = votes.max(axis=1)
+    label_at_1, check_at_1 = mechanism.label_event(1.0, 1.0).rho, mechanism.check_event(1.0, 1.0).rho
     for sigma in (_SIGMAS * n_teachers).tolist():
         correct = np.argmax(votes + sigma * noise, axis=2) == right
-        label = mechanism.label_event(sigma, 1.0).rho
+        label = label_at_1 / sigma**2
         asked = min(queries, math.floor(rho / label))
         if aggregator != "confident" and asked >= 1:
             yield Calibration("gnmax", sigma, None, None, float(asked), float(correct.mean()))
         if aggregator == "gnmax":
             continue
         for sigma1 in (_CHECKS * sigma).tolist():
-            check = mechanism.check_event(sigma1, 1.0).rho
+            check = check_at_1 / sigma1**2
             for threshold in (_THRESHOLDS * n_teachers).tolist():
                 passed = largest + sigma1 * of_check >= threshold
                 share = float(passed.mean())

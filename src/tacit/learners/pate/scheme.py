@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
+from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, Plurality, aggregator_of
+from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.collectors import (
     COLLECTORS,
     Bools,
@@ -30,6 +32,8 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 ALL = "all"  # the group of plain PATE
+LEAST_ACCURACY = 0.6  # of labels, by simulation, below which a fit warns
+SIMULATED = 400  # queries, to calibrate on
 UNPROTECTED = ("number of records",)
 OF_GROUPS = ("which record is in which budget group", "budgets of the groups")
 
@@ -62,12 +66,53 @@ class Scheme:
         account = ZCDPFilter(self.collector, self.aggregator, self.rhos)
         return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
 
-    def too_dear(self) -> BudgetError:
+    def check_affordable(self) -> None:
+        """Refuse a scheme under which not even one query is within budget."""
+        if not self.affordable():
+            raise self.unaffordable()
+
+    def unaffordable(self) -> BudgetError:
         """The error where not one query is within budget."""
-        allowed = ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
         return BudgetError(
-            f"budgets (in zCDP {allowed}) do not allow one query under {self.aggregator}; pass larger budgets, or more "
-            "noise with more teachers"
+            f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}; pass larger budgets, "
+            "or more noise with more teachers"
+        )
+
+    def _allowed(self) -> str:
+        return ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
+
+    def calibrated(self, name: str, n_classes: int, accuracy: float) -> Scheme:
+        """The same with the noise of an aggregator that answers most simulated queries within every allowance.
+
+        Parameters
+        ----------
+        name : {"confident", "gnmax"}
+        n_classes : int
+        accuracy : float
+            Expected of a teacher.
+        """
+        squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
+        allowance = ZCDPFilter(self.collector, self.aggregator, self.rhos).allowance
+        n_teachers = round(self.collector.n_teachers / self.collector.scale)
+        counts = simulated_counts(SIMULATED, n_teachers, max(n_classes, 2), accuracy)
+        for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):  # the mean may not leave enough for one query
+            choice = best(float(np.min(allowance / of_a_query)), counts, self.n_queries, name)
+            if choice is None:
+                break
+            names = [field.name for field in fields(AGGREGATORS[choice.aggregator])]
+            noise = aggregator_of(choice.aggregator, **{name: getattr(choice, name) for name in names})
+            scheme = replace(self, aggregator=noise)
+            if scheme.affordable():
+                if choice.accuracy < LEAST_ACCURACY:
+                    warnings.warn(
+                        f"{n_teachers} teachers within this budget buy labels of which about {choice.accuracy:.0%} are "
+                        "right, by simulation; pass more records or a larger budget, or choose another method",
+                        stacklevel=6,  # where `fit` was called
+                    )
+                return scheme
+        raise BudgetError(
+            f"budgets (in zCDP {self._allowed()}) allow no query of {n_teachers} teachers at any noise tried; pass "
+            "larger budgets"
         )
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:

@@ -21,11 +21,58 @@ from tacit.compute.progress import progress
 from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
+from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.learners.pate.teacher_folder import TeacherFolder
 from tacit.models.networks import network, predict, weights
 
+RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
+MOST_TEACHERS = 250
 TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
+
+
+@dataclass(frozen=True)
+class Teachers:
+    """Who votes: classifiers that each learn from records of their own.
+
+    Parameters
+    ----------
+    number : int, optional
+        By default one for 20 records, 250 at most. Upsampling trains as many more as it copies records.
+    model : scikit-learn classifier, str or callable, optional
+        A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
+        networks; by default a logistic regression.
+    training : Training or dict, optional
+        How networks are trained: epochs, batch_size, learning_rate, weight_decay, augmentation.
+    expected_accuracy : float, default=0.8
+        Of a teacher, for the simulated votes on which noise is calibrated: a public guess.
+    n_jobs : int, default=1
+        Processes that train teachers; -1 is all cores.
+
+    Examples
+    --------
+    >>> import tacit
+    >>> tacit.pate.Teachers(number=100, model="mlp").number
+    100
+    """
+
+    number: int | None = None
+    model: Any = None
+    training: Training | dict[str, Any] | None = None
+    expected_accuracy: float = 0.8
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.number is not None:
+            whole("number of teachers", self.number, 1, 10**6)
+        Training.of(self.training)
+        real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
+        if self.n_jobs != -1:
+            whole("n_jobs", self.n_jobs, 1, 10**4)
+
+    def number_for(self, records: int) -> int:
+        """How many teachers so many records have."""
+        return max(1, min(records // RECORDS, MOST_TEACHERS)) if self.number is None else self.number
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +94,7 @@ class Votes:
     accuracies: NDArray[np.float64] | None = None
 
 
-class Teachers:
+class Ensemble:
     """Teachers that are about to be trained, one on each part; what an earlier run left in the folder is checked.
 
     Parameters

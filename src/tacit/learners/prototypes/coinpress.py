@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
+from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
+from tacit.learners.common.sums import class_counts
 from tacit.mechanisms import gaussian
-from tacit.mechanisms.noise import NoiseSource
+from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype, pooled
 from tacit.models.released import Released
 from tacit.models.rows import Floats, blocks, exact_class_sums, pieces
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
@@ -43,6 +43,16 @@ class Step:
     """Euclidean norm of the new centre."""
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledRecords(Prepared):
+    """Private records, the public factor that brings them to unit variance, declared counts, and the decision."""
+
+    scale: float
+    counts: Floats | None
+    decision: NearestPrototype
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
@@ -101,100 +111,78 @@ class CoinPressPrototypes(PrivateClassifier):
     """
 
     estimates = "means"
+    summary = "one noisy mean per class (DPPL-Mean)"
+    public_use = "optional, for the scale"
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        counts: int | Sequence[int] | None = None,
-        steps: Sequence[float] = PAPER_STEPS,
-        radius: float | None = None,
-        pooling: int = 1,
-        public: Any = None,
-        metric: str = "cosine",
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.counts = counts
-        self.steps = steps
-        self.radius = radius
-        self.pooling = pooling
-        self.public = public
-        self.metric = metric
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    counts: int | Sequence[int] | None = None
+    steps: Sequence[float] = PAPER_STEPS
+    radius: float | None = None
+    pooling: int = 1
+    public: Any = None
+    metric: str = "cosine"
 
-    def _multipliers(self) -> tuple[list[float], float | None]:
-        """Noise multipliers of the steps and of the count (None where counts are declared)."""
+    def _multipliers(self) -> tuple[list[float], float]:
+        """Noise multipliers of the steps and of the counts (0 where counts are declared)."""
         shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
         if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
         z = Budget.parse(self.budget).gaussian(Unit(self.unit), split=True)
         count_share = COUNT_SHARE if self.counts is None else 0.0
         of_steps = [z / math.sqrt((1 - count_share) * share) for share in shares]
-        return of_steps, z / math.sqrt(count_share) if count_share else None
+        return of_steps, z / math.sqrt(count_share) if count_share else 0.0
 
     def _event(self) -> Event:
         if self.radius is not None:
             real("radius", self.radius, MOST_RADIUS**-1, MOST_RADIUS)
         whole("pooling", self.pooling, 1, 2**20)
         of_steps, of_counts = self._multipliers()
-        return compose(gaussian.event(z) for z in [*of_steps, *([] if of_counts is None else [of_counts])])
+        return compose(gaussian.event(z) for z in [*of_steps, *([] if self.counts is not None else [of_counts])])
 
     def _unprotected(self) -> tuple[str, ...]:
         return () if self.counts is None else ("class counts (declared)",)
 
-    def _check(self, width: int) -> None:
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> ScaledRecords:
+        width = X.shape[1]
         whole("pooling", self.pooling, 1, width)
-        self._decision()  # refuses a metric that is not known
-        declared_counts(self.counts, len(self.classes_))
-        self._scale(width)
+        decision = NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
+        return ScaledRecords(X, labels, self._scale(width), declared_counts(self.counts, len(self.classes_)), decision)
 
-    def _decision(self) -> NearestPrototype:
-        return NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
-
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
+    def _fit(self, prepared: ScaledRecords, noise: NoiseSource) -> Released:
         of_steps, of_counts = self._multipliers()
         if 0.0 in of_steps:
             self.steps_: tuple[Step, ...] = ()
-            self.prototypes_ = self._exact_means(X, labels)
-            return
-        scale = self._scale(X.shape[1])
-        counts = declared_counts(self.counts, len(self.classes_))
-        if counts is None:
-            assert of_counts is not None
-            ones = ((np.ones((len(own), 1)), own) for _, own in pieces(X, labels, "counts"))
-            noisy = gaussian.noisy_class_sums(
-                ones, n_classes=len(self.classes_), width=1, noise_multiplier=of_counts, noise=noise
-            )
-            counts = np.maximum(noisy[:, 0], 1.0)
-        self._iterate(X, labels, noise, counts, of_steps, scale)
+            self.prototypes_ = self._exact_means(prepared)
+        else:
+            counts = prepared.counts
+            if counts is None:
+                parts = pieces(prepared.X, prepared.labels, "counts")
+                noisy = class_counts(parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise)
+                counts = np.maximum(noisy, 1.0)
+            self._iterate(prepared, noise, counts, of_steps)
+        facts = {
+            "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
+            "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
+            "noise multipliers": of_steps,
+            "noise multiplier of the counts": of_counts or "counts are declared",
+            "steps": len(self.steps_),
+            "sampling": "none; every record is used in every step",
+            "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
+        }
+        return Released("one noisy mean per class", {"prototypes": self.prototypes_}, prepared.decision, facts)
 
     @phase(SET_UP)
-    def _exact_means(self, X: NDArray[Any], labels: NDArray[np.int64]) -> Floats:
+    def _exact_means(self, records: ScaledRecords) -> Floats:
         n_classes = len(self.classes_)
-        rows = ((pooled(block, self.pooling), own) for block, own in blocks(X, labels, "class means"))
-        sums = exact_class_sums(rows, n_classes=n_classes, width=X.shape[1] // self.pooling)
-        return sums / np.maximum(np.bincount(labels, minlength=n_classes), 1)[:, None]
+        parts = blocks(records.X, records.labels, "class means")
+        rows = ((pooled(block, self.pooling), of_rows) for block, of_rows in parts)
+        sums = exact_class_sums(rows, n_classes=n_classes, width=records.X.shape[1] // self.pooling)
+        return sums / np.maximum(np.bincount(records.labels, minlength=n_classes), 1)[:, None]
 
     @phase(SOLVING)
     def _iterate(
-        self,
-        X: NDArray[Any],
-        labels: NDArray[np.int64],
-        noise: NoiseSource,
-        counts: Floats,
-        multipliers: Sequence[float],
-        scale: float,
+        self, records: ScaledRecords, noise: NoiseSource, counts: Floats, multipliers: Sequence[float]
     ) -> None:
-        width = X.shape[1] // self.pooling
+        width, scale = records.X.shape[1] // self.pooling, records.scale
         gamma = math.sqrt(width + 2 * math.sqrt(width * math.log(100)) + 2 * math.log(100))
         centre = np.zeros((len(counts), width))
         radius = np.full(len(counts), math.sqrt(width) if self.radius is None else float(self.radius))
@@ -202,7 +190,8 @@ class CoinPressPrototypes(PrivateClassifier):
         for number, z in enumerate(multipliers, 1):
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
             read = pieces if self.pooling == 1 else blocks
-            rows = ((pooled(block, self.pooling), own) for block, own in read(X, labels, f"step {number}"))
+            parts = read(records.X, records.labels, f"step {number}")
+            rows = ((pooled(block, self.pooling), of_rows) for block, of_rows in parts)
             balls = centre / scale, clip / scale
             sums = gaussian.noisy_class_sums(
                 rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise, balls=balls
@@ -222,19 +211,6 @@ class CoinPressPrototypes(PrivateClassifier):
         if not 0 < typical < math.inf:
             raise InputError(f"public rows have a median norm of {typical}; pass finite public rows that are not zero")
         return math.sqrt(width // self.pooling) / typical
-
-    def _release(self) -> Released:
-        of_steps, of_counts = self._multipliers()
-        facts = {
-            "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
-            "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
-            "noise multipliers": of_steps,
-            "noise multiplier of the counts": "counts are declared" if of_counts is None else of_counts,
-            "steps": len(self.steps_),
-            "sampling": "none; every record is used in every step",
-            "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
-        }
-        return Released("one noisy mean per class", {"prototypes": self.prototypes_}, self._decision(), facts)
 
 
 def _range(values: Floats) -> str:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
+from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
-from tacit.mechanisms.noise import NoiseSource
+from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
 from tacit.models.rows import centre_array, exact_class_sums, normalisation, pieces, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoisySumPrototypes(PrivateClassifier):
     """Classify by the nearest of one private direction per class.
 
@@ -75,25 +76,9 @@ class NoisySumPrototypes(PrivateClassifier):
     """
 
     estimates = "directions"
+    summary = "one noisy sum of unit rows per class; the choice without public rows"
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        public: Any = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.public = public
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    public: Any = None
 
     def _noise_multiplier(self) -> float:
         return Budget.parse(self.budget).gaussian(Unit(self.unit))
@@ -101,26 +86,25 @@ class NoisySumPrototypes(PrivateClassifier):
     def _event(self) -> Event:
         return gaussian.event(self._noise_multiplier())
 
-    def _check(self, width: int) -> None:
-        self.centre_ = public_centre(self.public, width)
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
+        return UnitRows(X, labels, public_centre(self.public, X.shape[1]))
 
     @phase(SET_UP)
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        n_classes, width, z = len(self.classes_), X.shape[1], self._noise_multiplier()
-        rows = pieces(X, labels, "class sums")
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        n_classes, width, z = len(self.classes_), prepared.width, self._noise_multiplier()
+        self.centre_ = prepared.centre
+        rows = pieces(prepared.X, prepared.labels, "class sums")
         if z == 0 or self.centre_ is not None:
-            rows = ((unit_rows_about(block, self.centre_), own) for block, own in rows)
+            rows = ((unit_rows_about(block, self.centre_), of_rows) for block, of_rows in rows)
         if z == 0:
             self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
         else:
             self.prototypes_ = gaussian.noisy_class_sums(
                 rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, unit_rows=True
             )
-
-    def _release(self) -> Released:
         facts = {
             "row norm": 1.0,
-            "noise standard deviation": self._noise_multiplier(),
+            "noise standard deviation": z,
             "sampling": "none; every record is used once",
             "normalisation": normalisation(self.centre_),
         }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,41 +13,55 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, shortened
-from tacit.learners.common.balance import BalancedClassifier, n_records
+from tacit.learners.base import shortened
+from tacit.learners.common.balance import ClassCounts, count_share, n_records
 from tacit.learners.common.descent import descend
-from tacit.learners.common.head import scores_of_empty
-from tacit.learners.common.parameters import flag, real, whole
-from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
-from tacit.learners.prototypes.scores import scoring
+from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.softmax import Blocks, logits, noisy_gradient, residuals
+from tacit.learners.common.sums import class_sums
+from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
+from tacit.learners.prototypes.scores import Scoring, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
-from tacit.mechanisms import exponential, gaussian, outer_products
-from tacit.mechanisms.noise import NoiseSource
+from tacit.learners.prototypes.split import Split, calibrated
+from tacit.mechanisms import outer_products
+from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import Rounded, rounded
 from tacit.models.released import Released
-from tacit.models.rows import Floats, exact_class_sums, unit_rows_about
-from tacit.privacy.budget import Budget, calibrate
-from tacit.privacy.events import Event, compose
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.models.rows import Floats, unit_rows_about
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
 SUMS = "sums"
 
-Gradient = Callable[[Floats], Floats]
-"""From a layer of shape (p, d) to the sum of its gradients over records."""
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoredRows(UnitRows):
+    """Private records that choose prototypes among public rows.
+
+    Parameters
+    ----------
+    window : pair of float
+        Of 1 + cosine.
+    scoring : Scoring
+        How records score public rows.
+    """
+
+    window: tuple[float, float]
+    scoring: Scoring
 
 
-class ProjectedPrototypes(BalancedClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ProjectedPrototypes(UnitRowClassifier):
     """Classify by the nearest prototype, seen through a linear layer that is learned privately.
 
     The prototype S_c of a class is the sum of its records' unit vectors plus Gaussian noise, or a public row that is
     chosen privately. A layer W of shape (p, d) then learns, by gradient descent with noise in every step, to bring
-    records near to their class's W S_c. It starts as the principal axes of the unit S_c: with all of them that is where
-    `NoisySumPrototypes` ends, or `PublicPrototypes` with k = 1.
-    The score of class c is <W x, W S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
+    records near to their class's W S_c. It starts as the principal axes of the unit S_c. With all of these axes, the
+    start classifies as `NoisySumPrototypes` does, or `PublicPrototypes` with k = 1. The score of class c is
+    <W x, W S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
 
     Parameters
     ----------
@@ -80,7 +94,7 @@ class ProjectedPrototypes(BalancedClassifier):
         Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
         scale the steps and balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
     balanced : bool, default=True
-        Learn the layer for equally frequent classes: beside the log of each class's noisy share of the records.
+        Learn the layer for equally frequent classes (logit adjustment), as in `GradientDescent`.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -114,8 +128,8 @@ class ProjectedPrototypes(BalancedClassifier):
     sigma cost T/(2 sigma^2). An approximate budget is calibrated for all events together. During a step the unit
     prototypes q_c = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x, q_c>
     less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and x, so clipping needs
-    their two norms alone. Both rows come from exact products of whole numbers, so that they do not depend, in their
-    bits, on the other records. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and
+    only their two norms. Both rows come from exact products of whole numbers, so that no bit of them depends on the
+    other records. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and
     `tacit.mechanisms.outer_products`.
     Source: the projection ablation of Wahdany et al. 2024. Theirs learns through prototypes that are means of the
     records at hand, so that no record has a gradient of its own to clip.
@@ -130,85 +144,39 @@ class ProjectedPrototypes(BalancedClassifier):
     (array([0]), 0.5)
     """
 
-    intercept = 0.0
-
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        classes: Any = None,
-        public: Any = None,
-        prototypes: str = SUMS,
-        d_min: float | str = PUBLIC,
-        d_max: float | str = PUBLIC,
-        share: float = 0.7,
-        dimension: int | None = None,
-        steps: int = 60,
-        scale: float = 20.0,
-        learning_rate: float | None = None,
-        clip: float = 1.0,
-        counts: int | Sequence[int] | None = None,
-        balanced: bool = True,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.classes = classes
-        self.public = public
-        self.prototypes = prototypes
-        self.d_min = d_min
-        self.d_max = d_max
-        self.share = share
-        self.dimension = dimension
-        self.steps = steps
-        self.scale = scale
-        self.learning_rate = learning_rate
-        self.clip = clip
-        self.counts = counts
-        self.balanced = balanced
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    prototypes: str = SUMS
+    d_min: float | str = PUBLIC
+    d_max: float | str = PUBLIC
+    share: float = 0.7
+    dimension: int | None = None
+    steps: int = 60
+    scale: float = 20.0
+    learning_rate: float | None = None
+    clip: float = 1.0
+    counts: int | Sequence[int] | None = None
+    balanced: bool = True
 
     def _from_public(self) -> bool:
-        """Whether prototypes are public rows, once the parameters that go with it are checked."""
+        """Whether prototypes are public rows; also checks the parameters that only these use."""
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
             raise InputError(f"prototypes={shortened(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
         from_public = bool(self.prototypes == PUBLIC)
         needs_public(self.d_min, self.d_max)
         if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
-            window_given = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
-            raise InputError(f"{window_given} are for prototypes={PUBLIC!r}; leave them out, or pass that")
+            window_passed = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
+            raise InputError(f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that")
         return from_public
 
+    def _split(self) -> Split:
+        share, steps = real("share", self.share, 0.1, 0.9), whole("steps", self.steps, 1, 10**4)
+        return Split(share, count_share(self.counts), steps, self._from_public())
+
     def _multiplier(self) -> float:
-        z = super()._multiplier()
-        if z == 0 or not self._from_public():
-            return z
-        return _beside_selection(Budget.parse(self.budget), Unit(self.unit), *self._split())
+        z, split = super()._multiplier(), self._split()
+        return calibrated(Budget.parse(self.budget), Unit(self.unit), split) if z > 0 and split.chosen else z
 
-    def _split(self) -> tuple[float, float, int]:
-        """Shares of the budget for prototypes and for counts, and the number of steps."""
-        return real("share", self.share, 0.1, 0.9), self._count_share(), whole("steps", self.steps, 1, 10**4)
-
-    def _multipliers(self) -> tuple[float, float]:
-        """Noise multipliers of the sums and of a step."""
-        z, split = self._multiplier(), self._split()
-        return z / math.sqrt(split[0]), _of_step(z, *split)
-
-    def _epsilon(self) -> float:
-        """Of the choice of public rows."""
-        return _epsilon(self._multiplier(), self._split()[0])
-
-    def _check(self, width: int) -> None:
-        super()._check(width)
-        if self._from_public():
-            public = candidates(self.public, width)
-            self.window_ = window(self.d_min, self.d_max, public, self.centre_)
-            self._scoring_ = scoring(public, *self.window_, centre=self.centre_)
+    def _counts(self) -> ClassCounts:
+        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced)
 
     def _event(self) -> Event:
         if self.dimension is not None:
@@ -217,141 +185,99 @@ class ProjectedPrototypes(BalancedClassifier):
         real("clip", self.clip, 1e-6, 10)
         if self.learning_rate is not None:
             real("learning_rate", self.learning_rate, 1e-9, 1e9)
-        if self._from_public():
-            flag("balanced", self.balanced)
-            return _cost(self._multiplier(), *self._split())
-        of_sums, of_step = self._multipliers()
-        return self._composed([gaussian.event(of_sums), self.steps * outer_products.event(of_step)])
+        return self._split().event(self._multiplier())
 
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        of_step = self._multipliers()[1]
-        if of_step == 0:
-            with phase(SET_UP):
-                exact = list(self._row_blocks(X, labels, "rows"))
-                counts = self._class_counts(exact, noise)
-            sums = self._prototypes(X, labels, noise)
-            empty = scores_of_empty(counts[:, None])
-            offsets = self._log_shares(counts) + empty
-            self._descend(lambda layer: self._exact_gradient(layer, sums, offsets, exact), sums, counts)
-            self.intercepts_ = np.minimum(self.intercepts_, empty)
-            return
-        sums = self._prototypes(X, labels, noise)
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
+        records = super()._prepare(X, labels)
+        if not self._from_public():
+            return records
+        public, centre = candidates(self.public, X.shape[1]), records.centre
+        bounds = window(self.d_min, self.d_max, public, centre)
+        how = scoring(public, *bounds, centre=centre)
+        return ScoredRows(X, labels, centre, window=bounds, scoring=how)
+
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        z, split = self._multiplier(), self._split()
+        if isinstance(prepared, ScoredRows):
+            what = "one public record per class"
+            sums = self._chosen_rows(prepared, split.epsilon(z), noise)
+            facts: dict[str, Any] = {
+                "selection": f"exponential, epsilon {split.epsilon(z):g} per class",
+                "clip window of 1 + cosine": list(prepared.window),
+            }
+        else:
+            what = "one noisy sum of unit rows per class"
+            sums = self._sums(prepared, split.sums(z), noise)
+            facts = {"noise multiplier of the class sums": split.sums(z)}
         with phase(SET_UP):
-            parts = [(rounded(rows), own) for rows, own in self._row_blocks(X, labels, "rows")]
-            counts = self._class_counts(parts, noise)
-        offsets = self._log_shares(counts)
-
-        def gradient(layer: Floats) -> Floats:
-            total = outer_products.noisy_products(
-                self._products(layer, sums, offsets, parts),
-                shape=layer.shape,
-                noise_multiplier=of_step,
-                noise=noise,
-            )
-            return total * self.clip
-
-        self._descend(gradient, sums, counts)
-
-    def _prototypes(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
-        """S_c: noisy class sums, or the chosen public rows."""
-        if self._from_public():
-            return self._chosen_rows(X, labels, noise)
-        return self._sums(X, labels, noise)
+            blocks = prepared.block_list(exact=z == 0)
+            counts = self._counts().draw(blocks, len(self.classes_), noise)
+        layer = self._descend(sums, counts, blocks, noise)
+        self.centre_, self.projection_, self.prototypes_ = prepared.centre, layer, sums @ layer.T
+        self.coefficients_ = _unit(self.prototypes_) @ layer
+        self.intercepts_ = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
+        facts |= {
+            "gradient clip norm": float(self.clip),
+            "noise multiplier of a step": split.step(z),
+            "steps": self.steps,
+            **self._counts().facts(),
+            "sampling": "none; every record is used in every step",
+        }
+        what += ", through a privately learned layer"
+        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
 
     @phase(SET_UP)
-    def _sums(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
-        rows, of_sums = self._row_blocks(X, labels, "class sums"), self._multipliers()[0]
-        shape = {"n_classes": len(self.classes_), "width": X.shape[1]}
-        if of_sums == 0:
-            return exact_class_sums(rows, **shape)
-        return gaussian.noisy_class_sums(rows, noise_multiplier=of_sums, noise=noise, **shape)
+    def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
+        blocks, n_classes = records.blocks("class sums"), len(self.classes_)
+        return class_sums(blocks, n_classes=n_classes, width=records.width, multiplier=multiplier, noise=noise)
 
-    def _chosen_rows(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> Floats:
-        how, epsilon = self._scoring_, self._epsilon()
-        with class_scores(how, self.public, X, labels, len(self.classes_)) as totals:
-            rows = progress(totals, "selection", len(self.classes_))
+    def _chosen_rows(self, records: ScoredRows, epsilon: float, noise: NoiseSource) -> Floats:
+        how, n_classes = records.scoring, len(self.classes_)
+        with class_scores(how, self.public, records.X, records.labels, n_classes) as totals:
+            rows = progress(totals, "selection", n_classes)
             with phase(SELECTION):
                 chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]
-        self.indices_ = np.array(chosen)
-        return unit_rows_about(np.asarray(self.public[self.indices_]), self.centre_)
-
-    def _products(self, layer: Floats, sums: Floats, offsets: Floats, parts: Parts) -> Iterator[tuple[Floats, Rounded]]:
-        """Left and right row of each record's gradient, in units of `clip`."""
-        unit = _unit_prototypes(layer, sums)
-        for rows, own in parts:
-            yield pulls(residuals(rows, own, self.scale * (unit @ layer), offsets), unit) / self.clip, rows
-
-    def _exact_gradient(self, layer: Floats, sums: Floats, offsets: Floats, parts: Exact) -> Floats:
-        unit = _unit_prototypes(layer, sums)
-        result: Floats = unit.T @ exact_gradient(self.scale * (unit @ layer), offsets, parts)
-        return result
+        self.window_, self.indices_ = records.window, np.array(chosen)
+        return unit_rows_about(np.asarray(self.public[self.indices_]), records.centre)
 
     @phase(SOLVING)
-    def _descend(self, gradient: Gradient, sums: Floats, counts: Floats) -> None:
-        """Nesterov's method from the principal axes of the unit sums, by mean gradients."""
-        n = n_records(counts)
+    def _descend(self, sums: Floats, counts: Floats, blocks: Blocks, noise: NoiseSource) -> Floats:
+        """The layer after Nesterov's method from the principal axes of the unit sums, by mean gradients."""
+        z, n = self._split().step(self._multiplier()), n_records(counts)
+        offsets = self._counts().log_shares(counts) + self._scores_of_empty(counts)
+
+        def gradient(layer: Floats) -> Floats:
+            if z == 0:
+                unit = _unit(sums @ layer.T)
+                head = self.scale * (unit @ layer)
+                return unit.T @ noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=0, noise=noise)
+            products = self._products(layer, sums, offsets, blocks)
+            total = outer_products.noisy_products(products, shape=layer.shape, noise_multiplier=z, noise=noise)
+            return total * self.clip
+
         self.learning_rate_ = self._learning_rate(n, sums.shape[1])
         start: Floats = np.linalg.svd(_unit(sums), full_matrices=False)[2][: self.dimension]
-        layer = descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
-        self.projection_, self.prototypes_ = layer, sums @ layer.T
-        self.coefficients_ = _unit_prototypes(layer, sums) @ layer
-        self.intercepts_ = scores_of_empty(sums)
+        return descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
+
+    def _products(
+        self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
+    ) -> Iterator[tuple[Floats, Rounded]]:
+        """Left and right row of each record's gradient, in units of `clip`."""
+        unit = _unit(sums @ layer.T)
+        for rows, labels in blocks:
+            yield pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit) / self.clip, rows
+
+    def _scores_of_empty(self, counts: Floats) -> Floats:
+        """`scores_of_empty` where counts are exact; zero where a count of 0 may be noise."""
+        return scores_of_empty(counts[:, None]) if self._multiplier() == 0 else np.zeros(len(counts))
 
     def _learning_rate(self, n: float, width: int) -> float:
+        """Factor of the mean gradient of n records."""
         if self.learning_rate is not None:
             return float(self.learning_rate)
         longest = 40.0 if self.public is None else 10.0
-        noise = self._multipliers()[1] * self.clip * self.steps**1.5 * math.sqrt(width)
+        noise = self._split().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
         return min(longest, NOISE_IN_LAYER * 3 * n / noise) if noise > 0 else longest
-
-    def _release(self) -> Released:
-        of_sums, of_step = self._multipliers()
-        if self._from_public():
-            what = "one public record per class, through a privately learned layer"
-            of_prototypes: dict[str, Any] = {
-                "selection": f"exponential, epsilon {self._epsilon():g} per class",
-                "clip window of 1 + cosine": list(self.window_),
-            }
-        else:
-            what = "one noisy sum of unit rows per class, through a privately learned layer"
-            of_prototypes = {"noise multiplier of the class sums": of_sums}
-        facts = self._facts() | {
-            "gradient clip norm": float(self.clip),
-            **of_prototypes,
-            "noise multiplier of a step": of_step,
-            "steps": self.steps,
-            "sampling": "none; every record is used in every step",
-        }
-        return self._released(what, facts)
-
-
-def _epsilon(z: float, share: float) -> float:
-    """Of a selection that costs this share of a Gaussian of multiplier z: epsilon^2/8 = share/(2 z^2)."""
-    return 2 * math.sqrt(share) / z if z > 0 else math.inf
-
-
-def _of_step(z: float, share: float, of_counts: float, steps: int) -> float:
-    """Noise multiplier of a step, where all steps cost what these shares leave."""
-    return z * math.sqrt(steps / (1 - share - of_counts))
-
-
-def _cost(z: float, share: float, of_counts: float, steps: int) -> Event:
-    """A selection, the steps, and counts where they are bought: the rho of one Gaussian of multiplier z."""
-    selection = exponential.event(_epsilon(z, share), "exponential")
-    step = outer_products.event(_of_step(z, share, of_counts, steps))
-    counts = [gaussian.event(z / math.sqrt(of_counts))] if of_counts else []
-    return compose([selection, steps * step, *counts])
-
-
-@lru_cache(maxsize=1024)
-def _beside_selection(budget: Budget, unit: Unit, share: float, of_counts: float, steps: int) -> float:
-    """The least z at which `_cost` keeps the budget."""
-
-    def cost(inverse: float) -> Event:
-        return Guarantee(Unit.ADD_REMOVE, _cost(1 / inverse, share, of_counts, steps)).to(unit).event
-
-    precision = 1e-6 if budget.kind == "approx" else 1e-12  # a loss distribution takes a tenth of a second
-    return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)
 
 
 def pulls(residuals: Floats, prototypes: Floats) -> Floats:
@@ -365,7 +291,3 @@ def pulls(residuals: Floats, prototypes: Floats) -> Floats:
 def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
-
-
-def _unit_prototypes(layer: Floats, sums: Floats) -> Floats:
-    return _unit(sums @ layer.T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +15,36 @@ from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
+from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import flag, public_centre, whole
-from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scoring, work_folder
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, Scoring, scoring, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k
-from tacit.mechanisms.noise import NoiseSource
+from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
 from tacit.models.rows import centre_array
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 SELECTIONS = ("exponential", "permute-and-flip")
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredRecords(Prepared):
+    """Private records, the public rows that they score, and how and where scores are computed."""
+
+    public: Any
+    window: tuple[float, float]
+    scoring: Scoring
+    folder: Path | None
+    engine: Engine | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class PublicPrototypes(PrivateClassifier):
     """Classify by the nearest public records, k of them chosen privately for each class.
 
@@ -111,43 +123,21 @@ class PublicPrototypes(PrivateClassifier):
     """
 
     estimates = "rows"
+    budget_kinds = ("pure", "zcdp", "approx")
+    needs_public = True
+    summary = "one public record per class (DPPL-Public); with --k 5 a set of five (DPPL-Public Top-K)"
+    public_use = "needed, to choose from"
 
-    def __init__(
-        self,
-        budget: Budget | str = DEFAULT_BUDGET,
-        *,
-        public: Any = None,
-        classes: Any = None,
-        k: int = 1,
-        d_min: float | str = PUBLIC,
-        d_max: float | str = PUBLIC,
-        centre: bool | None = None,
-        selection: str = "exponential",
-        arithmetic: str = AUTO,
-        folder: Any = None,
-        engine: Any = None,
-        jobs: int = 1,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.budget = budget
-        self.public = public
-        self.classes = classes
-        self.k = k
-        self.d_min = d_min
-        self.d_max = d_max
-        self.centre = centre
-        self.selection = selection
-        self.arithmetic = arithmetic
-        self.folder = folder
-        self.engine = engine
-        self.jobs = jobs
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    public: Any = None
+    k: int = 1
+    d_min: float | str = PUBLIC
+    d_max: float | str = PUBLIC
+    centre: bool | None = None
+    selection: str = "exponential"
+    arithmetic: str = AUTO
+    folder: Any = None
+    engine: Any = None
+    jobs: int = 1
 
     def _epsilon(self) -> float:
         budget = Budget.parse(self.budget)
@@ -176,36 +166,35 @@ class PublicPrototypes(PrivateClassifier):
         epsilon = self._epsilon()
         return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
 
-    def _check(self, width: int) -> None:
-        public = candidates(self.public, width)
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> ScoredRecords:
+        public = candidates(self.public, X.shape[1])
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
         folder = self._folder()
         if folder is not None:
             with work_folder(folder):
                 pass
-        self._engine(folder)
+        engine = engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
         check_rows(public, name="public")
-        self.centre_ = public_centre(public, width) if self._centred() else None
-        self.window_ = window(self.d_min, self.d_max, public, self.centre_)
-        self._scoring_ = scoring(public, *self.window_, centre=self.centre_, name=self.arithmetic)
+        centre = public_centre(public, X.shape[1]) if self._centred() else None
+        bounds = window(self.d_min, self.d_max, public, centre)
+        how = scoring(public, *bounds, centre=centre, name=self.arithmetic)
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
-            top_k.rank_scale(len(public), self.k, sensitivity=self._scoring_.sensitivity, epsilon=epsilon)
+            top_k.rank_scale(len(public), self.k, sensitivity=how.sensitivity, epsilon=epsilon)
+        return ScoredRecords(X, labels, public, bounds, how, folder, engine)
 
     def _folder(self) -> Path | None:
         if not isinstance(self.folder, str | Path | None) or self.folder == "":
             raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
         return None if self.folder is None else Path(self.folder)
 
-    def _engine(self, folder: Path | None) -> Engine | None:
-        return engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
-
-    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
-        epsilon, public, how = self._epsilon(), candidates(self.public, X.shape[1]), self._scoring_
-        n_classes, folder = len(self.classes_), self._folder()
-        engine = self._engine(folder)
-        with class_scores(how, public, X, labels, n_classes, folder=folder, engine=engine) as totals:
+    def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
+        epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring
+        self.centre_, self.window_ = how.centre, prepared.window
+        with class_scores(
+            how, public, prepared.X, prepared.labels, n_classes, folder=prepared.folder, engine=prepared.engine
+        ) as totals:
             rows = progress(totals, "selection", n_classes)
             self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
             if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
@@ -213,6 +202,18 @@ class PublicPrototypes(PrivateClassifier):
         chosen = np.asarray(public[self.indices_.ravel()])
         floats = chosen if chosen.dtype.kind == "f" else chosen.astype(np.float64)
         self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
+        facts = {
+            "selection": f"{self.selection}, epsilon {epsilon:g} per class, k = {self.k}",
+            "clip window of 1 + cosine": list(self.window_),
+            "sampling": "none; every record is used once",
+            "arithmetic": f"integers held by {how.arithmetic.name}, unit rows of norm {how.arithmetic.scale:.6g}"
+            + (", rotated and corrected along the public mean" if how.arithmetic.rotated else ""),
+            "normalisation": "cosine similarity of unit vectors, rounded to integers"
+            + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
+        }
+        what = f"{self.k} public record(s) per class, in the public set's order"
+        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(self.centre_)
+        return Released(what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts)
 
     @phase(SELECTION)
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
@@ -221,18 +222,3 @@ class PublicPrototypes(PrivateClassifier):
         if math.isinf(epsilon):
             return np.sort(top_k.best_first(row)[: self.k])
         return top_k.select_set(row, self.k, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
-
-    def _release(self) -> Released:
-        facts = {
-            "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
-            "clip window of 1 + cosine": list(self.window_),
-            "sampling": "none; every record is used once",
-            "arithmetic": f"integers held by {self._scoring_.arithmetic.name}, unit rows of norm "
-            f"{self._scoring_.arithmetic.scale:.6g}"
-            + (", rotated and corrected along the public mean" if self._scoring_.arithmetic.rotated else ""),
-            "normalisation": "cosine similarity of unit vectors, rounded to integers"
-            + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
-        }
-        what = f"{self.k} public record(s) per class, in the public set's order"
-        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(self.centre_)
-        return Released(what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts)

@@ -1,23 +1,22 @@
-"""GridSearch: every candidate once, each paid for."""
+"""GridSearch: fit every candidate once; the budget covers all fits and scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from tacit.learners.search.base import Candidate, Plan, Runs, Search
+from tacit.learners.search.base import Candidate, RunBudget, Runs, Search
 from tacit.mechanisms.noise import NoiseSource
-from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GridSearch(Search):
     """Fit every candidate once, each with an equal share of the budget, and keep the best.
 
-    Plain composition: everything is paid for, so the noisy scores may leave too. For few candidates; with many,
-    `RandomSearch` leaves each run far more.
+    Plain composition: the budget covers every fit and score, so the noisy scores are released too. For few candidates;
+    with many, `RandomSearch` leaves each run far more of the budget.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ class GridSearch(Search):
     best_params_ : dict
         The candidate with the best score.
     scores_ : list of (dict, float)
-        Each candidate and its score: noisy, and paid for.
+        Each candidate and its noisy score, which the guarantee covers.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`.
@@ -66,40 +65,18 @@ class GridSearch(Search):
     ({'k': 1}, 0.5, 2)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        *,
-        budget: Budget | str,
-        score_share: float = 0.1,
-        validation: Any = None,
-        classes: Any = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.budget = budget
-        self.score_share = score_share
-        self.validation = validation
-        self.classes = classes
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    score_share: float = 0.1
+    validation: Any = None
 
-    def _cost(self, plan: Plan) -> Event:
-        return compose(self._run_cost(candidate, plan) for candidate in self._candidates())
+    def _cost(self, per_run: RunBudget) -> Event:
+        return compose(self._run_cost(candidate, per_run) for candidate in self._candidates())
 
-    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         return len(candidates), candidates
 
     def _fact(self) -> str:
         return (
             f"grid search: the best of {len(self._candidates())} candidates, scored {self._scored()}; "
-            "all of it is in the price"
+            "the guarantee covers all of them"
         )

@@ -1,27 +1,27 @@
-"""RandomSearch: the best of a secret number of runs, at about twice the price of one."""
+"""RandomSearch: the best of a secret number of runs, at about twice the privacy cost of one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import BudgetError
 from tacit.learners.common.parameters import real
-from tacit.learners.search.base import Candidate, Plan, Runs, Search, dearest
+from tacit.learners.search.base import Candidate, RunBudget, Runs, Search, most_expensive
 from tacit.mechanisms import repetition
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import RepeatAndSelect
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomSearch(Search):
     """Fit with parameters drawn from a list, a random number of times, and keep the best.
 
     Each run draws one candidate, fits the estimator and counts, with noise, how many private records it gets
-    right. Only the best run's classifier leaves. The price grows little with the number of candidates or runs; it
-    is paid by drawing the number of runs at random and keeping it secret.
+    right. Only the best run's classifier is released. The privacy cost grows little with the number of candidates or
+    runs, because the number of runs is drawn at random and kept secret.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class RandomSearch(Search):
     Notes
     -----
     Guarantee: one `RepeatAndSelect` event whose run is the estimator's events plus the score's, a count of sensitivity
-    1 under add/remove; where candidates cost differently, the dearest. See `tacit.mechanisms.repetition` and
-    `tacit.mechanisms.counts`. How long the search takes tells the number of runs: that is outside.
-    Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the pure price in closed form is tacit's.
+    1 under add/remove; where candidates cost differently, the most expensive one. See `tacit.mechanisms.repetition` and
+    `tacit.mechanisms.counts`. How long the search takes reveals the number of runs: that is outside.
+    Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the closed form of the pure epsilon is tacit's.
 
     Examples
     --------
@@ -75,36 +75,12 @@ class RandomSearch(Search):
     (['k'], 2.0)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        *,
-        budget: Budget | str,
-        mean_runs: float = 5,
-        shape: float = 1,
-        score_share: float = 0.1,
-        validation: Any = None,
-        classes: Any = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.budget = budget
-        self.mean_runs = mean_runs
-        self.shape = shape
-        self.score_share = score_share
-        self.validation = validation
-        self.classes = classes
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    mean_runs: float = 5
+    shape: float = 1
+    score_share: float = 0.1
+    validation: Any = None
 
-    def _cost(self, plan: Plan) -> RepeatAndSelect:
+    def _cost(self, per_run: RunBudget) -> RepeatAndSelect:
         budget = Budget.parse(self.budget)
         if budget.kind == "zcdp" and not budget.infinite:
             raise BudgetError(
@@ -112,21 +88,22 @@ class RandomSearch(Search):
                 "pass epsilon=1,delta=1e-6 or the like, or use GridSearch"
             )
         mean, shape = real("mean_runs", self.mean_runs, 1, 1e6), real("shape", self.shape, 0, 1)
-        runs = (self._run_cost(candidate, plan) for candidate in self._candidates())
-        return repetition.event(dearest(runs, pure=plan.fit.kind == "pure"), mean, shape)
+        runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
+        return repetition.event(most_expensive(runs, pure=per_run.fit.kind == "pure"), mean, shape)
 
-    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
-        if plan.fit.infinite:
+        if per_run.fit.infinite:
             return len(candidates), candidates
-        number = repetition.number_of_runs(self._cost(plan), noise)
+        number = repetition.number_of_runs(self._cost(per_run), noise)
         return number, [candidates[int(noise.subset(len(candidates), 1)[0])] for _ in range(number)]
 
-    def _scores_may_leave(self, plan: Plan) -> bool:
-        return self.noise == "research" or plan.fit.infinite
+    def _scores_are_public(self, per_run: RunBudget) -> bool:
+        return self.noise == "research" or per_run.fit.infinite
 
     def _fact(self) -> str:
         return (
             f"random search: the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g}), each "
-            f"with one of {len(self._candidates())} candidates, scored {self._scored()}; all of it is in the price"
+            f"with one of {len(self._candidates())} candidates, scored {self._scored()}; "
+            "the guarantee covers all of them"
         )

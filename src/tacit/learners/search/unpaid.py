@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import whole
-from tacit.learners.search.base import Candidate, Plan, Runs, Search
+from tacit.learners.search.base import Candidate, RunBudget, Runs, Search
 from tacit.learners.search.tpe import Space
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian, compose
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
 
 UNPAID = "parameters (tuned on the private records without paying)"
 MOST_TRIALS = 100_000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class UnpaidSearch(Search):
     """Fit candidates at the full budget and keep the best by its exact score: not private.
 
@@ -72,30 +72,7 @@ class UnpaidSearch(Search):
     'no bound: this is not private'
     """
 
-    validation = None
-
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        *,
-        budget: Budget | str,
-        trials: int | None = None,
-        classes: Any = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        unit: Unit | str = "add-remove",
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.budget = budget
-        self.trials = trials
-        self.classes = classes
-        self.noise = noise
-        self.random_state = random_state
-        self.unit = unit
-        self.ledger = ledger
+    trials: int | None = None
 
     def _unprotected(self) -> tuple[str, ...]:
         tuned = UNPAID if self.trials is None else f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
@@ -107,18 +84,18 @@ class UnpaidSearch(Search):
         whole("trials", self.trials, 1, MOST_TRIALS)
         return self._checked(Space(self.candidates).corners())
 
-    def _plan(self) -> Plan:
-        return Plan(Budget.parse(self.budget), Gaussian(0.0))
+    def _run_budget(self) -> RunBudget:
+        return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
 
     def _learner(self, candidate: Candidate, budget: Budget | str, **shared: Any) -> PrivateClassifier:
         return super()._learner(candidate, budget, **({"unit": self.unit} | shared))
 
-    def _cost(self, plan: Plan) -> Event:
-        fits = (self._learner(candidate, plan.fit)._event() for candidate in self._candidates())
+    def _cost(self, per_run: RunBudget) -> Event:
+        fits = (self._learner(candidate, per_run.fit)._event() for candidate in self._candidates())
         listed = compose([*fits, Gaussian(0.0)])
         return listed if self.trials is None else Gaussian(0.0)  # no bound, whichever candidates the records lead to
 
-    def _drawn(self, plan: Plan, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         if self.trials is None:
             return len(candidates), candidates

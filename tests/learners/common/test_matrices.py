@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit.compute import memory
 from tacit.errors import InputError
-from tacit.learners.common import quadratic
+from tacit.learners.common import matrices
 
 WIDTH = 60
 PUBLIC = np.random.default_rng(0).normal(size=(40, WIDTH))
@@ -30,24 +30,24 @@ def make(name, **given):
 @ALL
 def test_what_does_not_fit_is_refused_before_a_charge(name, monkeypatch, tmp_path):
     ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), LEARNERS[name][2] * 8 * WIDTH**2
-    monkeypatch.setattr(quadratic, "available_memory", lambda: size - 1)
+    monkeypatch.setattr(matrices, "available_memory", lambda: size - 1)
     with pytest.raises(InputError, match=r"60 columns make matrices of 60 x 60.* available; project all rows to fewer"):
         make(name, ledger=ledger).fit(X, Y)
     search = tacit.GridSearch(make(name), [{}], budget="rho=0.5", classes=2, ledger=ledger)
     with pytest.raises(InputError, match="project all rows to fewer columns"):
         search.fit(X, Y)
     assert not ledger.path.exists()
-    monkeypatch.setattr(quadratic, "available_memory", lambda: size)
+    monkeypatch.setattr(matrices, "available_memory", lambda: size)
     make(name, ledger=ledger).fit(X, Y)
-    monkeypatch.setattr(quadratic, "available_memory", lambda: None)  # the system does not tell
+    monkeypatch.setattr(matrices, "available_memory", lambda: None)  # the system does not tell
     make(name).fit(X, Y)
 
 
 @ALL
-@pytest.mark.parametrize("limit", ["SAID_BYTES", "SAID_SECONDS"])
+@pytest.mark.parametrize("limit", ["WARN_BYTES", "WARN_SECONDS"])
 def test_what_takes_much_is_said_before_it_starts(name, limit, monkeypatch):
     learner = make(name, noise="research")
-    monkeypatch.setattr(quadratic, limit, 0)
+    monkeypatch.setattr(matrices, limit, 0)
     monkeypatch.setattr(type(learner), "_fit", stop)
     with pytest.warns(UserWarning, match=r"take about .* GB of memory and roughly 0 seconds"), pytest.raises(Stopped):
         learner.fit(X, Y)
@@ -62,12 +62,12 @@ def stop(*given):
 
 
 def test_the_time_counts_spectra_and_secure_noise(monkeypatch):
-    monkeypatch.setattr(quadratic, "available_memory", lambda: None)
-    monkeypatch.setattr(quadratic, "thread_count", lambda: 2)
+    monkeypatch.setattr(matrices, "available_memory", lambda: None)
+    monkeypatch.setattr(matrices, "thread_count", lambda: 2)
     with pytest.warns(UserWarning, match="take about 19.2 GB of memory and roughly 30 minutes"):
-        quadratic.Matrices(6, decomposed=1, noised=1).check(20_000)
+        matrices.Matrices(6, decomposed=1, noised=1).check(20_000)
     with pytest.warns(UserWarning, match="roughly 13 minutes"):
-        quadratic.Matrices(6, decomposed=1).check(20_000)
+        matrices.Matrices(6, decomposed=1).check(20_000)
 
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])

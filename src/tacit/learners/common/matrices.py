@@ -7,9 +7,9 @@ from tacit.compute.memory import available_memory
 from tacit.compute.threads import thread_count
 from tacit.errors import InputError
 
-SAID_BYTES, SAID_SECONDS = 2**30, 30.0
+WARN_BYTES, WARN_SECONDS = 2**30, 30.0
 SPECTRUM = 2e-10  # seconds on one core, times d^3
-DRAW = 1e-5  # seconds of secure noise on one core, for each number
+DRAW = 1e-5  # seconds on one core for one draw of secure noise
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Matrices:
     held : float
         How many are in memory at the same time, copies and workspace included; measured.
     decomposed : int
-        How many are taken apart into eigenvectors.
+        How many eigendecompositions are computed.
     noised : int
-        How many symmetric ones get secure noise.
+        How many symmetric matrices get secure noise.
     """
 
     held: float
@@ -39,14 +39,14 @@ class Matrices:
             If the matrices do not fit into the memory of this machine.
         """
         size, available = self.held * 8 * width**2, available_memory()
-        told = f"{width} columns make matrices of {width} x {width}, which take about {size / 1e9:.3g} GB of memory"
+        needs = f"{width} columns make matrices of {width} x {width}, which take about {size / 1e9:.3g} GB of memory"
         remedy = "project all rows to fewer columns, by a PCA of public rows for example, or choose noisy-sum"
         if available is not None and size > available:
-            raise InputError(f"{told}, and this machine has {available / 1e9:.3g} GB available; {remedy}")
+            raise InputError(f"{needs}, and this machine has {available / 1e9:.3g} GB available; {remedy}")
         draws = self.noised * width * (width + 1) / 2
         seconds = (self.decomposed * SPECTRUM * width**3 + draws * DRAW) / thread_count()
-        if size > SAID_BYTES or seconds > SAID_SECONDS:
-            warnings.warn(f"{told} and roughly {_duration(seconds)}; to save it, {remedy}", stacklevel=2)
+        if size > WARN_BYTES or seconds > WARN_SECONDS:
+            warnings.warn(f"{needs} and roughly {_duration(seconds)}; to save it, {remedy}", stacklevel=2)
 
 
 def _duration(seconds: float) -> str:

@@ -1,0 +1,52 @@
+"""Sums over records with Gaussian noise; exact where the noise multiplier is 0, as under an infinite budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tacit.mechanisms import gaussian, outer_products
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.rows import Floats, exact_class_sums
+
+Blocks = Iterable[tuple[Any, Integers]]
+"""Rows of shape (b, width), floats or `Rounded`, and their class indices, of shape (b,)."""
+
+
+def class_sums(blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource) -> Floats:
+    """Sum of each class's rows, of shape (n_classes, width): `gaussian.event(multiplier)`."""
+    if multiplier == 0:
+        return exact_class_sums(blocks, n_classes=n_classes, width=width)
+    return gaussian.noisy_class_sums(blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise)
+
+
+def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
+    """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows are not read."""
+    ones = ((np.ones((len(labels), 1)), labels) for _, labels in blocks)
+    return class_sums(ones, n_classes=n_classes, width=1, multiplier=multiplier, noise=noise)[:, 0]
+
+
+def second_moments(blocks: Blocks, *, width: int, multiplier: float, noise: NoiseSource) -> Floats:
+    """Sum of x x' over all rows x, of shape (width, width): `outer_products.event(multiplier)`."""
+    rows = (rows for rows, _ in blocks)
+    if multiplier > 0:
+        return outer_products.noisy_second_moments(rows, width=width, noise_multiplier=multiplier, noise=noise)
+    moments: Floats = sum((block.T @ block for block in rows), np.zeros((width, width)))
+    return moments
+
+
+def class_second_moments(
+    blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource
+) -> Floats:
+    """`second_moments` of each class, of shape (n_classes, width, width): `outer_products.class_event(multiplier)`."""
+    if multiplier > 0:
+        return outer_products.noisy_class_second_moments(
+            blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise
+        )
+    moments = np.zeros((n_classes, width, width))
+    for rows, labels in blocks:
+        for c in np.unique(labels):
+            moments[c] += rows[labels == c].T @ rows[labels == c]
+    return moments

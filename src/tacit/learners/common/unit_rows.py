@@ -1,0 +1,130 @@
+"""Learners on unit rows about a public centre, and linear heads on them as they are released."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.parameters import declared_counts, public_centre, real
+from tacit.mechanisms.noise import Integers
+from tacit.mechanisms.outer_products import rounded
+from tacit.mechanisms.rounding import check_width
+from tacit.models.decisions import LinearHead
+from tacit.models.released import Released
+from tacit.models.rows import Floats, blocks, centre_array, normalisation, unit_rows_about
+from tacit.privacy.budget import Budget
+from tacit.privacy.unit import Unit
+
+MOST_INTERCEPT = 1e6
+FARTHEST = -1e9
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows(Prepared):
+    """Private records, learned from as unit rows about a public centre.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (d,), or None
+        Subtracted from unit rows, which are then made unit again.
+    intercept : float, default=0.0
+        Value of a constant column that is appended to the unit row and counts in its norm; 0 appends none.
+    """
+
+    centre: Floats | None = None
+    intercept: float = 0.0
+
+    @property
+    def width(self) -> int:
+        """Columns of the rows that are learned from."""
+        return int(self.X.shape[1]) + int(self.intercept > 0)
+
+    def blocks(self, label: str) -> Iterator[tuple[Floats, Integers]]:
+        """Yield blocks of rows of norm 1 with their labels, without rows of zeros, and report progress as `label`."""
+        X, labels = self.X, self.labels
+        present = X.any(axis=1)
+        if not present.all():
+            X, labels = X[present], labels[present]
+        for rows, of_rows in blocks(X, labels, label):
+            unit = unit_rows_about(rows, self.centre)
+            if self.intercept > 0:
+                unit = np.column_stack([unit, np.full(len(unit), self.intercept)]) / math.hypot(1.0, self.intercept)
+            yield unit, of_rows
+
+    def block_list(self, *, exact: bool) -> list[tuple[Any, Integers]]:
+        """All blocks, for a fit that reads them many times; their rows are `Rounded` unless sums may be exact."""
+        return [(rows if exact else rounded(rows), labels) for rows, labels in self.blocks("rows")]
+
+    def head(self, theta: Floats, added: Floats | float = 0.0) -> tuple[Floats, Floats]:
+        """Coefficients, (C, d), and intercepts, (C,), for unit rows: of theta, (C, width), and what is added to it."""
+        if self.intercept == 0:
+            return theta, np.zeros(len(theta)) + added
+        theta = theta / math.hypot(1.0, self.intercept)
+        return theta[:, :-1].copy(), theta[:, -1] * self.intercept + added
+
+    def released(self, what: str, coefficients: Floats, intercepts: Floats, facts: dict[str, Any]) -> Released:
+        """A linear head, with the normalisation of rows among its facts."""
+        column = f", beside a constant column of {self.intercept:g}, which counts in the norm" if self.intercept else ""
+        arrays = {"coefficients": coefficients, "intercepts": intercepts} | centre_array(self.centre)
+        return Released(what, arrays, LinearHead(), facts | {"normalisation": normalisation(self.centre) + column})
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnitRowClassifier(PrivateClassifier):
+    """A learner on unit rows about the mean of public rows, if there are any, by Gaussian sums over all records.
+
+    Parameters
+    ----------
+    public : array of shape (m, d), optional
+    """
+
+    public: Any = None
+    intercept = 0.0  # no parameter, unless a learner makes it one
+
+    def _multiplier(self) -> float:
+        """Noise multiplier of one Gaussian sum that spends the whole budget.
+
+        Not every sum here is one per class. A changed label may then move a sum by twice the sensitivity, which is what
+        a replaced record does.
+        """
+        unit = Unit(self.unit)
+        return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE, split=True)
+
+    def _intercept(self) -> float:
+        return real("intercept", self.intercept, 0, MOST_INTERCEPT)
+
+    def _counts(self) -> ClassCounts:
+        """Where the number of records of each class comes from."""
+        return ClassCounts(None, self._multiplier(), unused="this method")
+
+    def _unprotected(self) -> tuple[str, ...]:
+        return self._counts().unprotected()
+
+    def _matrices(self) -> Matrices | None:
+        """The d x d matrices of a fit, where there are any."""
+        return None
+
+    def _noised(self, matrices: int) -> int:
+        """How many of these matrices get secure noise."""
+        return matrices if self.noise == "secure" and self._multiplier() > 0 else 0
+
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
+        check_width(X.shape[1] + 1)
+        matrices = self._matrices()
+        if matrices is not None:
+            matrices.check(X.shape[1])
+        declared_counts(self._counts().declared, len(self.classes_))
+        return UnitRows(X, labels, public_centre(self.public, X.shape[1]), self._intercept())
+
+
+def scores_of_empty(sums: Floats) -> Floats:
+    """Far below all scores for classes whose sum is zero, which has no direction; zero for others."""
+    return np.where(sums.any(axis=1), 0.0, FARTHEST)

@@ -1,0 +1,67 @@
+"""How `ProjectedPrototypes` splits a budget over its events, and the noise at which they keep it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tacit.mechanisms import exponential, gaussian, outer_products
+from tacit.privacy.budget import Budget, calibrate
+from tacit.privacy.events import Event, compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a budget is split over the events of a fit.
+
+    All follow from z, the noise multiplier of a Gaussian sum that would cost rho alone; shares are of that rho.
+
+    Parameters
+    ----------
+    share : float
+        For the prototypes.
+    count_share : float
+        For class counts; 0 where they are declared.
+    steps : int
+        Steps that share the rest.
+    chosen : bool
+        Whether prototypes are public rows, chosen by exponential mechanisms, and not noisy sums.
+    """
+
+    share: float
+    count_share: float
+    steps: int
+    chosen: bool
+
+    def sums(self, z: float) -> float:
+        """Noise multiplier of the class sums."""
+        return z / math.sqrt(self.share)
+
+    def epsilon(self, z: float) -> float:
+        """Of the choice of a public row: epsilon^2/8 = share/(2 z^2)."""
+        return 2 * math.sqrt(self.share) / z if z > 0 else math.inf
+
+    def step(self, z: float) -> float:
+        """Noise multiplier of a step."""
+        return z * math.sqrt(self.steps / (1 - self.share - self.count_share))
+
+    def event(self, z: float) -> Event:
+        """Privacy cost of the fit."""
+        selection = exponential.event(self.epsilon(z), "exponential")
+        prototypes = selection if self.chosen else gaussian.event(self.sums(z))
+        counts = [gaussian.event(z / math.sqrt(self.count_share))] if self.count_share else []
+        return compose([prototypes, self.steps * outer_products.event(self.step(z)), *counts])
+
+
+@lru_cache(maxsize=1024)
+def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
+    """The least z at which all events together keep the budget."""
+
+    def cost(inverse: float) -> Event:
+        return Guarantee(Unit.ADD_REMOVE, split.event(1 / inverse)).to(unit).event
+
+    precision = 1e-6 if budget.kind == "approx" else 1e-12  # a loss distribution takes a tenth of a second
+    return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)

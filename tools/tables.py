@@ -1,0 +1,59 @@
+"""Write the tables of methods, encoders and commands into README and docs; `--check` fails where one is out of date.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come from the code that they describe.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tacit.cli.app import VERBS
+from tacit.learners.methods import ALIASES, METHODS, load
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate"}
+
+
+def methods() -> Iterator[tuple[str, ...]]:
+    """A row for each method, from the facts on its class."""
+    yield "command", "class", "budgets", "neighbouring relations", "public rows", "what is released"
+    for name, path in METHODS.items():
+        kind = load(path)
+        papers = [alias for alias, method in ALIASES.items() if method == name]
+        also = f" ({', '.join(f'`{alias}`' for alias in papers)})" if papers else ""
+        budgets = ", ".join(BUDGETS[budget] for budget in kind.budget_kinds)
+        yield f"`{name}`{also}", f"`{kind.__name__}`", budgets, ", ".join(kind.units), kind.public_use, kind.summary
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    """A row for each command."""
+    yield "command", "what it does"
+    for verb, summary in VERBS.items():
+        yield f"`tacit {verb}`", summary
+
+
+TABLES: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {"methods": methods, "commands": commands}
+
+
+def table(name: str) -> str:
+    """The Markdown of a table."""
+    header, *rows = TABLES[name]()
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def with_tables(text: str) -> str:
+    """The text of a page with its tables as they should be."""
+    return MARKED.sub(lambda found: found[1] + "\n" + table(found[2]) + "\n" + found[3], text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if "--check" in sys.argv and text != with_tables(text):
+            sys.exit(f"a table of {page} is out of date; run python tools/tables.py")
+        if "--check" not in sys.argv:
+            page.write_text(with_tables(text), encoding="utf-8")
