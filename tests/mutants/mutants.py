@@ -362,6 +362,8 @@ MUTANTS = [
     _of(COMMON, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
     _of(COMMON, "metrics", "the interval is too narrow", "balanced - 1.96 * deviation", "balanced - 0.1 * deviation"),
     _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases"),
+    _of("compute", "checkpoint", "checkpoint: parts of another key are taken", "path.read_bytes() == key.encode()", "True"),
+    _of("compute", "checkpoint", "checkpoint: a key that is kept to the end", "self.path(KEY).unlink(missing_ok=True)", "pass"),
     _of("compute", "atomic", "a ledger is lost with its folder", "path.rglob(KEPT)", "()"),
     _of(PRIVACY, "ledger", "the ledger is not locked", "fcntl.flock(file, fcntl.LOCK_EX)", "pass"),
     _of(PRIVACY, "account", "charges are not converted", "charge.guarantee.to(self.unit).of_everybody(cost)", "charge.guarantee.of_everybody(cost)", "privacy/test_ledger.py"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.shared import digest
 
 
@@ -71,10 +71,9 @@ def mapped(array: Any, folder: Path) -> Mapped | MappedShards:
     """Where an array lies; one that lies in memory is written into the folder first, under a hash of its content."""
     found = located(array)
     if found is None:
-        path = folder / f"{digest([np.asarray(array)])}.array.npy"
-        if not path.exists():
-            with atomic_file(path, force=True) as part, part.open("wb") as file:
-                np.save(file, np.asarray(array), allow_pickle=False)
-        found = located(np.load(path, mmap_mode="r", allow_pickle=False))
+        checkpoint, name = Checkpoint(folder), f"{digest([np.asarray(array)])}.array.npy"
+        if not checkpoint.has(name):
+            checkpoint.write(name, np.asarray(array))
+        found = located(checkpoint.read(name))
     assert found is not None
     return found

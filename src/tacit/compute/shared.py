@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 
 BLOCK_ROWS = 8192
 
@@ -54,14 +54,12 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
     folder = _folder.get()
     if folder is None:
         return compute()
-    path = folder / f"{what}-{digest([_versions(), *inputs()])}.npy"
-    if not path.exists():
-        with locked(path.with_suffix(".lock")):
-            if not path.exists():
-                result = compute()
-                with atomic_file(path) as part, part.open("wb") as file:
-                    np.save(file, result, allow_pickle=False)
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    checkpoint, name = Checkpoint(folder), f"{what}-{digest([_versions(), *inputs()])}"
+    if not checkpoint.has(f"{name}.npy"):
+        with locked(checkpoint.path(f"{name}.lock")):
+            if not checkpoint.has(f"{name}.npy"):
+                checkpoint.write(f"{name}.npy", np.asarray(compute()))
+    return np.asarray(checkpoint.read(f"{name}.npy"))
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import engine as engine_of
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
@@ -185,10 +185,7 @@ def _make(folder: Path) -> None:
 def _keep_plan(folder: Path, plan: Path) -> None:
     """A copy of what was asked for, once for each content."""
     text = plan.read_text(encoding="utf-8")
-    path = folder / PLANS / f"{plan.stem}-{digest([text])[:8]}.yaml"
-    if not path.exists():
-        with atomic_file(path) as part:
-            part.write_text(text, encoding="utf-8")
+    Checkpoint(folder / PLANS).write(f"{plan.stem}-{digest([text])[:8]}.yaml", text.encode())
 
 
 def _remove_parts(folder: Path) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
 from tacit.compute.mapped import located
 from tacit.compute.shared import digest, locked
@@ -157,9 +158,8 @@ def scores(
                 if engine is not None and len(clipped.rows):  # workers read this very file
                     rows.flush()
                     clipped = replace(clipped, rows=np.memmap(file, rows.dtype, "r", shape=clipped.rows.shape))
-                own = place / f"scores-{_key(clipped)}"
-                own.mkdir(exist_ok=True)
-                yield Scores(shards_in_folder(clipped, own, engine))
+                checkpoint = Checkpoint(place / f"scores-{_key(clipped)}")
+                yield Scores(shards_in_folder(clipped, checkpoint, engine))
             else:
                 room = _file_of(file, "int64", (n_classes, len(public)))
                 yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])

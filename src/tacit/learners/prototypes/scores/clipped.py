@@ -8,13 +8,12 @@ when it is done, and a later run goes on from there; workers of an engine comput
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
 from tacit.compute.mapped import mapped
 from tacit.compute.progress import progress
@@ -137,54 +136,55 @@ def shards_in_memory(clipped: Clipped) -> list[Integers]:
 
 
 @phase(SCORING)
-def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> list[Integers]:
-    """All shards, as files that are mapped; those that are there are not computed again."""
-    paths = [_path(folder, number) for number in range(clipped.count)]
-    missing = [number for number, path in enumerate(paths) if not _finished(clipped, path, number)]
+def shards_in_folder(clipped: Clipped, checkpoint: Checkpoint, engine: Engine | None) -> list[Integers]:
+    """All shards, as mapped files; finished ones are not computed again."""
+    missing = [number for number in range(clipped.count) if not _finished(clipped, checkpoint, number)]
     if engine is None:
         scorer = clipped.scorer()
         for number in missing:
-            _write(clipped, scorer, folder, number, shown=True)
+            _write(clipped, scorer, checkpoint, number, shown=True)
     elif missing:
+        folder = checkpoint.folder
         reference = replace(clipped, public=mapped(clipped.public, folder), rows=mapped(clipped.rows, folder))
-        found = engine.map(partial(_write_mapped, reference, folder), missing)
+        found = engine.map(partial(_write_mapped, reference, checkpoint), missing)
         for _ in progress(found, "shards", len(missing)):
             pass
-    return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
+    return [checkpoint.read(_file(number)) for number in range(clipped.count)]
 
 
-def _finished(clipped: Clipped, path: Path, number: int) -> bool:
+def _file(number: int) -> str:
+    return f"{number:05d}.npy"
+
+
+def _finished(clipped: Clipped, checkpoint: Checkpoint, number: int) -> bool:
     """Whether a shard is there, whole and of the right shape."""
     width = min(clipped.shard, len(clipped.public) - number * clipped.shard)
     try:
-        kept = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        scores = checkpoint.read(_file(number))
+    except (OSError, ValueError):
         return False
-    return bool(kept.dtype == np.int64 and kept.shape == (len(clipped.ends), width))
+    return bool(scores.dtype == np.int64 and scores.shape == (len(clipped.ends), width))
 
 
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"{number:05d}.npy"
-
-
-def _write(clipped: Clipped, scorer: Callable[[int], Integers], folder: Path, number: int, shown: bool = False) -> None:
-    """Compute a shard and keep it."""
+def _write(
+    clipped: Clipped, scorer: Callable[[int], Integers], checkpoint: Checkpoint, number: int, shown: bool = False
+) -> None:
+    """Compute a shard and write it."""
     starts = clipped.tiles(number)
     tiles: Iterator[Integers] = in_threads(scorer, starts)
     if shown:
         tiles = progress(tiles, f"scores, part {number + 1} of {clipped.count}", len(starts))
     scores = np.concatenate(list(tiles), axis=1)
     try:
-        with atomic_file(_path(folder, number), force=True) as part, part.open("wb") as file:
-            np.save(file, scores, allow_pickle=False)
+        checkpoint.write(_file(number), scores)
     except OSError as error:
         why = one_line(error)
         raise InputError(
-            f"{folder} cannot take {scores.nbytes} bytes of scores ({why}); choose another folder"
+            f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({why}); choose another folder"
         ) from error
 
 
-def _write_mapped(reference: Clipped, folder: Path, number: int) -> None:
+def _write_mapped(reference: Clipped, checkpoint: Checkpoint, number: int) -> None:
     """The same in a worker, whose arrays are maps of files."""
     clipped = replace(reference, public=reference.public.open(), rows=reference.rows.open())
-    _write(clipped, clipped.scorer(), folder, number)
+    _write(clipped, clipped.scorer(), checkpoint, number)
