@@ -254,10 +254,14 @@ def test_the_table_is_read_without_heavy_libraries():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_terminals_interrupt_is_for_this_process_and_not_for_workers():
+@pytest.mark.parametrize("name", ["joblib", "ray", "slurm"])
+def test_a_terminals_interrupt_is_for_this_process_and_not_for_workers(name, tmp_path):
+    made(name, 2, tmp_path)  # or skips
+    options = f", folder={str(tmp_path)!r}, cluster='local'" if name == "slurm" else ""
     code = (
         "from compute.engines.items import hears_interrupts; from tacit.compute.engines import engine\n"
-        "print(hears_interrupts(0), sorted(engine('joblib', 2).map(hears_interrupts, [1, 2])), hears_interrupts(3))"
+        f"found = engine({name!r}, 2{options}).map(hears_interrupts, [1, 2])\n"
+        "print(hears_interrupts(0), sorted(found), hears_interrupts(3))"
     )
     folder = str(Path(__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)

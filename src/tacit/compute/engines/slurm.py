@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.compute.engines import Engine, whole
-from tacit.compute.engines.workers import Packed, pack, unpack
+from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
@@ -68,7 +68,8 @@ class Slurm(Engine):
         from submitit.helpers import as_completed
 
         batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
-        jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
+        with shielding_workers():  # the local cluster starts its processes here
+            jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
         running = set(jobs)
         try:
             for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
