@@ -25,7 +25,7 @@ def plan(tmp_path, monkeypatch):
 def test_a_sweep_and_its_results(plan, run):
     status, out, _ = run("sweep plan.yaml --out runs --dry-run")
     assert status == 0
-    assert "12 of 12 cells to compute, about" in out
+    assert "12 of 12 cells to compute, how long they take is known when" in out
     assert out.count("seed") == 12
     status, out, _ = run("sweep plan.yaml --out runs")
     assert (status, "12 cells, 0 failed" in out) == (0, True)

@@ -1,4 +1,4 @@
-"""One cell: fit, measure, keep the result. This is what an engine's worker runs."""
+"""One cell of a sweep, as an engine's worker runs it: fit, measure, write the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IDENTITY = (
     "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "imbalance", "seed",
     "unit", "tuning",
 )  # fmt: skip
-"""Fields that a result takes over from its cell."""
+"""Fields of a result that are those of its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
 ESTIMATES = {
@@ -46,40 +46,38 @@ ESTIMATES = {
     "directions": "directions of sums of unit rows",
     "rows": "directions of sums of unit rows, and chosen public rows in place of private ones",
 }
-"""What a picture shows, by what a learner estimates."""
+"""What the picture of means shows, by what a learner estimates."""
 
 
 def work(folder: Path, cell: Cell) -> Result:
-    """Compute a cell and keep its result in the folder of the sweep; a cell that fails is kept with its error."""
+    """Compute a cell and write its result to the folder of the sweep; of a cell that fails, the error is the result."""
     _note_start(folder, cell.key)
-    names: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY}
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    facts: dict[str, Any] = {
+    facts: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY} | {
         "budget": cell.shown_budget,
-        "started": started,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "processor": _processor(),
         "versions": _versions(),
     }
     shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
-    with shared_work, reporting(_silent):  # the sweep reports cells
+    with shared_work, reporting(lambda *_: None):  # the sweep reports progress, by cells
         try:
-            found = computed(cell)
+            figures = measured(cell)
         except Exception as error:
-            found = {"status": "failed", "error": _one_line(error)}
-    result = Result(**names, **facts, **found)
+            figures = {"status": "failed", "error": _one_line(error)}
+    result = Result(**facts, **figures)
     results.write(folder, result)
     return result
 
 
-def computed(cell: Cell) -> dict[str, Any]:
-    """What fit and measurement give, by name of the result's field."""
+def measured(cell: Cell) -> dict[str, Any]:
+    """Fit and measure; fields of the result by name."""
     given = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if cell.timed:  # so that loops are compiled, threads started and files in memory
+        if cell.timed:  # compiles loops, starts threads and reads files into memory
             learner.fit(given.x, given.y, **cell.groups(len(given.y))).predict(given.test_x)
         with timing() as seconds:
             started = time.perf_counter()
@@ -90,8 +88,8 @@ def computed(cell: Cell) -> dict[str, Any]:
     scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
     guarantee = cell.guarantee(learner)
     kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
-    if said:
-        kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in said})
+    if caught:
+        kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in caught})
     return {
         "status": "done",
         "accuracy": scores.accuracy,
@@ -121,7 +119,7 @@ def _phases(seconds: Mapping[str, float], fit: float, prediction: float) -> dict
 
 
 def _stated(figure: float | None) -> float | None:
-    """A figure as guarantees state it, so that "rho = 0.005" finds what a calibration left a little below that."""
+    """A figure rounded as guarantees state it, so that "rho = 0.005" finds a cell calibrated to slightly below that."""
     return None if figure is None else float(rounded_up(figure))
 
 
@@ -159,8 +157,10 @@ def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str,
     """
     prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
     if prototypes is None or np.ndim(prototypes) != 2 or not what:
-        said = f"{type(learner).__name__} has no class means in the space of its rows"
-        raise InputError(f"keep names {MEANS_2D!r}, and {said}; leave it out")
+        name = type(learner).__name__
+        raise InputError(
+            f"keep names {MEANS_2D!r}, and {name} has no class means in the space of its rows; leave it out"
+        )
     rows, train = _averaged(learner, given.test_x), _averaged(learner, given.x)
     true = np.array(
         [train[given.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(given.sizes)]
@@ -187,17 +187,13 @@ def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
     return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
 
 
-def _silent(label: str, done: int, total: int) -> None:
-    """Report nothing."""
-
-
 def _one_line(error: Exception) -> str:
     said = " ".join(str(error).split())[:500]
     return said if isinstance(error, TacitError) else f"{type(error).__name__}: {said}"
 
 
 def _note_start(folder: Path, key: str) -> None:
-    """Count starts, in a file for each process, so that what ran twice can be told."""
+    """Record that a cell begins, in a file for each process; cells that ran twice are then seen."""
     with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
         file.write(key + "\n")
 
