@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.array_files import files_of
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
-from tacit.compute.mapped import located
 from tacit.compute.shared import digest, locked
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
@@ -40,7 +40,7 @@ from tacit.learners.prototypes.scores.arithmetic import (
     arithmetic_for,
     check_usable,
 )
-from tacit.learners.prototypes.scores.clipped import Clipped, shard_width, shards_in_folder, shards_in_memory
+from tacit.learners.prototypes.scores.clipped import TileScorer, shard_width, shards_in_folder, shards_in_memory
 from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
 from tacit.mechanisms.noise import Integers
 
@@ -142,34 +142,34 @@ def scores(
     of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize if scoring.clipped else 0
     large = max(8 * n_classes * len(public), of_rows) > IN_MEMORY
     if folder is None and engine is None and not large:
-        if not scoring.clipped:
+        if scoring.clipped:
+            rows = np.empty(shape, scoring.arithmetic.dtype)
+            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, n_classes, rows)))
+        else:
             room = np.empty((n_classes, len(public)), np.int64)
             yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
-            return
-        rows = np.empty(shape, scoring.arithmetic.dtype)
-        yield Scores(shards_in_memory(_clipped(scoring, public, X, labels, n_classes, rows)))
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
             if scoring.clipped:
-                rows = _file_of(file, scoring.arithmetic.dtype, shape)
-                clipped = _clipped(scoring, public, X, labels, n_classes, rows)
-                if engine is not None and len(clipped.rows):  # workers read this very file
+                rows = _array_in(file, scoring.arithmetic.dtype, shape)
+                scorer = _tile_scorer(scoring, public, X, labels, n_classes, rows)
+                if engine is not None and len(scorer.rows):  # workers map this file
                     rows.flush()
-                    clipped = replace(clipped, rows=np.memmap(file, rows.dtype, "r", shape=clipped.rows.shape))
-                checkpoint = Checkpoint(place / f"scores-{_key(clipped)}")
-                yield Scores(shards_in_folder(clipped, checkpoint, engine))
+                    scorer = replace(scorer, rows=np.memmap(file, rows.dtype, "r", shape=scorer.rows.shape))
+                checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
+                yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                room = _file_of(file, "int64", (n_classes, len(public)))
+                room = _array_in(file, "int64", (n_classes, len(public)))
                 yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
         finally:
             file.unlink(missing_ok=True)
-        shutil.rmtree(place, ignore_errors=True)  # older ones too; some file systems keep what is still mapped
+        shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
 
 
-def _file_of(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
-    """An array in a file, whose room is taken at once: a disk that is full later kills who writes to a map."""
+def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
+    """An array in a file of full size: a disk that fills up later would kill the process that writes to the map."""
     size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
     try:
         with file.open("wb") as part:
@@ -186,62 +186,60 @@ def _file_of(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
 
 @contextmanager
 def work_folder(folder: Path | None) -> Iterator[Path]:
-    """A folder within the one given, of this user alone and of one fit at a time; or one that is removed.
+    """A folder within `folder`, which only this user can read and one fit uses at a time; without it, a temporary one.
 
     Raises
     ------
     InputError
         If it cannot be made, is in use, or belongs to another user.
     """
-    if folder is not None:
-        own = folder / WORK
-        with ExitStack() as stack:
-            try:
-                folder.mkdir(mode=0o700, exist_ok=True)
-                stack.enter_context(locked(folder / ".lock", wait=False))
-                own.mkdir(mode=0o700, exist_ok=True)
-            except BlockingIOError as error:
-                raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
-            except (OSError, ValueError) as error:
-                raise InputError(
-                    f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another"
-                ) from error
-            if own.is_symlink() or own.stat().st_uid != os.geteuid():
-                raise InputError(f"{own} is not yours, and scores are private; choose another folder")
-            own.chmod(0o700)
-            yield own
+    if folder is None:
+        with TemporaryDirectory(prefix="tacit-scores-") as temporary:
+            yield Path(temporary)
         return
-    with TemporaryDirectory(prefix="tacit-scores-") as temporary:
-        yield Path(temporary)
+    work = folder / WORK
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            stack.enter_context(locked(folder / ".lock", wait=False))
+            work.mkdir(mode=0o700, exist_ok=True)
+        except BlockingIOError as error:
+            raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another") from error
+        if work.is_symlink() or work.stat().st_uid != os.geteuid():
+            raise InputError(f"{work} is not yours, and scores are private; choose another folder")
+        work.chmod(0o700)
+        yield work
 
 
 @phase(SCORING)
-def _clipped(
+def _tile_scorer(
     scoring: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, rows: NDArray[Any]
-) -> Clipped:
-    """Private rows by class, as integers, put into `rows`; those of zeros are left out."""
+) -> TileScorer:
+    """Private rows by class, as integers, written to `rows`; rows of zeros are left out."""
     order = np.argsort(labels, kind="stable")
     counts = np.zeros(n_classes, np.int64)
     filled = 0
 
-    def made(start: int) -> tuple[NDArray[Any], Integers]:
+    def rounded(start: int) -> tuple[NDArray[Any], Integers]:
         chosen = order[start : start + BLOCK]
-        found = scoring.arithmetic.integers(X[chosen], scoring.centre)
-        kept = found.any(axis=1)
-        return found[kept], labels[chosen][kept]
+        integers = scoring.arithmetic.integers(X[chosen], scoring.centre)
+        kept = integers.any(axis=1)
+        return integers[kept], labels[chosen][kept]
 
-    for found, own in in_threads(made, range(0, len(order), BLOCK)):
-        rows[filled : filled + len(found)] = found
-        filled += len(found)
-        counts += np.bincount(own, minlength=n_classes)
-    how, ends, shard = scoring.arithmetic, np.cumsum(counts), shard_width(n_classes)
-    return Clipped(public, rows[:filled], ends, scoring.low, scoring.high, how, shard, scoring.centre)
+    for integers, classes in in_threads(rounded, range(0, len(order), BLOCK)):
+        rows[filled : filled + len(integers)] = integers
+        filled += len(integers)
+        counts += np.bincount(classes, minlength=n_classes)
+    ends, shard = np.cumsum(counts), shard_width(n_classes)
+    return TileScorer(public, rows[:filled], ends, scoring.low, scoring.high, scoring.arithmetic, shard, scoring.centre)
 
 
-def _key(clipped: Clipped) -> str:
-    """What tells these shards from others; files that are mapped by their place, size and time, not by content."""
-    where = located(clipped.public)
-    made_by = [version(name) for name in ("tacit", "numpy", "numba")]
-    facts = [made_by, repr(clipped.arithmetic), clipped.low, clipped.high, clipped.shard]
-    centre = [] if clipped.centre is None else [clipped.centre]
-    return digest([*facts, clipped.ends, clipped.rows, *centre, clipped.public if where is None else repr(where)])
+def _key(scorer: TileScorer) -> str:
+    """Hash of everything that decides the shards; public rows in files count by place, size and time, not content."""
+    files = files_of(scorer.public)
+    versions = [version(name) for name in ("tacit", "numpy", "numba")]
+    facts = [versions, repr(scorer.arithmetic), scorer.low, scorer.high, scorer.shard]
+    centre = [] if scorer.centre is None else [scorer.centre]
+    return digest([*facts, scorer.ends, scorer.rows, *centre, scorer.public if files is None else repr(files)])

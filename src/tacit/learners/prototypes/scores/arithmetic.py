@@ -110,9 +110,9 @@ class Arithmetic:
         """What rounding changes in a cosine, typically, at most, as a share of the window."""
         return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
 
-    def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
-        """Inner products, (r, t), computed in `room`, which is at least as tall."""
-        out = room[: len(rows), : len(candidates)]
+    def products(self, rows: NDArray[Any], candidates: NDArray[Any], buffer: NDArray[Any]) -> NDArray[Any]:
+        """Inner products, (r, t), written to the first r rows of `buffer`."""
+        out = buffer[: len(rows), : len(candidates)]
         if self.dtype != "int8":
             return np.matmul(rows, candidates.T, out=out)
         import torch
@@ -120,8 +120,8 @@ class Arithmetic:
         torch._int_mm(torch.from_numpy(rows), torch.from_numpy(candidates).T, out=torch.from_numpy(out))
         return out
 
-    def room(self, rows: int, candidates: int) -> NDArray[Any]:
-        """Room for `products`."""
+    def buffer(self, rows: int, candidates: int) -> NDArray[Any]:
+        """A buffer for `products`."""
         return np.empty((rows, candidates), np.int32 if self.dtype == "int8" else self.dtype)
 
 
@@ -225,10 +225,10 @@ def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> f
     """Operations a second of a product of this shape, the best of some runs."""
     one = ARITHMETICS[name]
     left, right = (np.ones((n, width), one.dtype) for n in (rows, candidates))
-    room = one.room(rows, candidates)
+    buffer = one.buffer(rows, candidates)
     times = []
     for _ in range(runs + 1):
         started = time.perf_counter()
-        one.products(left, right, room)
+        one.products(left, right, buffer)
         times.append(time.perf_counter() - started)
     return 2 * rows * candidates * width / min(times[1:])

@@ -1,8 +1,9 @@
 """Clipped scores, tile by tile: no array of records by candidates ever exists.
 
-Candidates are cut into tiles of TILE, and tiles into shards. A tile's scores need the tile and every private record, so
-whoever computes a tile, and in which order, its integers are the same. With a folder, every shard is kept as a file
-when it is done, and a later run goes on from there; workers of an engine compute a shard each.
+A tile is TILE candidates, multiplied with ROWS private records at a time; a shard is the scores of several tiles. The
+scores of a tile depend on its candidates and the private records alone, so their integers are the same in any order and
+on any worker. With a folder, each shard is a file, and a later run resumes from the finished ones; the workers of an
+engine compute a shard each.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.array_files import to_files
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
-from tacit.compute.mapped import mapped
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
@@ -32,8 +33,8 @@ SHARD_TILES = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Clipped:
-    """What decides the clipped scores.
+class TileScorer:
+    """Computes the clipped scores of a tile of candidates.
 
     Parameters
     ----------
@@ -70,8 +71,8 @@ class Clipped:
         first = number * self.shard
         return range(first, min(first + self.shard, len(self.public)), TILE)
 
-    def scorer(self) -> Callable[[int], Integers]:
-        """What computes tiles, in threads; the private rows go to a device once, if there is one."""
+    def function(self) -> Callable[[int], Integers]:
+        """What computes a tile, in threads; private rows are copied to a CUDA device once."""
         if self.arithmetic.name != "int8-cuda":
             return self.tile
         import torch
@@ -85,14 +86,14 @@ class Clipped:
 
         candidates = self._candidates(first)
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
-        room = self.arithmetic.room(ROWS, len(candidates))
-        for start, some, segments in self._parts():
-            products = self.arithmetic.products(self.rows[start : start + ROWS], candidates, room)
-            add_clipped(products, segments, self.low, self.high, totals[some])
+        buffer = self.arithmetic.buffer(ROWS, len(candidates))
+        for start, classes, ends in self._row_blocks():
+            products = self.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
+            add_clipped(products, ends, self.low, self.high, totals[classes])
         return totals
 
     def _tile_on_device(self, rows: Any, first: int) -> Integers:
-        """The same on a CUDA device, whose products take multiples of 8."""
+        """Scores of the same tile, computed on a CUDA device, whose products take multiples of 8."""
         import torch
 
         candidates = self._candidates(first)
@@ -100,22 +101,22 @@ class Clipped:
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
         totals = torch.zeros((len(self.ends), len(padded)), dtype=torch.int64, device=rows.device)
-        for start, some, segments in self._parts():
-            part = rows[start : start + ROWS]
-            tall = torch.nn.functional.pad(part, (0, 0, 0, max(0, 24 - len(part))))  # it takes more than 16 rows
+        for start, classes, ends in self._row_blocks():
+            block = rows[start : start + ROWS]
+            tall = torch.nn.functional.pad(block, (0, 0, 0, max(0, 24 - len(block))))  # it takes more than 16 rows
             products = torch._int_mm(tall, right).clamp_(self.low, self.high)
             begin = 0
-            for own, end in zip(totals[some], segments.tolist(), strict=True):
-                own += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * self.low
+            for total, end in zip(totals[classes], ends.tolist(), strict=True):
+                total += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * self.low
                 begin = end
-        found: Integers = totals[:, : len(candidates)].cpu().numpy()
-        return found
+        scores: Integers = totals[:, : len(candidates)].cpu().numpy()
+        return scores
 
     def _candidates(self, first: int) -> NDArray[Any]:
         return self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
 
-    def _parts(self) -> Iterator[tuple[int, slice, Integers]]:
-        """Where each block of private rows begins, its classes, and where theirs end in it."""
+    def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
+        """For each block of private rows: where it begins, its classes, and where the rows of each end in the block."""
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
             first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
@@ -128,63 +129,56 @@ def shard_width(n_classes: int) -> int:
 
 
 @phase(SCORING)
-def shards_in_memory(clipped: Clipped) -> list[Integers]:
-    """All shards, one after another."""
-    starts = [first for number in range(clipped.count) for first in clipped.tiles(number)]
-    tiles = progress(in_threads(clipped.scorer(), starts), "scores", len(clipped.public), lambda tile: tile.shape[1])
-    return list(tiles)
+def shards_in_memory(scorer: TileScorer) -> list[Integers]:
+    """All scores as arrays (C, TILE), side by side."""
+    starts = [first for number in range(scorer.count) for first in scorer.tiles(number)]
+    tiles = in_threads(scorer.function(), starts)
+    return list(progress(tiles, "scores", len(scorer.public), lambda tile: tile.shape[1]))
 
 
 @phase(SCORING)
-def shards_in_folder(clipped: Clipped, checkpoint: Checkpoint, engine: Engine | None) -> list[Integers]:
+def shards_in_folder(scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None) -> list[Integers]:
     """All shards, as mapped files; finished ones are not computed again."""
-    missing = [number for number in range(clipped.count) if not _finished(clipped, checkpoint, number)]
+    missing = [number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)]
     if engine is None:
-        scorer = clipped.scorer()
+        function = scorer.function()
         for number in missing:
-            _write(clipped, scorer, checkpoint, number, shown=True)
+            tiles = in_threads(function, scorer.tiles(number))
+            label = f"scores, part {number + 1} of {scorer.count}"
+            _write(checkpoint, number, progress(tiles, label, len(scorer.tiles(number))))
     elif missing:
         folder = checkpoint.folder
-        reference = replace(clipped, public=mapped(clipped.public, folder), rows=mapped(clipped.rows, folder))
-        found = engine.map(partial(_write_mapped, reference, checkpoint), missing)
-        for _ in progress(found, "shards", len(missing)):
+        in_files = replace(scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder))
+        for _ in progress(engine.map(partial(_work, in_files, checkpoint), missing), "shards", len(missing)):
             pass
-    return [checkpoint.read(_file(number)) for number in range(clipped.count)]
+    return [checkpoint.read(_file(number)) for number in range(scorer.count)]
+
+
+def _work(in_files: TileScorer, checkpoint: Checkpoint, number: int) -> None:
+    """Compute a shard in a worker, which gets the files of the arrays."""
+    scorer = replace(in_files, public=in_files.public.open(), rows=in_files.rows.open())
+    _write(checkpoint, number, in_threads(scorer.function(), scorer.tiles(number)))
 
 
 def _file(number: int) -> str:
     return f"{number:05d}.npy"
 
 
-def _finished(clipped: Clipped, checkpoint: Checkpoint, number: int) -> bool:
+def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
     """Whether a shard is there, whole and of the right shape."""
-    width = min(clipped.shard, len(clipped.public) - number * clipped.shard)
+    width = min(scorer.shard, len(scorer.public) - number * scorer.shard)
     try:
         scores = checkpoint.read(_file(number))
     except (OSError, ValueError):
         return False
-    return bool(scores.dtype == np.int64 and scores.shape == (len(clipped.ends), width))
+    return bool(scores.dtype == np.int64 and scores.shape == (len(scorer.ends), width))
 
 
-def _write(
-    clipped: Clipped, scorer: Callable[[int], Integers], checkpoint: Checkpoint, number: int, shown: bool = False
-) -> None:
-    """Compute a shard and write it."""
-    starts = clipped.tiles(number)
-    tiles: Iterator[Integers] = in_threads(scorer, starts)
-    if shown:
-        tiles = progress(tiles, f"scores, part {number + 1} of {clipped.count}", len(starts))
+def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> None:
+    """Write a shard."""
     scores = np.concatenate(list(tiles), axis=1)
     try:
         checkpoint.write(_file(number), scores)
     except OSError as error:
-        why = one_line(error)
-        raise InputError(
-            f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({why}); choose another folder"
-        ) from error
-
-
-def _write_mapped(reference: Clipped, checkpoint: Checkpoint, number: int) -> None:
-    """The same in a worker, whose arrays are maps of files."""
-    clipped = replace(reference, public=reference.public.open(), rows=reference.rows.open())
-    _write(clipped, clipped.scorer(), checkpoint, number)
+        fault = f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({one_line(error)})"
+        raise InputError(f"{fault}; choose another folder") from error
