@@ -23,7 +23,7 @@ class ArrayFile:
     offset : int
         Of the first byte of the array.
     size, changed : int
-        Bytes of the file, and its time of modification in nanoseconds: they tell a new file of the same name apart.
+        Bytes of the file, and its time of modification in nanoseconds: both change when the file is replaced.
     """
 
     path: str

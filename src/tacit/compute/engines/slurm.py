@@ -22,27 +22,27 @@ POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ende
 
 
 class Slurm(Engine):
-    """Items are dealt to the tasks of one job array; a task gives its results when it has run all of its items.
+    """Deals items to the tasks of one job array; a task returns its results when it has run all of its items.
 
-    That a task died is learned from `sacct`; on a Slurm without accounting it would be waited for without end.
+    Dead tasks are found by `sacct`; a Slurm without accounting would be waited for forever.
 
     Parameters
     ----------
     jobs : int
         Most tasks of the array, at least 1; each asks for one CPU.
     folder : path
-        Logs, and what tasks are sent and return; all nodes must see it. It is made if need be, and never emptied.
+        For logs, and for the input and output of tasks; all nodes must see it. It is created if absent, never emptied.
     partition : str, optional
         Slurm partition.
     minutes : int, default=60
-        Limit of a task, that is of all its items together.
+        Time limit of a task, for all its items together.
     cluster : {"slurm", "local"}, default="slurm"
-        "local" runs the tasks as processes of this machine, all at a time, to try things without Slurm.
+        "local" runs the tasks as processes of this machine, all at once, to try plans without Slurm.
 
     Raises
     ------
     InputError
-        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be made.
+        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be created.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class Slurm(Engine):
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:
-    """End a job on this machine, its task first: submitit interrupts, which what runs in the background may ignore."""
+    """Kill a job on this machine, its task first; submitit would interrupt it, which a shielded process ignores."""
     if controller.poll() is not None:
         return
-    own = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+    children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
     with suppress(ProcessLookupError):
-        os.kill(controller.pid, signal.SIGSTOP)  # it starts no task meanwhile
-    tasks = [int(word) for word in own.read_text().split()] if own.exists() else []
+        os.kill(controller.pid, signal.SIGSTOP)  # so that it starts no task meanwhile
+    tasks = [int(word) for word in children.read_text().split()] if children.exists() else []
     for process in (*tasks, controller.pid):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -127,7 +127,7 @@ def _made(folder: Path) -> Path:
 
 
 def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
-    """Results of a task and the exception that ended it early."""
+    """Results of a task, and the exception that ended it early, if any."""
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     try:
@@ -139,7 +139,7 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:
-    """Results up to the first exception, and that; runs in the task, where submitit would keep but its text."""
+    """Results up to the first exception, and that exception; runs in the task. submitit would return only its text."""
     results: list[Any] = []
     try:
         function = unpack(task)
