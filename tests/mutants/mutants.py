@@ -105,7 +105,7 @@ MUTANTS = [
     _of(MECHANISMS, "kernels", "scores: a rotation without an exchange of places", "row[j * size + i] = room[i * apart + j]", "row[i * apart + j] = room[i * apart + j]"),
     _of(SCORED, "arithmetic", "scores: the arithmetic depends on nothing public", "if math.prod(public.shape) >= LARGE and", "if", SCORES),
     _of(SCORED, "__init__", "zero rows count", "kept = integers.any(axis=1)", "kept = np.ones(len(integers), dtype=bool)", SCORES),
-    _of(SCORED, "__init__", "scores: shards of another window are taken", "scorer.low, scorer.high, scorer.shard]", "scorer.shard]", SCORES),
+    _of(SCORED, "__init__", "scores: shards of another window are taken", "how.low, how.high, scorer.shard]", "scorer.shard]", SCORES),
     _of(SCORED, "__init__", "scores: shards of other records are taken", "scorer.ends, scorer.rows, *centre", "scorer.ends, *centre", SCORES),
     _of(SCORED, "window", "windows: each public row is compared with itself", "np.triu_indices(len(rows), 1)", "np.triu_indices(len(rows), 0)", SCORES),
     _of(SCORED, "window", "windows: rows are not centred", "unit_rows_about(np.asarray(public[chosen]), centre)", "unit_rows_about(np.asarray(public[chosen]), None)", SCORES),

@@ -152,7 +152,7 @@ def sweep(
             _remove_leftovers(folder / SHARED)
             missing, finished = state.missing(retry_failed), dict(state.results)
             with closing(runner.map(partial(work, folder), missing)) as found:  # no worker outlives an interrupt
-                for _, result in progress(found, "cells", len(missing)):
+                for result in progress(found, "cells", len(missing)):
                     finished[result.key] = result
                     if hook is not None:
                         hook(result)

@@ -1,9 +1,8 @@
 """Engines run items of work, such as the cells of an experiment: in this process, in several, on Ray or on Slurm.
 
-`engine(name, jobs).map(function, items)` yields (position of the item, its result) as results arrive. Every engine
-keeps these rules:
+`engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these rules:
 
-- Each item is yielded once, in any order. Nothing starts before the first result is requested.
+- Each item gives one result; they come in any order. Nothing starts before the first result is requested.
 - An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
   number of jobs, on processors of one kind.
 - Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
@@ -53,19 +52,14 @@ class Engine(ABC):
     def __init__(self, jobs: int) -> None:
         self.jobs = whole("jobs", jobs)
 
-    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[tuple[int, R], None, None]:
-        """Yield (position, result) of each item as results arrive, in any order; see the module for the rules."""
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[R, None, None]:
+        """Yield the result of each item as results arrive, in any order; see the module for the rules."""
         if len(items):
-            yield from self._run(partial(_numbered, function), list(enumerate(items)))
+            yield from self._run(partial(alone, function), items)
 
     @abstractmethod
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """Yield the results of `task` on these items, at least one, in any order."""
-
-
-def _numbered(function: Callable[[T], R], item: tuple[int, T]) -> tuple[int, R]:
-    position, value = item
-    return position, alone(function, value)
 
 
 def engine(name: str, jobs: int, **options: Any) -> Engine:
@@ -88,7 +82,7 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     --------
     >>> from tacit.compute.engines import engine
     >>> sorted(engine("joblib", jobs=1).map(abs, [3, -4]))
-    [(0, 3), (1, 4)]
+    [3, 4]
     """
     if name not in ENGINES:
         raise InputError(f"engine={name!r} is unknown; choose one of {', '.join(ENGINES)}")

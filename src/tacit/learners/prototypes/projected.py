@@ -20,7 +20,7 @@ from tacit.learners.common.head import scores_of_empty
 from tacit.learners.common.parameters import flag, real, whole
 from tacit.learners.common.rows import Floats, exact_class_sums, unit_rows_about
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
-from tacit.learners.prototypes.scores import scoring
+from tacit.learners.prototypes.scores.arithmetic import scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, gaussian, outer_products

@@ -18,8 +18,8 @@ from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
 from tacit.learners.common.decision import NearestPrototype
 from tacit.learners.common.parameters import flag, public_centre, whole
 from tacit.learners.common.rows import centre_array
-from tacit.learners.prototypes.scores import IN_MEMORY, WORK, scoring, work_folder
-from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
+from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k

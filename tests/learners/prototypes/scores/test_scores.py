@@ -18,9 +18,9 @@ from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, WORK, clipped, scoring, unclipped
-from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for
-from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
+from tacit.learners.prototypes.scores import WORK, clipped, unclipped
+from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for, scoring
+from tacit.learners.prototypes.scores.unclipped import NORM, exact_product, parts_of
 from tacit.learners.prototypes.scores.window import SAMPLE, window
 
 WINDOWS = [(0.0, 2.0), (1.42, 1.5), (1.54, 1.58), (0.0, 1.0), (0.5, 2.0)]

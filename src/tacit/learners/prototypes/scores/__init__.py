@@ -31,57 +31,14 @@ from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats
-from tacit.learners.prototypes.scores.arithmetic import (
-    ARITHMETICS,
-    AUTO,
-    BLOCK,
-    Arithmetic,
-    arithmetic_for,
-    check_usable,
-)
+from tacit.learners.prototypes.scores.arithmetic import BLOCK, Scoring
 from tacit.learners.prototypes.scores.clipped import TileScorer, shard_width, shards_in_folder, shards_in_memory
-from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
+from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
 
 MOST_ROWS = 2**26  # each adds at most 2^37
 WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use
 IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
-
-
-@dataclass(frozen=True, eq=False)
-class Scoring:
-    """How scores are computed, from public facts alone.
-
-    Parameters
-    ----------
-    arithmetic : Arithmetic
-    low, high : int
-        Bounds of an inner product.
-    clipped : bool
-    centre : array of shape (d,) or None
-        Public; subtracted from unit rows on both sides, which are then made unit again.
-    """
-
-    arithmetic: Arithmetic
-    low: int
-    high: int
-    clipped: bool
-    centre: Floats | None = None
-
-    @property
-    def sensitivity(self) -> int:
-        """The most by which one record raises a score."""
-        return self.high - self.low
-
-
-def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
-    """How to score these public rows of shape (m, d) within a window, in the arithmetic of this name."""
-    check_usable(name, public.shape[1])
-    if (d_min, d_max) == (0, 2):
-        return Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=False, centre=centre)
-    chosen = arithmetic_for(name, public, d_min, d_max, centre)
-    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,31 +95,30 @@ def scores(
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
-    shape = (len(X), scoring.arithmetic.width(X.shape[1]))
-    of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize if scoring.clipped else 0
-    large = max(8 * n_classes * len(public), of_rows) > IN_MEMORY
+    dtype, shape = "int64", (n_classes, len(public))  # of all scores, or of the private rows as integers
+    if scoring.clipped:
+        dtype, shape = scoring.arithmetic.dtype, (len(X), scoring.arithmetic.width(X.shape[1]))
+    large = max(8 * n_classes * len(public), math.prod(shape) * np.dtype(dtype).itemsize) > IN_MEMORY
     if folder is None and engine is None and not large:
+        array = np.empty(shape, dtype)
         if scoring.clipped:
-            rows = np.empty(shape, scoring.arithmetic.dtype)
-            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, n_classes, rows)))
+            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, n_classes, array)))
         else:
-            room = np.empty((n_classes, len(public)), np.int64)
-            yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+            yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
+            array = _array_in(file, dtype, shape)
             if scoring.clipped:
-                rows = _array_in(file, scoring.arithmetic.dtype, shape)
-                scorer = _tile_scorer(scoring, public, X, labels, n_classes, rows)
+                scorer = _tile_scorer(scoring, public, X, labels, n_classes, array)
                 if engine is not None and len(scorer.rows):  # workers map this file
-                    rows.flush()
-                    scorer = replace(scorer, rows=np.memmap(file, rows.dtype, "r", shape=scorer.rows.shape))
+                    array.flush()
+                    scorer = replace(scorer, rows=np.memmap(file, dtype, "r", shape=scorer.rows.shape))
                 checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
                 yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                room = _array_in(file, "int64", (n_classes, len(public)))
-                yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+                yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
@@ -178,9 +134,8 @@ def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
             else:
                 part.truncate(size)
     except OSError as error:
-        raise InputError(
-            f"{file.parent} has no room for {size} bytes ({error.strerror}); choose a folder that has"
-        ) from error
+        fault = f"{file.parent} has no room for {size} bytes ({error.strerror})"
+        raise InputError(f"{fault}; choose a folder that has") from error
     return np.memmap(file, dtype, "r+", shape=shape)
 
 
@@ -232,14 +187,13 @@ def _tile_scorer(
         rows[filled : filled + len(integers)] = integers
         filled += len(integers)
         counts += np.bincount(classes, minlength=n_classes)
-    ends, shard = np.cumsum(counts), shard_width(n_classes)
-    return TileScorer(public, rows[:filled], ends, scoring.low, scoring.high, scoring.arithmetic, shard, scoring.centre)
+    return TileScorer(scoring, public, rows[:filled], np.cumsum(counts), shard_width(n_classes))
 
 
 def _key(scorer: TileScorer) -> str:
     """Hash of everything that decides the shards; public rows in files count by place, size and time, not content."""
-    files = files_of(scorer.public)
+    files, how = files_of(scorer.public), scorer.scoring
     versions = [version(name) for name in ("tacit", "numpy", "numba")]
-    facts = [versions, repr(scorer.arithmetic), scorer.low, scorer.high, scorer.shard]
-    centre = [] if scorer.centre is None else [scorer.centre]
+    facts = [versions, repr(how.arithmetic), how.low, how.high, scorer.shard]
+    centre = [] if how.centre is None else [how.centre]
     return digest([*facts, scorer.ends, scorer.rows, *centre, scorer.public if files is None else repr(files)])

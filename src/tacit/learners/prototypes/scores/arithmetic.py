@@ -137,6 +137,42 @@ ARITHMETICS = {
 AUTO = "auto"
 
 
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How scores are computed, from public facts alone.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    low, high : int
+        Bounds of an inner product.
+    clipped : bool
+    centre : array of shape (d,) or None
+        Public; subtracted from unit rows on both sides, which are then made unit again.
+    """
+
+    arithmetic: Arithmetic
+    low: int
+    high: int
+    clipped: bool
+    centre: Floats | None = None
+
+    @property
+    def sensitivity(self) -> int:
+        """The most by which one record raises a score."""
+        return self.high - self.low
+
+
+def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
+    """How to score public rows of shape (m, d) within a window, in the arithmetic of this name."""
+    check_usable(name, public.shape[1])
+    if (d_min, d_max) == (0, 2):
+        exact = ARITHMETICS["float64"].scaled(public)
+        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre)
+    chosen = arithmetic_for(name, public, d_min, d_max, centre)
+    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
+
+
 def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:
     """The arithmetic of this name, or the one that suits: by the public rows, the window and the machine.
 

@@ -22,8 +22,7 @@ from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats
-from tacit.learners.prototypes.scores.arithmetic import Arithmetic
+from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms.noise import Integers
 
 TILE = 2048  # candidates
@@ -38,28 +37,22 @@ class TileScorer:
 
     Parameters
     ----------
+    scoring : Scoring
     public : array of shape (m, d)
         Candidates.
     rows : array of shape (n, arithmetic.width(d))
         Private records as integers, by class.
     ends : array of shape (C,), int64
         Where each class's records end.
-    low, high : int
-        Bounds of an inner product.
-    arithmetic : Arithmetic
     shard : int
         Candidates in a shard: whole tiles.
-    centre : array of shape (d,) or None
     """
 
+    scoring: Scoring
     public: Any
     rows: Any
     ends: Integers
-    low: int
-    high: int
-    arithmetic: Arithmetic
     shard: int
-    centre: Floats | None = None
 
     @property
     def count(self) -> int:
@@ -73,7 +66,7 @@ class TileScorer:
 
     def function(self) -> Callable[[int], Integers]:
         """What computes a tile, in threads; private rows are copied to a CUDA device once."""
-        if self.arithmetic.name != "int8-cuda":
+        if self.scoring.arithmetic.name != "int8-cuda":
             return self.tile
         import torch
 
@@ -84,19 +77,19 @@ class TileScorer:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
         from tacit.mechanisms.kernels import add_clipped
 
-        candidates = self._candidates(first)
+        candidates, how = self._candidates(first), self.scoring
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
-        buffer = self.arithmetic.buffer(ROWS, len(candidates))
+        buffer = how.arithmetic.buffer(ROWS, len(candidates))
         for start, classes, ends in self._row_blocks():
-            products = self.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
-            add_clipped(products, ends, self.low, self.high, totals[classes])
+            products = how.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
+            add_clipped(products, ends, how.low, how.high, totals[classes])
         return totals
 
     def _tile_on_device(self, rows: Any, first: int) -> Integers:
         """Scores of the same tile, computed on a CUDA device, whose products take multiples of 8."""
         import torch
 
-        candidates = self._candidates(first)
+        candidates, low, high = self._candidates(first), self.scoring.low, self.scoring.high
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
@@ -104,16 +97,17 @@ class TileScorer:
         for start, classes, ends in self._row_blocks():
             block = rows[start : start + ROWS]
             tall = torch.nn.functional.pad(block, (0, 0, 0, max(0, 24 - len(block))))  # it takes more than 16 rows
-            products = torch._int_mm(tall, right).clamp_(self.low, self.high)
+            products = torch._int_mm(tall, right).clamp_(low, high)
             begin = 0
             for total, end in zip(totals[classes], ends.tolist(), strict=True):
-                total += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * self.low
+                total += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * low
                 begin = end
         scores: Integers = totals[:, : len(candidates)].cpu().numpy()
         return scores
 
     def _candidates(self, first: int) -> NDArray[Any]:
-        return self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
+        how = self.scoring
+        return how.arithmetic.integers(self.public[first : first + TILE], how.centre, public=True)
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
         """For each block of private rows: where it begins, its classes, and where the rows of each end in the block."""
