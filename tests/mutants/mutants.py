@@ -109,7 +109,7 @@ MUTANTS = [
     _of(SCORED, "__init__", "scores: shards of other records are taken", "scorer.ends, scorer.rows, *centre", "scorer.ends, *centre", SCORES),
     _of(SCORED, "window", "windows: each public row is compared with itself", "np.triu_indices(len(rows), 1)", "np.triu_indices(len(rows), 0)", SCORES),
     _of(SCORED, "window", "windows: rows are not centred", "unit_rows_about(np.asarray(public[chosen]), centre)", "unit_rows_about(np.asarray(public[chosen]), None)", SCORES),
-    _of(SCORED, "unclipped", "scores: zero rows count without a clip", "np.bincount(own[rows.any(axis=1)], minlength", "np.bincount(own, minlength", SCORES),
+    _of(SCORED, "unclipped", "scores: zero rows count without a clip", "np.bincount(places[rows.any(axis=1)], minlength", "np.bincount(places, minlength", SCORES),
     _of(SCORED, "unclipped", "scores: sums of too many bits", "bits = _EXACT_BITS - ", "bits = 8 + _EXACT_BITS - ", SCORES),
     _of(PROTOTYPES, "public", "Public: sensitivity halved",
         "self._choose(row, how.sensitivity, epsilon, noise)", "self._choose(row, how.sensitivity // 2, epsilon, noise)"),

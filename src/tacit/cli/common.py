@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.compute.progress import Reporter
     from tacit.data.arrays import Data
     from tacit.privacy.ledger import Ledger
+
+LINE_SECONDS = 2.0  # between two lines of progress in a log
 
 
 def read_classes(text: str | None) -> Any:
@@ -66,7 +69,7 @@ def shown_progress() -> Iterator[None]:
     from tacit.compute.progress import reporting
 
     if not sys.stderr.isatty():
-        with reporting(_Lines()):
+        with reporting(_line_reporter()):
             yield
         return
     from rich.console import Console
@@ -84,19 +87,17 @@ def shown_progress() -> Iterator[None]:
             yield
 
 
-class _Lines:
+def _line_reporter() -> "Reporter":
     """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
+    printed, started = time.monotonic(), dict[str, float]()
 
-    EVERY = 2.0
-
-    def __init__(self) -> None:
-        self.last = time.monotonic()
-        self.started: dict[str, float] = {}
-
-    def __call__(self, label: str, done: int, total: int) -> None:
+    def report(label: str, done: int, total: int) -> None:
+        nonlocal printed
         now = time.monotonic()
-        first = self.started.setdefault(label, now)
-        if done < total and now - self.last >= self.EVERY:
-            self.last = now
+        first = started.setdefault(label, now)
+        if done < total and now - printed >= LINE_SECONDS:
+            printed = now
             left = f", about {(now - first) / done * (total - done):.0f} s left" if done and now - first > 1 else ""
             print(f"tacit: {label}: {done} of {total}{left}", file=sys.stderr)
+
+    return report

@@ -2,9 +2,9 @@
 
 u_c(p) = sum over records x of class c of (clip(1 + cos(x, p), d_min, d_max) - d_min).
 Unit: add/remove one record. Each unit row becomes an integer row (`arithmetic.py`) by its own values and public facts;
-their products are exact integers in any order, block shape, number of threads or workers. Clipped to [low, high] and
-less the lower bound, each record adds a whole number in [0, W], W = high - low: sensitivity W, monotone, exact.
-(Float products are not: adding a record can change the bits of other records' scores.)
+their products are exact integers in any order, block shape, number of threads or workers. Each product is clipped to
+[low, high], less low: a record adds a whole number in [0, W], W = high - low. Sensitivity W, monotone, exact.
+(Float products are not exact: adding a record can change the bits of other records' scores.)
 Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product for each class, W = 2 N^2.
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
@@ -36,9 +36,9 @@ from tacit.learners.prototypes.scores.clipped import TileScorer, shard_width, sh
 from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
 
-MOST_ROWS = 2**26  # each adds at most 2^37
-WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use
-IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
+MOST_ROWS = 2**26  # each adds at most 2^37 to a score
+WORK = "tacit-scores"  # a folder that is removed in the end, so its name must be one that nobody else uses
+IN_MEMORY = 2**28  # bytes of scores, or of private integer rows; larger arrays lie in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Scores:
     Parameters
     ----------
     shards : list of arrays of shape (C, some), int64
-        Side by side; in memory or mapped.
+        Scores of consecutive public rows; in memory or mapped from files.
     """
 
     shards: list[Integers]
@@ -76,19 +76,19 @@ def scores(
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
-    """Exact scores, within the block.
+    """Yield exact scores; files that hold them are removed when the block ends.
 
     Parameters
     ----------
     scoring : Scoring
     public : array of shape (m, d)
-        Read in blocks, so it may be mapped and larger than the memory.
+        Read in blocks, so it may be mapped from files and larger than memory.
     X : array of shape (n, d)
         Private rows; rows of zeros contribute nothing.
     labels : array of shape (n,), whole numbers below n_classes
     n_classes : int
     folder : path, optional
-        For finished shards of clipped scores, from which a later run goes on. They are private, and are removed when
+        For finished shards of clipped scores, from which a later run resumes. They are private, and are removed when
         the block ends well.
     engine : Engine, optional
         Where shards are computed; by default in threads of this process.
