@@ -46,7 +46,7 @@ def sweep(
     jobs
         Workers.
     dry_run
-        Print the cells, and what they take where that is known, and compute nothing.
+        Check the plan, list the cells that would be computed, and compute nothing.
     retry_failed
         Compute cells that failed before once more.
     address
@@ -67,7 +67,7 @@ def sweep(
 
     if dry_run:
         whole("--jobs", jobs)
-        _print_cells(prepare(plan, out, data), retry_failed, jobs)
+        _print_cells(prepare(plan, out, data), retry_failed)
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
@@ -91,15 +91,9 @@ def sweep(
         )
 
 
-def _print_cells(state: "SweepState", retry_failed: bool, jobs: int) -> None:
-    missing, seconds = state.missing(retry_failed), state.seconds(jobs)
+def _print_cells(state: "SweepState", retry_failed: bool) -> None:
+    missing = state.missing(retry_failed)
     for cell in missing:
         place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
         print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
-    how_long = (
-        "how long they take is known when one of each method has finished on each data set"
-        if seconds is None
-        else f"about {seconds:.3g} s on {workers} (by finished cells)"
-    )
-    print(f"{len(missing)} of {len(state.cells)} cells to compute, {how_long}")
+    print(f"{len(missing)} of {len(state.cells)} cells to compute")

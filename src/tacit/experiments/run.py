@@ -13,7 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tacit.compute.checkpoint import Checkpoint
@@ -50,22 +49,6 @@ class SweepState:
         """Cells to compute."""
         skipped = {key for key, one in self.results.items() if not (retry_failed and one.status == "failed")}
         return [cell for cell in self.cells if cell.key not in skipped]
-
-    def seconds(self, jobs: int = 1) -> float | None:
-        """What the missing cells will take, by the medians of finished cells of the same method on the same data.
-
-        None where a missing cell has no finished one to go by.
-        """
-        known: dict[tuple[str, str, str], list[float]] = {}
-        for one in self.results.values():
-            if one.status == "done":
-                known.setdefault((one.data, one.encoder, one.method), []).append(one.fit_seconds + one.predict_seconds)
-        missing = self.missing()
-        if any((cell.data, cell.encoder, cell.method) not in known for cell in missing):
-            return None
-        fits = (2 if cell.timed else 1 for cell in missing)
-        each = (median(known[cell.data, cell.encoder, cell.method]) for cell in missing)
-        return sum(n * seconds for n, seconds in zip(fits, each, strict=True)) / jobs
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> SweepState:
