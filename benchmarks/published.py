@@ -21,7 +21,7 @@ from timing import table
 
 import tacit
 from tacit.data.imbalance import imbalanced_subset
-from tacit.learners.common.rows import unit_rows
+from tacit.models.rows import unit_rows
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 SEEDS = 3

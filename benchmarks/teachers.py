@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from timing import seconds
 
-from tacit.learners.common.training import Training, device, faster_batched, predict, train_many
+from tacit.learners.common.training import Training, faster_batched, train_many
+from tacit.models.networks import device, predict
 
 CLASSES = 10
 

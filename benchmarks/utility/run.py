@@ -30,7 +30,7 @@ from problems import RATIOS, problem
 from table import Cell, html, markdown, summary
 
 from tacit.compute.atomic import atomic_file
-from tacit.learners.common.metrics import evaluate
+from tacit.models.metrics import evaluate
 
 Task = tuple[str, int, str, int]
 

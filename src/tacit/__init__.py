@@ -7,8 +7,7 @@ table for type checkers and editors; `python tools/stub.py` writes it.
 from typing import Any
 
 from tacit.learners.methods import METHODS, load
-
-__version__ = "0.1.0"
+from tacit.version import __version__ as __version__
 
 LAZY: dict[str, str] = {
     "DPSGD": "tacit.learners.networks.dp_sgd:DPSGD",

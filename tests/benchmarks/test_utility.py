@@ -84,7 +84,7 @@ def test_public_choices_are_those_of_the_learner(utility, embeddings, method):
     data = problems.problem(embeddings, "cifar10", 10, 0)
     ((_, predicted),) = methods.METHODS[method](data, 3, (2.0,))
     centre = tacit.learners.common.parameters.public_centre(data.public, 8)
-    unit = tacit.learners.common.rows.unit_rows_about(data.public, centre)
+    unit = tacit.models.rows.unit_rows_about(data.public, centre)
     low, high = np.quantile(1 + unit @ unit.T, methods.QUANTILES)
     learner = tacit.PublicPrototypes(
         "rho=2.0", public=data.public, classes=10, k=5 if method == "public-5" else 1, centre=True,

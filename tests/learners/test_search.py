@@ -17,11 +17,11 @@ from sklearn.utils.estimator_checks import check_estimator
 import tacit
 from contracts.learners import FEW, NEEDS, PUBLIC, UNITS_OF, X, Y, learner_class
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning, ReleaseError
-from tacit.learners.base import Released
-from tacit.learners.common.decision import LinearHead
 from tacit.learners.methods import METHODS
 from tacit.learners.search.base import dearest, hits_of
 from tacit.mechanisms import counts, repetition
+from tacit.models.decisions import LinearHead
+from tacit.models.released import Released
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
 from tacit.privacy.ledger import Ledger

@@ -12,7 +12,7 @@ import pytest
 from tacit.cli.main import main
 from tacit.errors import InputError
 from tacit.experiments.results import CELLS, Result, write
-from tacit.learners.common.metrics import spread
+from tacit.models.metrics import spread
 from tacit.report import charts, drawings, paper, style, summary, sweep
 from tacit.report.summary import Sweep
 

@@ -4,7 +4,7 @@ from keyword import iskeyword
 
 from cyclopts import App, Parameter
 
-from tacit import __version__
+from tacit.version import __version__
 
 VERBS = {
     "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",

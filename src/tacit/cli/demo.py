@@ -65,8 +65,8 @@ def _release(data: "Problem", folder: Path) -> str:
     import numpy as np
 
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.learners.common.metrics import evaluate
     from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
+    from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
     stores = folder / "stores"

@@ -7,7 +7,7 @@ from tacit.cli.common import labels_of, shown_progress
 from tacit.cli.options import Features, Labels, Split
 
 if TYPE_CHECKING:
-    from tacit.learners.common.metrics import Scores
+    from tacit.models.metrics import Scores
     from tacit.releases.release import Release
 
 
@@ -52,7 +52,7 @@ def evaluate(
 
     from tacit.data.imports import read_data
     from tacit.errors import InputError
-    from tacit.learners.common import metrics
+    from tacit.models import metrics
     from tacit.releases.provenance import one_line
     from tacit.releases.release import Release
 

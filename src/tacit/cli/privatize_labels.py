@@ -336,7 +336,7 @@ def _stated(
     """How the table was made, as JSON; `public` are further arguments, which are left out where they are None."""
     import json
 
-    from tacit import __version__
+    from tacit.version import __version__
 
     facts = {
         "made_by": f"tacit {__version__} privatize-labels",

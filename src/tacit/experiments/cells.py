@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-import tacit
 from tacit.errors import BudgetError, InputError, TacitError
 from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, SearchSpec, nearest
 from tacit.experiments.sources import Source, check_imbalance, of_public, problem, public_rows
@@ -22,6 +21,7 @@ from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
+from tacit.version import __version__
 
 OWN = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
 """Parameters that a cell sets by itself."""
@@ -89,7 +89,7 @@ class Cell:
         used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
-        content = [tacit.__version__, data, values]
+        content = [__version__, data, values]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
 
     @property

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import tacit
 from tacit.compute.progress import reporting
 from tacit.compute.shared import sharing
 from tacit.compute.timing import timing
@@ -27,10 +26,11 @@ from tacit.experiments import results
 from tacit.experiments.cells import Cell
 from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.experiments.sources import Problem, problem, public_rows
-from tacit.learners.common import metrics
-from tacit.learners.common.decision import pooled
-from tacit.learners.common.rows import unit_rows, unit_rows_about
+from tacit.models import metrics
+from tacit.models.decisions import pooled
+from tacit.models.rows import unit_rows, unit_rows_about
 from tacit.privacy.guarantee import rounded_up
+from tacit.version import __version__
 
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
@@ -214,5 +214,5 @@ def _versions() -> str:
     import scipy
     import sklearn
 
-    found = {"tacit": tacit.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    found = {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__}
     return json.dumps(found | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})

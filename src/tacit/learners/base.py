@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,10 +23,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError, InputTypeError, PrivacyLeakWarning
-from tacit.learners.common.decision import Decision
-from tacit.learners.common.rows import check_finite
 from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
+from tacit.models.released import Released
+from tacit.models.rows import check_finite
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -35,16 +35,6 @@ from tacit.privacy.unit import Unit
 
 DEFAULT_BUDGET = "rho=0.5"
 _FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; anything else becomes float64 before it is checked
-
-
-@dataclass(frozen=True)
-class Released:
-    """What leaves a learner: in words, the arrays, how they decide, and the public facts of how they were made."""
-
-    what: str
-    arrays: dict[str, NDArray[Any]]
-    decision: Decision
-    mechanism: dict[str, Any] = field(default_factory=dict)
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types

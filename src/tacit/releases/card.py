@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel
 
+from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
 from tacit.releases.schema import ITEMS, Document
 
@@ -51,9 +53,10 @@ def _block(model: BaseModel, indent: str) -> list[str]:
     return lines
 
 
-def _flat(model: BaseModel) -> str:
-    pairs = ((name, value) for name, value in model if not _nested(value))
-    return ", ".join(f"{name.replace('_', ' ')} = {_value(name, value)}" for name, value in pairs)
+def _flat(model: BaseModel | Decision) -> str:
+    names = type(model).model_fields if isinstance(model, BaseModel) else [field.name for field in fields(model)]
+    pairs = ((name, getattr(model, name)) for name in names)
+    return ", ".join(f"{name.replace('_', ' ')} = {_value(name, value)}" for name, value in pairs if not _nested(value))
 
 
 def _nested(value: Any) -> bool:
@@ -61,7 +64,7 @@ def _nested(value: Any) -> bool:
 
 
 def _value(name: str, value: Any) -> str:
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel | Decision):
         return _flat(value)
     if name == "classes":
         return _labels(value)

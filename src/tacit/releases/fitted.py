@@ -7,14 +7,14 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-import tacit
 from tacit.errors import ReleaseError
+from tacit.models.released import Released
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -39,9 +39,7 @@ from tacit.releases.schema import (
     refusal,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
-
-if TYPE_CHECKING:
-    from tacit.learners.base import PrivateClassifier, Released
+from tacit.version import __version__
 
 _SEED = {"secure": "there is none", "research": "secret: it is no part of the release"}
 _RANDOMNESS = {
@@ -52,6 +50,17 @@ _FLOAT_DEFENCES = {
     "secure": "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers",
     "research": "sums and scores are whole numbers; noise is drawn in floating point",
 }
+
+
+class Fitted(Protocol):
+    """What a release reads off a fitted learner."""
+
+    guarantee_: Guarantee
+    released_: Released | None
+    classes_: NDArray[Any]
+    n_features_in_: int
+    noise_: str
+    ledger: Ledger | None
 
 
 def released_of(clf: Any) -> Released:
@@ -90,7 +99,7 @@ def class_labels(classes: NDArray[Any]) -> tuple[Any, ...]:
 
 
 def of_learner(
-    clf: PrivateClassifier,
+    clf: Fitted,
     released: Released,
     arrays: Mapping[str, NDArray[Any]],
     sha256: str,
@@ -159,12 +168,12 @@ def _pattern(account: Account | None) -> Pattern:
     return Pattern(pattern=repeated if charges > 1 else once, ledger=balance(account))
 
 
-def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
+def _contents(clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
     return Contents(
         what=released.what,
         classes=class_labels(clf.classes_),
         width=int(clf.n_features_in_),
-        decision=released.decision.settings(),  # type: ignore[arg-type]  # pydantic checks
+        decision=released.decision,
         arrays=tuple(
             Array(name=name, dtype=array.dtype.name, shape=array.shape)  # type: ignore[arg-type]  # pydantic checks
             for name, array in sorted(arrays.items())
@@ -174,7 +183,7 @@ def _contents(clf: PrivateClassifier, released: Released, arrays: Mapping[str, N
 
 
 def _implementation(noise: str) -> Implementation:
-    versions = {"tacit": tacit.__version__, "python": platform.python_version()}
+    versions = {"tacit": __version__, "python": platform.python_version()}
     versions |= {package: _version(package) for package in ("numpy", "opendp", "dp-accounting")}
     return Implementation(
         versions=versions, commit=NOT_STATED, float_defences=_FLOAT_DEFENCES[noise], randomness=_RANDOMNESS[noise]

@@ -13,25 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.learners.common.decision import Decision, decision
-from tacit.learners.common.rows import check_finite
+from tacit.models.decisions import Decision
+from tacit.models.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
+from tacit.releases.fitted import Fitted
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS
 from tacit.releases.schema import CLASS_SIZES, Document, Recorded, Utility
 from tacit.releases.statement import MOST_WORK, first_untrue, privacy_items, stamp, work
-
-if TYPE_CHECKING:
-    from tacit.learners.base import PrivateClassifier
 
 __all__ = ["Release", "Utility"]
 
@@ -79,7 +77,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        clf: PrivateClassifier,
+        clf: Fitted,
         *,
         name: str | None = None,
         curator: str | None = None,
@@ -262,7 +260,7 @@ class Release:
     @property
     def decision(self) -> Decision:
         """How the arrays decide."""
-        return decision(self.document.contents.decision.model_dump())
+        return self.document.contents.decision
 
     @property
     def width(self) -> int:

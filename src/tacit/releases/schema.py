@@ -7,11 +7,13 @@ a field or a wording raises VERSION, since `Release.verify` writes the card and 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from tacit.errors import ReleaseError
+from tacit.models.decisions import AnyDecision
 
 FORMAT = "tacit-release"
 VERSION = 2
@@ -140,39 +142,6 @@ class Accesses(Model):
     outside: Text
 
 
-class NearestPrototype(Model):
-    """The arrays decide by the nearest prototype."""
-
-    rule: Literal["nearest prototype"]
-    metric: Literal["cosine", "euclidean"]
-    pooling: Positive
-    centred: Literal["rows", "rows and prototypes"]
-
-
-class LinearHead(Model):
-    """The arrays decide by the largest linear score."""
-
-    rule: Literal["linear"]
-
-
-class QuadraticHead(Model):
-    """The arrays decide by the largest quadratic score."""
-
-    rule: Literal["quadratic"]
-
-
-class NetworkHead(Model):
-    """The arrays are the weights of a network, which decides by its largest score."""
-
-    rule: Literal["network"]
-    network: Literal["mlp", "cnn", "vgg", "resnet"]
-    shape: tuple[Positive, ...]
-    scale: Annotated[float, Field(ge=1, le=255)]
-
-
-Decision = Annotated[NearestPrototype | LinearHead | QuadraticHead | NetworkHead, Field(discriminator="rule")]
-
-
 class Array(Model):
     """One array of the file."""
 
@@ -187,9 +156,19 @@ class Contents(Model):
     what: Text
     classes: Annotated[tuple[Label, ...], Field(min_length=1)]
     width: Positive
-    decision: Decision
+    decision: Annotated[AnyDecision, Field(discriminator="rule")]
     arrays: tuple[Array, ...]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+    @field_validator("decision", mode="before")
+    @classmethod
+    def _complete(cls, decision: Any) -> Any:
+        if isinstance(decision, dict):
+            for kind in get_args(AnyDecision):
+                wanted = {field.name for field in fields(kind)}
+                if decision.get("rule") == kind.rule and not wanted <= set(decision):
+                    raise ValueError(f"Field required: {', '.join(sorted(wanted - set(decision)))}")
+        return decision
 
     @field_validator("classes")
     @classmethod

@@ -13,10 +13,10 @@ from tacit.compute.progress import progress
 from tacit.data.digits import DigitsSplit
 from tacit.data.imbalance import imbalanced_subset
 from tacit.learners.base import PrivateClassifier
-from tacit.learners.common.metrics import evaluate
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes
+from tacit.models.metrics import evaluate
 from tacit.report.figures import Result, by_rho
 
 ROUGH_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.compute.timing import SCORING, SELECTION, SET_UP, SOLVING
 from tacit.experiments.results import PREDICTION, REST, Result
-from tacit.learners.common.metrics import spread
+from tacit.models.metrics import spread
 from tacit.report.summary import (
     AXIS_ABOVE,
     BALANCED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from tacit.learners.common.metrics import spread
+from tacit.models.metrics import spread
 
 ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
 ROUGH_LABEL = "rough epsilon e, rho = e²/2"

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from tacit.experiments.results import Result
-from tacit.learners.common.metrics import Spread, spread
+from tacit.models.metrics import Spread, spread
 from tacit.privacy.unit import Unit
 
 UNITS = {

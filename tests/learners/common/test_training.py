@@ -3,8 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tacit.errors import InputError
-from tacit.learners.common.networks import NETWORKS
-from tacit.learners.common.training import Training, as_tensor, predict, scores, train, train_many, weights
+from tacit.learners.common.training import Training, train, train_many
+from tacit.models.networks import NETWORKS, as_tensor, predict, scores, weights
 
 torch = pytest.importorskip("torch", reason="training needs torch")
 

@@ -105,7 +105,7 @@ def test_pictures():
 def test_an_infinite_budget_is_logistic_regression():
     model = learner(budget="epsilon=inf").fit(X, Y)
     assert np.array_equal(model.noisy_labels_, Y)
-    unit = tacit.learners.common.rows.unit_rows_about(X, model.centre_)
+    unit = tacit.models.rows.unit_rows_about(X, model.centre_)
     exact = LogisticRegression(C=1.0, max_iter=1000, tol=1e-8).fit(unit, Y)
     assert model.coefficients_ - model.coefficients_.mean(axis=0) == pytest.approx(exact.coef_, abs=2e-2)
     assert not model.guarantee_.bounded

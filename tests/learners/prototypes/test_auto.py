@@ -5,14 +5,14 @@ from scipy.special import softmax
 import tacit
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
-from tacit.learners.common.metrics import evaluate
-from tacit.learners.common.rows import unit_rows_about
 from tacit.learners.prototypes import auto as module
 from tacit.learners.prototypes.auto import CLIP, COUNT_SHARE, NARROW, STEPS, square_scores
-from tacit.learners.prototypes.posterior import class_posterior, density, public_prior
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT, rounded
 from tacit.mechanisms.rounding import integer_rows
+from tacit.models.metrics import evaluate
+from tacit.models.posterior import class_posterior, density, public_prior
+from tacit.models.rows import unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 

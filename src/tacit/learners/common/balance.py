@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tacit.learners.common.head import LinearClassifier
 from tacit.learners.common.parameters import declared_counts, flag
-from tacit.learners.common.rows import Floats
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.rows import Floats
 from tacit.privacy.events import Event, compose
 
 COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10

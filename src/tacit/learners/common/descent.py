@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats
+from tacit.models.rows import Floats
 
 NOISE_IN_LOGIT = 1.2  # standard deviation that noise may add to a logit; chosen on CIFAR-10
 SAMPLING_IN_GRADIENT = 2e-5  # variance that sampling adds, for each record of a class; chosen on Banking77

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.base import PrivateClassifier, Released
-from tacit.learners.common.decision import LinearHead
+from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import public_centre, real
 from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.rows import Floats, blocks, centre_array, normalisation, unit_rows_about
 from tacit.mechanisms.rounding import check_width
+from tacit.models.decisions import LinearHead
+from tacit.models.released import Released
+from tacit.models.rows import Floats, blocks, centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit
 

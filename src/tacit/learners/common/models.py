@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tacit.data.rows import as_rows as checked_rows
 from tacit.errors import InputError
-from tacit.learners.common.networks import network
 from tacit.learners.common.parameters import whole
-from tacit.learners.common.rows import BLOCK_ROWS
 from tacit.learners.common.training import Training
+from tacit.models.networks import network
+from tacit.models.rows import BLOCK_ROWS
 
 
 class IndexClassifier:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tacit.data.rows import as_rows, checked_blocks
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats, unit_rows
+from tacit.models.rows import Floats, unit_rows
 
 
 def real(name: str, value: Any, low: float, high: float) -> float:

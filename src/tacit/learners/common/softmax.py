@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.learners.common.rows import Floats
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, Rounded
+from tacit.models.rows import Floats
 
 Exact = list[tuple[Floats, Integers]]
 """Blocks of rows and their classes, for the non-private form."""

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.augmentation import MOST_SHIFT, shifted
-from tacit.learners.common.networks import Factory, network
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.regressions import softmax_regressions
+from tacit.models.networks import Factory, as_tensor, device, network
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-BLOCK_ROWS = 1024
 Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 
 
@@ -165,58 +164,6 @@ def train_many(
 def faster_batched(kind: str | Factory) -> bool:
     """Whether many such networks train faster together than one by one here, as benchmarks/teachers.py measures."""
     return device() == "cuda" or kind in ("linear", "mlp")
-
-
-def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> NDArray[np.int64]:
-    """Class index of each record, in evaluation mode.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-    X : array-like of shape (n, d) or (n, channels, height, width)
-    among : integer ndarray, optional
-        The class indices that may be given; all by default.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
-    return best if among is None else np.asarray(among[best], dtype=np.int64)
-
-
-def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
-    """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation mode."""
-    import torch
-
-    module.eval()
-    place = next(module.parameters()).device
-    with torch.no_grad():
-        blocks = [
-            module(as_tensor(X[i : i + BLOCK_ROWS]).to(place)).cpu() for i in range(0, max(len(X), 1), BLOCK_ROWS)
-        ]
-    return np.asarray(torch.cat(blocks).numpy())
-
-
-def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
-    """The arrays of a module by name, as safetensors takes them."""
-    return {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in module.state_dict().items()}
-
-
-def device() -> str:
-    """Where networks are trained: "cuda" where there is one, else "cpu"."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def as_tensor(records: Any) -> Tensor:
-    """Records as float32; pictures of type uint8 are divided by 255."""
-    import torch
-
-    records = np.asarray(records)
-    tensor = torch.from_numpy(np.array(records, dtype=np.float32))
-    return tensor / 255 if records.dtype == np.uint8 else tensor
 
 
 class _Model:

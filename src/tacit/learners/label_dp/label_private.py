@@ -13,18 +13,19 @@ from sklearn.utils.validation import has_fit_parameter
 from tacit.data.labels import class_list
 from tacit.data.rows import one_line
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import PrivateClassifier, Released
-from tacit.learners.common.decision import LinearHead, NetworkHead
+from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of, training_of
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.rows import centre_array, normalisation, unit_rows, unit_rows_about
-from tacit.learners.common.training import weights
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, Model, learn
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
 from tacit.learners.label_dp.randomizers import checked_prior
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.decisions import LinearHead, NetworkHead
+from tacit.models.networks import weights
+from tacit.models.released import Released
+from tacit.models.rows import centre_array, normalisation, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
 from tacit.privacy.ledger import Ledger

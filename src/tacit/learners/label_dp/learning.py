@@ -23,8 +23,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, as_rows
-from tacit.learners.common.training import Training, scores, train
+from tacit.learners.common.training import Training, train
 from tacit.learners.label_dp.priors import Prior
+from tacit.models.networks import scores
 
 if TYPE_CHECKING:
     from torch import Tensor

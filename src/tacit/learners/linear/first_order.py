@@ -13,10 +13,10 @@ from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.rows import Floats
 from tacit.learners.common.softmax import Parts, exact_gradient
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import rounded
+from tacit.models.rows import Floats
 from tacit.privacy.events import Event
 
 Gradient = Callable[[Floats], Floats]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.balance import n_records
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import Floats
 from tacit.learners.common.softmax import Parts, residuals
 from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
 from tacit.mechanisms import outer_products
@@ -20,6 +19,8 @@ from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import Rounded
 from tacit.mechanisms.rounding import row_norms
+from tacit.models.released import Released
+from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian
 from tacit.privacy.ledger import Ledger

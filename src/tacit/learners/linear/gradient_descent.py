@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tacit.learners.base import DEFAULT_BUDGET, Released
-from tacit.learners.common.rows import Floats
+from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.softmax import Parts, noisy_gradient
 from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.released import Released
+from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.balance import BalancedClassifier
 from tacit.learners.common.head import scores_of_empty
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.rows import Floats, exact_class_sums
 from tacit.learners.linear.second_order import divided, spectrum
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.released import Released
+from tacit.models.rows import Floats, exact_class_sums
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.ledger import Ledger

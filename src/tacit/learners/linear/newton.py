@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.rows import Floats
 from tacit.learners.common.softmax import Blocks, Exact, Parts, logits
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.released import Released
+from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger

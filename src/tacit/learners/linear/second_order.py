@@ -9,7 +9,7 @@ import numpy as np
 from tacit.errors import InputError
 from tacit.learners.common.balance import BalancedClassifier
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.rows import Floats
+from tacit.models.rows import Floats
 from tacit.privacy.events import Event
 
 NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10

@@ -15,10 +15,9 @@ from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.models import as_flat, check_kind, record_shape, shape_of
-from tacit.learners.common.networks import network
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.training import as_tensor, device, scores
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.networks import as_tensor, device, network, scores
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, SampledGaussian
 from tacit.privacy.ledger import Ledger

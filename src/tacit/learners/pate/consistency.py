@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.learners.common.augmentation import MOST_SHIFT, distorted, dropped, shifted
-from tacit.learners.common.networks import Factory, network
-from tacit.learners.common.training import Training, as_tensor, device
+from tacit.learners.common.training import Training
+from tacit.models.networks import Factory, as_tensor, device, network
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor, nn

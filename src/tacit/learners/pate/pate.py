@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released, class_indices
-from tacit.learners.common.decision import LinearHead, NetworkHead
+from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, class_indices
 from tacit.learners.common.models import as_flat, check_kind, finite_rows, record_shape, shape_of, training_of
 from tacit.learners.common.parameters import flag, public_centre, real, whole
-from tacit.learners.common.rows import centre_array, normalisation, unit_rows_about
-from tacit.learners.common.training import Training, weights
+from tacit.learners.common.training import Training
 from tacit.learners.pate.aggregators import (
     AGGREGATORS,
     Aggregator,
@@ -39,6 +37,10 @@ from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.decisions import LinearHead, NetworkHead
+from tacit.models.networks import weights
+from tacit.models.released import Released
+from tacit.models.rows import centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Event, compose
 from tacit.privacy.guarantee import Guarantee

@@ -15,9 +15,10 @@ from scipy.special import softmax
 
 from tacit.learners.common.models import IndexClassifier, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import Floats
-from tacit.learners.common.training import Training, predict, scores, train, weights
+from tacit.learners.common.training import Training, train
 from tacit.learners.pate.consistency import train_consistent
+from tacit.models.networks import predict, scores, weights
+from tacit.models.rows import Floats
 
 NEIGHBOURS = 10
 FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is as given

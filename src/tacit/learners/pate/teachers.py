@@ -23,8 +23,8 @@ from tacit.compute.shared import digest, shared
 from tacit.data.formats.npy import map_npy
 from tacit.errors import InputError, excerpt
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
-from tacit.learners.common.networks import network
-from tacit.learners.common.training import Training, faster_batched, predict, train_many, weights
+from tacit.learners.common.training import Training, faster_batched, train_many
+from tacit.models.networks import network, predict, weights
 
 TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
 

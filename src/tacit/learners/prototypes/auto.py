@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, Released
+from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.balance import log_shares
-from tacit.learners.common.decision import QuadraticHead
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.head import UnitRowClassifier
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.common.quadratic import Matrices
-from tacit.learners.common.rows import Floats, centre_array, exact_class_sums, normalisation
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, noisy_gradient
-from tacit.learners.prototypes.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.decisions import QuadraticHead
+from tacit.models.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
+from tacit.models.released import Released
+from tacit.models.rows import Floats, centre_array, exact_class_sums, normalisation
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.ledger import Ledger
@@ -70,7 +71,7 @@ class AutoPrototypes(UnitRowClassifier):
     spent_on_sums_ : float
         Share of the budget that bought sums.
     coefficients_, intercepts_, squares_, axes_ : ndarray
-        The decision: see `tacit.learners.common.decision.QuadraticHead`.
+        The decision: see `tacit.models.decisions.QuadraticHead`.
     centre_ : ndarray of shape (d,)
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -85,7 +86,7 @@ class AutoPrototypes(UnitRowClassifier):
     compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity where the sum is fixed
     beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so all that follows the first quarter is one Gaussian
     event. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
-    `tacit.learners.prototypes.posterior`.
+    `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.
 
     Examples

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
-from tacit.learners.common.decision import NearestPrototype, pooled
+from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
 from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
-from tacit.learners.common.rows import Floats, blocks, exact_class_sums, pieces
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.decisions import NearestPrototype, pooled
+from tacit.models.released import Released
+from tacit.models.rows import Floats, blocks, exact_class_sums, pieces
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.ledger import Ledger
@@ -157,7 +158,7 @@ class CoinPressPrototypes(PrivateClassifier):
         self._scale(width)
 
     def _decision(self) -> NearestPrototype:
-        return NearestPrototype(self.metric, int(self.pooling))
+        return NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], noise: NoiseSource) -> None:
         of_steps, of_counts = self._multipliers()

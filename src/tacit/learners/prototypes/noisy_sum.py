@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
-from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
 from tacit.learners.common.parameters import public_centre
-from tacit.learners.common.rows import centre_array, exact_class_sums, normalisation, pieces, unit_rows_about
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.decisions import NearestPrototype
+from tacit.models.released import Released
+from tacit.models.rows import centre_array, exact_class_sums, normalisation, pieces, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger

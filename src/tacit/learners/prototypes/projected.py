@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
 from tacit.errors import InputError
-from tacit.learners.base import DEFAULT_BUDGET, Released, shortened
+from tacit.learners.base import DEFAULT_BUDGET, shortened
 from tacit.learners.common.balance import BalancedClassifier, n_records
 from tacit.learners.common.descent import descend
 from tacit.learners.common.head import scores_of_empty
 from tacit.learners.common.parameters import flag, real, whole
-from tacit.learners.common.rows import Floats, exact_class_sums, unit_rows_about
 from tacit.learners.common.softmax import Exact, Parts, exact_gradient, logits, residuals
 from tacit.learners.prototypes.scores.arithmetic import scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
@@ -26,6 +25,8 @@ from tacit.learners.prototypes.selection import candidates, class_scores, select
 from tacit.mechanisms import exponential, gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import Rounded, rounded
+from tacit.models.released import Released
+from tacit.models.rows import Floats, exact_class_sums, unit_rows_about
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee

@@ -14,16 +14,17 @@ from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier, Released
-from tacit.learners.common.decision import NearestPrototype
+from tacit.learners.base import DEFAULT_BUDGET, PrivateClassifier
 from tacit.learners.common.parameters import flag, public_centre, whole
-from tacit.learners.common.rows import centre_array
 from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.decisions import NearestPrototype
+from tacit.models.released import Released
+from tacit.models.rows import centre_array
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.ledger import Ledger

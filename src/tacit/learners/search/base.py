@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import PrivateClassifier, Released, class_indices, shortened
+from tacit.learners.base import PrivateClassifier, class_indices, shortened
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import rowwise_inner_products
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.released import Released
+from tacit.models.rows import rowwise_inner_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
 from tacit.privacy.guarantee import Guarantee

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from tacit.compute.engines.workers import one_thread_each
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats, unit_rows_about
 from tacit.mechanisms.rounding import SLACK
+from tacit.models.rows import Floats, unit_rows_about
 
 BLOCK = 256  # rows that are rounded at once
 SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int8

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
-from tacit.learners.common.rows import Floats
 from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK
 from tacit.mechanisms.noise import Integers
+from tacit.models.rows import Floats
 
 NORM = ARITHMETICS["float64"].norm
 WIDE = 8 * BLOCK  # candidates at once

@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
-from tacit.learners.common.rows import Floats, unit_rows_about
+from tacit.models.rows import Floats, unit_rows_about
 
 PUBLIC = "public"
 QUANTILES = (0.9, 0.999)  # of similarities, for d_min and d_max

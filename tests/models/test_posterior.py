@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from tacit.learners.common.rows import unit_rows_about
-from tacit.learners.prototypes import posterior as module
-from tacit.learners.prototypes.posterior import (
+from tacit.models import posterior as module
+from tacit.models.posterior import (
     ABOUT_NEIGHBOURHOOD,
     ELSEWHERE,
     FLOOR,
@@ -21,6 +20,7 @@ from tacit.learners.prototypes.posterior import (
     density,
     public_prior,
 )
+from tacit.models.rows import unit_rows_about
 
 RNG = np.random.default_rng(0)
 PUBLIC = RNG.normal(size=(300, 8)) * np.linspace(2, 0.2, 8) + 1

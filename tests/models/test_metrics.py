@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.learners.common.metrics import Spread, evaluate, minority, spread
+from tacit.models.metrics import Spread, evaluate, minority, spread
 
 CLASSES = np.array(["a", "b", "c", "d"])
 TRUTH = np.array(["a", "a", "a", "a", "b", "b", "c"])

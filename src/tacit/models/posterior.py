@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.common.rows import Floats, unit_rows_about
+from tacit.models.rows import Floats, unit_rows_about
 
 ROWS, ANCHORS, NEIGHBOURS = 16_384, 2_048, 0.01
 WITHIN, ABOUT_NEIGHBOURHOOD, ELSEWHERE = 0.7, 0.3, 0.5

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.learners.common.networks import NETWORKS, network
+from tacit.models.networks import NETWORKS, network
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 

@@ -4,7 +4,7 @@ import pytest
 from learners.blobs import unit
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_centre
-from tacit.learners.common.rows import check_finite, unit_rows, unit_rows_about, with_lengths
+from tacit.models.rows import check_finite, unit_rows, unit_rows_about, with_lengths
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(20, 5)) + 1

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 Shape = tuple[int, ...]
 Factory = Callable[[Shape, int], "nn.Module"]
 
 GROUPS = 8  # of channels that are normalised together
 LEAST_SIDE = 8
+BLOCK_ROWS = 1024
 
 
 def linear(shape: Shape, n_classes: int) -> nn.Module:
@@ -76,7 +80,7 @@ def vgg(shape: Shape, n_classes: int) -> nn.Module:
 
 def resnet(shape: Shape, n_classes: int) -> nn.Module:
     """Like ResNet: a convolution, then residual blocks of 16, 32 and 64 channels."""
-    from torch import Tensor, nn
+    from torch import nn
 
     class Residual(nn.Module):  # type: ignore[misc]  # torch is not looked into
         """Two convolutions beside a shortcut; where the channels grow, the sides are halved."""
@@ -123,6 +127,58 @@ def network(kind: str | Factory) -> Factory:
     if kind not in NETWORKS:
         raise InputError(f"network {kind!r} is unknown; choose one of {', '.join(NETWORKS)}, or pass a factory")
     return NETWORKS[kind]
+
+
+def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> NDArray[np.int64]:
+    """Class index of each record, in evaluation mode.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    X : array-like of shape (n, d) or (n, channels, height, width)
+    among : integer ndarray, optional
+        The class indices that may be given; all by default.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
+    return best if among is None else np.asarray(among[best], dtype=np.int64)
+
+
+def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
+    """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation mode."""
+    import torch
+
+    module.eval()
+    place = next(module.parameters()).device
+    with torch.no_grad():
+        blocks = [
+            module(as_tensor(X[i : i + BLOCK_ROWS]).to(place)).cpu() for i in range(0, max(len(X), 1), BLOCK_ROWS)
+        ]
+    return np.asarray(torch.cat(blocks).numpy())
+
+
+def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
+    """The arrays of a module by name, as safetensors takes them."""
+    return {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in module.state_dict().items()}
+
+
+def device() -> str:
+    """Where networks are trained: "cuda" where there is one, else "cpu"."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def as_tensor(records: Any) -> Tensor:
+    """Records as float32; pictures of type uint8 are divided by 255."""
+    import torch
+
+    records = np.asarray(records)
+    tensor = torch.from_numpy(np.array(records, dtype=np.float32))
+    return tensor / 255 if records.dtype == np.uint8 else tensor
 
 
 def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:

@@ -1,12 +1,14 @@
 import re
+from typing import Annotated
 
 import numpy as np
 import pytest
+from pydantic import Field, TypeAdapter
 
 from tacit.errors import InputError
-from tacit.learners.common import decision
-from tacit.learners.common.decision import DECISIONS, LinearHead, NearestPrototype, QuadraticHead
-from tacit.learners.common.rows import inner_products, rowwise_inner_products, unit_rows_about
+from tacit.models import decisions
+from tacit.models.decisions import AnyDecision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.models.rows import inner_products, rowwise_inner_products, unit_rows_about
 
 RNG = np.random.default_rng(0)
 ROWS, PROTOTYPES = RNG.normal(size=(50, 6)), RNG.normal(size=(4, 3, 6))
@@ -20,7 +22,7 @@ def cosine(a, b):
     ("metric", "nearness"), [("cosine", cosine), ("euclidean", lambda a, b: -np.linalg.norm(a - b))]
 )
 def test_nearness_is_the_mean_over_the_prototypes(metric, nearness, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK", 7)
+    monkeypatch.setattr(decisions, "BLOCK", 7)
     expected = [[np.mean([nearness(x, p) for p in own]) for own in PROTOTYPES] for x in ROWS]
     assert np.allclose(NearestPrototype(metric).similarities({"prototypes": PROTOTYPES}, ROWS), expected)
     single = [[nearness(x, own[0]) for own in PROTOTYPES] for x in ROWS]
@@ -29,7 +31,7 @@ def test_nearness_is_the_mean_over_the_prototypes(metric, nearness, monkeypatch)
 
 @pytest.mark.parametrize("n", [0, 1, 7, 50])
 def test_the_nearest_class_is_the_first_of_the_most_similar(n, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK", 7)
+    monkeypatch.setattr(decisions, "BLOCK", 7)
     twice = {"prototypes": PROTOTYPES[[0, 1, 1, 2, 0], 0]}
     for rule in (NearestPrototype(), NearestPrototype("euclidean")):
         similar = rule.similarities(twice, ROWS[:n])
@@ -70,7 +72,7 @@ def test_a_centre_is_subtracted_from_rows_and_from_prototypes_that_are_rows():
 
 @pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
 def test_a_linear_head_scores_unit_rows(centre, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK", 7)
+    monkeypatch.setattr(decisions, "BLOCK", 7)
     arrays = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
     expected = unit_rows_about(ROWS, centre.get("centre")) @ PROTOTYPES[:, 0].T + np.arange(4.0)
     assert np.allclose(LinearHead().similarities(arrays, ROWS), expected)
@@ -83,7 +85,7 @@ AXES, SQUARES = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
 
 @pytest.mark.parametrize("centre", [{}, {"centre": CENTRE}])
 def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, monkeypatch):
-    monkeypatch.setattr(decision, "BLOCK", 7)
+    monkeypatch.setattr(decisions, "BLOCK", 7)
     linear = {"coefficients": PROTOTYPES[:, 0], "intercepts": np.arange(4.0)} | centre
     arrays = linear | {"axes": AXES, "squares": SQUARES}
     matrices = [AXES @ np.diag(own) @ AXES.T for own in SQUARES]
@@ -100,9 +102,17 @@ def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, mo
 
 
 @pytest.mark.parametrize("rule", [NearestPrototype("euclidean", 2), NearestPrototype(), LinearHead(), QuadraticHead()])
-def test_settings_are_read_back(rule):
-    assert decision.decision(rule.settings()) == rule
-    assert DECISIONS[rule.rule] is type(rule)
+def test_a_decision_is_read_back_from_json(rule):
+    schema = TypeAdapter(Annotated[AnyDecision, Field(discriminator="rule")])
+    written = schema.dump_json(rule)
+    assert written.startswith(b'{"rule":')
+    assert schema.validate_json(written) == rule
+
+
+@pytest.mark.parametrize("settings", [{"network": "transformer"}, {"shape": (0,)}, {"scale": 0.5}])
+def test_a_network_that_cannot_be_is_refused(settings):
+    with pytest.raises(InputError, match=next(iter(settings))):
+        NetworkHead(**{"network": "mlp", "shape": (4,), "scale": 1.0} | settings)
 
 
 def shaped(width, n_classes, **shapes):

@@ -1,7 +1,7 @@
 """How released arrays decide: all that a prediction needs, for learners and for releases alike.
 
-To add a decision: a frozen dataclass here that fills in `Decision`, its place in `DECISIONS`, and in
-`releases/schema.py` its model and the names of its arrays.
+To add a decision: a frozen dataclass here that fills in `Decision`, and its name in `AnyDecision`. The schema of a
+release is derived from its fields.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
-from tacit.learners.common.rows import Floats, inner_products, unit_rows_about, with_lengths_about
+from tacit.models.networks import NETWORKS, network, scores
+from tacit.models.rows import Floats, inner_products, unit_rows_about, with_lengths_about
 
 BLOCK = 256  # rows that are predicted at once, in a thread
 METRICS = ("cosine", "euclidean")
@@ -29,10 +30,14 @@ InnerProducts = Callable[[Floats, Floats], Floats]
 """From rows of shapes (b, d) and (C, d) to their inner products, of shape (b, C)."""
 
 
+@dataclass(frozen=True)
 class Decision(ABC):
     """The class of a row is the one that it is most similar to; each decision says what similar means."""
 
-    rule: ClassVar[str]
+    rule: str = field(kw_only=True)
+    """Its name in a release."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
 
     @abstractmethod
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
@@ -41,10 +46,6 @@ class Decision(ABC):
     @abstractmethod
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but for `products`."""
-
-    def settings(self) -> dict[str, Any]:
-        """The rule and its parameters, as a release states them and `decision` reads them."""
-        return {"rule": self.rule} | vars(self)
 
     def similarities(self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products) -> Floats:
         """How near each row is to each class; larger is nearer.
@@ -101,15 +102,16 @@ class NearestPrototype(Decision):
         What the centre is subtracted from: prototypes that are rows themselves are treated as rows are.
     """
 
-    metric: str = "cosine"
+    rule: Literal["nearest prototype"] = field(default="nearest prototype", kw_only=True)
+    metric: Literal["cosine", "euclidean"] = "cosine"
     pooling: int = 1
-    centred: str = "rows"
-
-    rule = "nearest prototype"
+    centred: Literal["rows", "rows and prototypes"] = "rows"
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
             raise InputError(f"metric={self.metric!r} must be one of {', '.join(METRICS)}; pass metric='cosine'")
+        if not 1 <= self.pooling < 2**31:
+            raise InputError(f"pooling={self.pooling} must be 1 or more; leave it out")
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         prototypes = arrays.get("prototypes")
@@ -143,7 +145,7 @@ class LinearHead(Decision):
     where there is one, is subtracted from unit rows, which are then made unit again.
     """
 
-    rule = "linear"
+    rule: Literal["linear"] = field(default="linear", kw_only=True)
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         for name in ("coefficients", "intercepts"):
@@ -175,7 +177,7 @@ class QuadraticHead(Decision):
     "squares" of shape (C, p).
     """
 
-    rule = "quadratic"
+    rule: Literal["quadratic"] = field(default="quadratic", kw_only=True)
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         axes, squares = arrays.get("axes"), arrays.get("squares")
@@ -216,11 +218,16 @@ class NetworkHead(Decision):
         Rows are divided by it: 255 for pictures of bytes.
     """
 
+    rule: Literal["network"] = field(default="network", kw_only=True)
     network: str
     shape: tuple[int, ...]
     scale: float = 1.0
 
-    rule = "network"
+    def __post_init__(self) -> None:
+        if self.network not in NETWORKS:
+            raise InputError(f"network={self.network!r} is unknown; choose one of {', '.join(NETWORKS)}")
+        if min(self.shape, default=0) < 1 or not 1 <= self.scale <= 255:
+            raise InputError(f"shape={self.shape} must have sides of 1 or more, and scale={self.scale} be 1 to 255")
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         if math.prod(self.shape) != width:
@@ -234,15 +241,11 @@ class NetworkHead(Decision):
     def _module(self, n_classes: int, device: str) -> Any:
         import torch
 
-        from tacit.learners.common.networks import network
-
         with torch.device(device):
             return network(self.network)(tuple(self.shape), n_classes)
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         import torch
-
-        from tacit.learners.common.training import scores
 
         last = max(int(name.split(".")[0]) for name in arrays)
         module = self._module(len(arrays[f"{last}.bias"]), "cpu")
@@ -254,14 +257,7 @@ class NetworkHead(Decision):
         return similarity
 
 
-DECISIONS: dict[str, type[Decision]] = {
-    kind.rule: kind for kind in (NearestPrototype, LinearHead, QuadraticHead, NetworkHead)
-}
-
-
-def decision(settings: Mapping[str, Any]) -> Decision:
-    """The decision that `Decision.settings` states."""
-    return DECISIONS[settings["rule"]](**{name: value for name, value in settings.items() if name != "rule"})
+AnyDecision = NearestPrototype | LinearHead | QuadraticHead | NetworkHead
 
 
 def pooled(rows: Floats, pooling: int) -> Floats:

@@ -1,0 +1,1 @@
+"""What predicts from released arrays, and what else only processes them: no private record comes in here."""
