@@ -117,10 +117,10 @@ def _replace(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    for kept in path.rglob(KEPT):  # linked, not copied: a process that has it open keeps writing to the same file
-        new = temporary / kept.relative_to(path)
+    for ledger in path.rglob(KEPT):  # linked, not copied: a process that has it open keeps writing to the same file
+        new = temporary / ledger.relative_to(path)
         new.parent.mkdir(parents=True, exist_ok=True)
-        new.hardlink_to(kept)
+        new.hardlink_to(ledger)
     old = temporary.with_suffix(".old")  # a folder cannot be renamed over a full one
     path.rename(old)
     try:

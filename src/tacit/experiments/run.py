@@ -75,10 +75,10 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
         with lines.placing_errors(("data", number)):
             sources.append(opened(one, root))
     with lines.placing_errors():
-        found = cells(read, sources)
+        planned = cells(read, sources)
     folder = Path(folder)
     finished = results.read_results(folder) if results.files_of(folder) else []
-    return SweepState(tuple(found), {one.key: one for one in finished})
+    return SweepState(tuple(planned), {one.key: one for one in finished})
 
 
 def sweep(
@@ -134,8 +134,8 @@ def sweep(
             _remove_leftovers(folder / CELLS)
             _remove_leftovers(folder / SHARED)
             missing, finished = state.missing(retry_failed), dict(state.results)
-            with closing(runner.map(partial(work, folder), missing)) as found:  # no worker outlives an interrupt
-                for result in progress(found, "cells", len(missing)):
+            with closing(runner.map(partial(work, folder), missing)) as new:  # no worker outlives an interrupt
+                for result in progress(new, "cells", len(missing)):
                     finished[result.key] = result
                     if hook is not None:
                         hook(result)

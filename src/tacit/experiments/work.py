@@ -72,41 +72,41 @@ def work(folder: Path, cell: Cell) -> Result:
 
 def measured(cell: Cell) -> dict[str, Any]:
     """Fit and measure; fields of the result by name."""
-    given = problem(cell.source, cell.imbalance, cell.subset_seed)
+    data = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
-    learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
+    learner = cell.make(public, np.arange(len(data.classes)), data.sizes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if cell.timed:  # compiles loops, starts threads and reads files into memory
-            learner.fit(given.x, given.y, **cell.groups(len(given.y))).predict(given.test_x)
+            learner.fit(data.x, data.y, **cell.groups(len(data.y))).predict(data.test_x)
         with timing() as seconds:
             started = time.perf_counter()
-            learner.fit(given.x, given.y, **cell.groups(len(given.y)))
+            learner.fit(data.x, data.y, **cell.groups(len(data.y)))
             fitted = time.perf_counter()
-        predicted = learner.predict(given.test_x)
+        predicted = learner.predict(data.test_x)
         ended = time.perf_counter()
-    scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+    scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     guarantee = cell.guarantee(learner)
-    kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
+    extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
     if caught:
-        kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in caught})
+        extra["warnings"] = sorted({" ".join(str(one.message).split()) for one in caught})
     return {
         "status": "done",
         "accuracy": scores.accuracy,
         "balanced_accuracy": scores.balanced,
         "minority_accuracy": scores.minority,
         "recall": [float(scores.per_class[c]) for c in learner.classes_],
-        "class_sizes": given.sizes.tolist(),
-        "n_train": len(given.y),
-        "n_test": len(given.test_y),
-        "width": int(given.x.shape[1]),
-        "n_classes": len(given.classes),
+        "class_sizes": data.sizes.tolist(),
+        "n_train": len(data.y),
+        "n_test": len(data.test_y),
+        "width": int(data.x.shape[1]),
+        "n_classes": len(data.classes),
         "delta": cell.delta,
         "epsilon": _stated(guarantee.epsilon(cell.delta)),
         "rho": _stated(guarantee.rho) if guarantee.bounded else float("inf"),
         "mu": _stated(guarantee.mu) if guarantee.bounded else float("inf"),
         "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
-        "extra": json.dumps(kept, sort_keys=True),
+        "extra": json.dumps(extra, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
         "phases": json.dumps(_phases(seconds, fitted - started, ended - fitted) if cell.timed else {}),
@@ -123,14 +123,14 @@ def _stated(figure: float | None) -> float | None:
     return None if figure is None else float(rounded_up(figure))
 
 
-def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:
+def _extra(name: str, learner: Any, data: Problem, predicted: NDArray[Any]) -> Any:
     """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
     if name == MEANS_2D:
-        return means_2d(learner, given, predicted)
+        return means_2d(learner, data, predicted)
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            own = ", ".join(sorted(one for one in vars(learner) if one.endswith("_") and one[0] != "_"))
+            own = ", ".join(sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_"))
             raise InputError(
                 f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; it has {own}"
             )
@@ -150,7 +150,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
+def means_2d(learner: Any, data: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
@@ -161,9 +161,9 @@ def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str,
         raise InputError(
             f"keep names {MEANS_2D!r}, and {name} has no class means in the space of its rows; leave it out"
         )
-    rows, train = _averaged(learner, given.test_x), _averaged(learner, given.x)
+    rows, train = _averaged(learner, data.test_x), _averaged(learner, data.x)
     true = np.array(
-        [train[given.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(given.sizes)]
+        [train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(data.sizes)]
     )
     private = _averaged(learner, prototypes) if what == "rows" else prototypes
     if what in ("directions", "rows"):  # their lengths mean nothing
@@ -172,7 +172,7 @@ def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str,
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
     shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)  # of all classes, though rows be sorted
     points = (rows[shown] - centre) @ axes
-    right = (predicted == given.test_y)[shown]
+    right = (predicted == data.test_y)[shown]
     return {
         "of": ESTIMATES[what],
         "true": ((true - centre) @ axes).tolist(),
@@ -214,5 +214,5 @@ def _versions() -> str:
     import scipy
     import sklearn
 
-    found = {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__}
-    return json.dumps(found | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})
+    versions = {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return json.dumps(versions | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})

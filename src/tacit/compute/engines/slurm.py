@@ -61,7 +61,7 @@ class Slurm(Engine):
             raise InputError("sbatch is not found, so this is no Slurm machine; log in to one, or pass cluster='local'")
         if folder is None:
             raise InputError("folder=None must be a folder that all nodes see; pass one, for logs and results of tasks")
-        self.folder, self.cluster = _made(Path(folder)), cluster
+        self.folder, self.cluster = _created(Path(folder)), cluster
         self.partition, self.minutes = partition, whole("minutes", minutes)
 
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
@@ -118,7 +118,7 @@ def _end(controller: subprocess.Popen[bytes]) -> None:
     controller.wait()
 
 
-def _made(folder: Path) -> Path:
+def _created(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
