@@ -26,7 +26,7 @@ def line(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch, capsys):
-    compute, tiles = clipped.Clipped.tile, []
+    compute, tiles = clipped.TileScorer.tile, []
 
     def stopped(self, first):
         tiles.append(first)
@@ -34,7 +34,7 @@ def test_an_interrupted_fit_goes_on(line, tmp_path, monkeypatch, capsys):
             raise KeyboardInterrupt
         return compute(self, first)
 
-    monkeypatch.setattr(clipped.Clipped, "tile", stopped)
+    monkeypatch.setattr(clipped.TileScorer, "tile", stopped)
     assert main(line) == 130
     said = capsys.readouterr().err.splitlines()[-1]
     assert "are kept in" in said

@@ -90,16 +90,10 @@ def learner_class(method):
     return load(METHODS[method])
 
 
-def flat(kind, *budget, **parameters):
-    """A learner by the parameters of the command line, where fields of grouped ones have names of their own."""
-    grouped = {kind.flat_names[name]: parameters.pop(name) for name in list(parameters) if name in kind.flat_names}
-    return kind(*budget, **parameters).set_params(**grouped)
-
-
 def make(method, variant=None, **parameters):
     """A learner of this method with small public data and few steps, the class list declared."""
     given = {"classes": range(3)} | NEEDS.get(method, {}) | FEW.get(method, {})
-    return flat(learner_class(method), **(given | (variant or {}) | parameters))
+    return learner_class(method).of_flat(**(given | (variant or {}) | parameters))
 
 
 def same(one, other):

@@ -80,7 +80,7 @@ def ledger(folder: Path) -> None:
 
 def plan(folder: Path) -> None:
     asked = prepare(folder / "plan.yaml", folder / "runs")
-    print(len(asked.cells), asked.seconds())
+    print(len(asked.cells), len(asked.missing()))
 
 
 def cells(folder: Path) -> None:

@@ -1,10 +1,7 @@
 """Published names of methods."""
 
-import inspect
-
 import pytest
 
-from contracts.learners import flat
 from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, published, setting_called
 from tacit.learners.pate.aggregators import AGGREGATORS
 from tacit.learners.pate.collectors import COLLECTORS
@@ -28,10 +25,10 @@ def test_a_setting_is_a_parameter_that_the_method_accepts(name):
     assert method_called(name) == name  # it is no method
     method, parameters = setting_called(name.upper())
     kind = load(METHODS[method])
-    assert set(parameters) <= {*inspect.signature(kind).parameters, *kind.flat_names}
+    assert set(parameters) <= set(kind.flat_parameters())
     own = {"budgets": {"a": 1.0}} if method == "pate" else {"budget": "epsilon=1"}
     noise = {name: NOISE[name] for name in OF_AGGREGATOR.get(parameters.get("aggregator"), ())}
-    flat(kind, classes=3, **own, **parameters, **noise).promise()
+    kind.of_flat(classes=3, **own, **parameters, **noise).promise()
     assert parameters.get("collector", "gnmax") in COLLECTORS
     assert parameters.get("aggregator", "gnmax") in AGGREGATORS
 

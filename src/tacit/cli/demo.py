@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.cli.common import shown_progress
+from tacit.cli.options import Force
 
 if TYPE_CHECKING:
     from tacit.report.demo import Problem
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 BUDGET = "rho=0.5"
 
 
-def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> None:
+def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> None:
     """Compare learners on imbalanced digits, then make, check and evaluate a real release.
 
     Parameters
@@ -20,8 +21,6 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
         Folder for stores, table, picture, release and page.
     seeds
         Fits per learner and budget in the comparison, at least 1.
-    force
-        Overwrite the output.
     """
     from tacit.compute.atomic import KEPT, atomic_folder
     from tacit.data.digits import load_digits_split

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import labels_of, one_line, shown_progress
+from tacit.cli.common import labels_of, shown_progress
+from tacit.cli.options import Features, Labels, Split
 
 if TYPE_CHECKING:
     from tacit.models.metrics import Scores
@@ -18,9 +19,9 @@ def evaluate(
     class_sizes: Path | None = None,
     record: bool = False,
     public_test: bool = False,
-    x: str | None = None,
-    y: str | None = None,
-    split: str | None = None,
+    x: Features = None,
+    y: Labels = None,
+    split: Split = None,
     json: bool = False,
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
@@ -41,12 +42,6 @@ def evaluate(
         Write the figures into the release's card.
     public_test
         State in the card that the test set is public.
-    x
-        Name of the features inside the file, where it is not a usual one.
-    y
-        Name of the labels inside the file, where it is not a usual one.
-    split
-        Which split of a folder that has several.
     json
         Print one JSON object instead of lines.
     """
@@ -58,6 +53,7 @@ def evaluate(
     from tacit.data.imports import read_data
     from tacit.errors import InputError
     from tacit.models import metrics
+    from tacit.releases.provenance import one_line
     from tacit.releases.release import Release
 
     if public_test and not record:

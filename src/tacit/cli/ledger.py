@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tacit.cli.options import Split
 from tacit.errors import InputError, excerpt
 
 
@@ -13,7 +14,7 @@ def ledger(
     unit: str = "add-remove",
     currency: str | None = None,
     file: Path | None = None,
-    split: str | None = None,
+    split: Split = None,
 ) -> None:
     """Show the ledger of a data set, or state its allowance.
 
@@ -31,8 +32,6 @@ def ledger(
         renyi, which prices searches and zCDP too.
     file
         The ledger's file; by default STORE.ledger.jsonl beside the data.
-    split
-        Which split of a folder that has several.
     """
     from tacit.data.imports import identity_of, located
     from tacit.privacy.account import balance, figure

@@ -1,18 +1,15 @@
-"""Entry point, and how errors leave.
+"""The entry point of the command line: runs a command, and turns errors into one line and an exit status.
 
 Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, or cells of a sweep
-that failed. Nothing but the standard library is imported before `main`, so that an interrupt is heard from the start.
+that failed. Only the standard library is imported before `main` runs, so that a Ctrl-C is caught from the start.
 """
 
-import atexit
 import io
 import logging
-import os
 import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +17,33 @@ INTERRUPTED = "interrupted; no output was written, and a charge already made to 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the console script, which passes no arguments, exits with what this returns."""
+    """Run one command and return its exit status; the console script passes no arguments."""
+    report = sys.unraisablehook
+    swallowed: list[Any] = []
+
+    def reraise(unraisable: Any) -> None:
+        """Re-raise a Ctrl-C that Python swallowed in a finalizer or a callback, a moment after Python left that."""
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            report(unraisable)
+            return
+        swallowed.append(unraisable)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+
+    sys.unraisablehook = reraise
     try:
-        return _status(arguments)
-    except KeyboardInterrupt:  # a second one, while the first was told of
+        return _status(arguments, swallowed)
+    except KeyboardInterrupt:  # a second one, while the first was reported
         return 130
     finally:
-        if arguments is None:
-            _exit_at_the_next_interrupt()
+        sys.unraisablehook = report
+        if swallowed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if arguments is None:  # in Python's shutdown a Ctrl-C would print a traceback, or end with another status
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _status(arguments: Sequence[str] | None) -> int:
-    sys.unraisablehook = dropped = Dropped(sys.unraisablehook)
+def _status(arguments: Sequence[str] | None, swallowed: Sequence[Any]) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
@@ -45,21 +57,9 @@ def _status(arguments: Sequence[str] | None) -> int:
         fault = f"{error.filename or 'output'}: {error.strerror or error}"
         return _fail(f"{fault}; check the path, its permissions and the space left", 2)
     except Exception:
-        if not dropped.again:
+        if not swallowed:
             raise
-        dropped.cancel()
-        return _fail(INTERRUPTED, 130)  # a library's code, whose callback the interrupt left undone
-    finally:
-        sys.unraisablehook = dropped.hook
-        dropped.cancel()
-
-
-def _exit_at_the_next_interrupt() -> None:
-    """Only Python's own shutdown is left, in which an interrupt would print a traceback or kill by signal."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return  # ignored, as in a shell's background job
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the end of the shutdown runs no handlers
+        return _fail(INTERRUPTED, 130)  # the code of a library whose callback swallowed the Ctrl-C
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -82,40 +82,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         fault = str(error).replace("requires an argument.", "is missing or has no value;")
         return _fail(f"{fault} see --help", 2)
     return 0
-
-
-class Dropped:
-    """Python drops what a callback or a finalizer raises; an interrupt comes again, once Python has left this too.
-
-    Parameters
-    ----------
-    hook : callable
-        Takes whatever else is dropped.
-    """
-
-    def __init__(self, hook: Callable[[Any], Any]) -> None:
-        self.hook = hook
-        self.again: list[threading.Timer] = []
-
-    def __call__(self, dropped: Any) -> None:
-        """As `sys.unraisablehook`."""
-        if not issubclass(dropped.exc_type, KeyboardInterrupt):
-            self.hook(dropped)
-            return
-        while True:
-            again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-            again.daemon = True
-            self.again.append(again)
-            try:
-                again.start()
-                return
-            except KeyboardInterrupt:  # it came before `start` returned, on a busy machine, and would be dropped too
-                continue
-
-    def cancel(self) -> None:
-        """Let none come that is no longer needed."""
-        for timer in self.again:
-            timer.cancel()
 
 
 def _fail(message: str, status: int) -> int:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tacit.cli.common import shown_progress
+from tacit.cli.options import Features, Force, Split
 from tacit.errors import InputError
 
 
@@ -12,9 +13,9 @@ def predict(
     /,
     *,
     out: Path,
-    x: str | None = None,
-    split: str | None = None,
-    force: bool = False,
+    x: Features = None,
+    split: Split = None,
+    force: Force = False,
 ) -> None:
     """Predict the class of every row and write them as a table.
 
@@ -26,12 +27,6 @@ def predict(
         Rows: a store's folder, or any file that `tacit import` reads.
     out
         A .parquet or .csv file with the columns row and label.
-    x
-        Name of the features inside the file, where it is not a usual one.
-    split
-        Which split of a folder that has several.
-    force
-        Overwrite the output.
     """
     import numpy as np
     import pyarrow as pa

@@ -1,12 +1,14 @@
 """`tacit sweep`: the cells of a plan."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.cli.common import shown_progress
 from tacit.errors import PartlyFailedError
 
 if TYPE_CHECKING:
-    from tacit.experiments import run
+    from tacit.experiments.run import SweepState
 
 
 def sweep(
@@ -44,7 +46,7 @@ def sweep(
     jobs
         Workers.
     dry_run
-        Print the cells and an estimate, and compute nothing.
+        Check the plan, list the cells that would be computed, and compute nothing.
     retry_failed
         Compute cells that failed before once more.
     address
@@ -58,22 +60,19 @@ def sweep(
     mlflow
         Log each result to this MLflow tracking address.
     """
-    from tacit.cli.common import shown_progress
     from tacit.compute.engines import whole
-    from tacit.experiments import run
+    from tacit.experiments.mlflow_hook import logging_to
+    from tacit.experiments.run import prepare
+    from tacit.experiments.run import sweep as run_sweep
 
     if dry_run:
         whole("--jobs", jobs)
-        _print_cells(run.prepare(plan, out, data), retry_failed, jobs)
+        _print_cells(prepare(plan, out, data), retry_failed)
         return
-    from contextlib import nullcontext
-
-    from tacit.experiments.mlflow_hook import logging_to
-
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
         try:
-            results = run.sweep(
+            results = run_sweep(
                 plan, out, data=data, engine=engine, jobs=jobs, retry_failed=retry_failed, hook=hook, **options
             )
         except KeyboardInterrupt:
@@ -92,12 +91,9 @@ def sweep(
         )
 
 
-def _print_cells(asked: "run.Sweep", retry_failed: bool, jobs: int) -> None:
-    missing = asked.missing(retry_failed)
+def _print_cells(state: "SweepState", retry_failed: bool) -> None:
+    missing = state.missing(retry_failed)
     for cell in missing:
         place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
         print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-    seconds, measured = asked.seconds(jobs)
-    by = "by finished cells" if measured else "a guess by their sizes, good to a factor of several"
-    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
-    print(f"{len(missing)} of {len(asked.cells)} cells to compute, about {seconds:.3g} s on {workers} ({by})")
+    print(f"{len(missing)} of {len(state.cells)} cells to compute")

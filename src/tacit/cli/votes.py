@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.options import Force, Noise
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.learners.pate import Answers
 
-MOST_READ_OFF = 1000  # classes
-FILES = ("guarantee.json", "labels.csv", "statement.txt")
+MOST_CLASSES = 1000  # where they are read off the votes
 
 
 def votes(
@@ -31,9 +31,9 @@ def votes(
     n_labels: int | None = None,
     delta: float = 1e-5,
     stopping: str = "filter",
-    noise: str = "secure",
+    noise: Noise = "secure",
     seed: int | None = None,
-    force: bool = False,
+    force: Force = False,
 ) -> None:
     """Turn votes into labels that may be handed out.
 
@@ -69,28 +69,27 @@ def votes(
         Where budgets are read.
     stopping
         filter, or data-dependent to repeat published tables, under research noise alone.
-    noise
-        secure, or research, which is seeded and not for release.
     seed
         Seed of research noise.
-    force
-        Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, check_writable
+    from tacit.data.formats.npy import map_npy
     from tacit.learners.pate import aggregate
+    from tacit.learners.pate.labels_folder import holds_labels, write_labels
 
-    check_writable(out, force=force, ours=_is_ours)
-    ballots = _read(votes)
-    declared = read_classes(classes)
+    check_writable(out, force=force, ours=holds_labels)
+    if not votes.exists():
+        raise InputError(f"{votes} does not exist; give a .npy file of votes")
+    ballots, declared = map_npy(votes), read_classes(classes)
     with shown_progress():
         answers = aggregate(
             ballots,
             classes=_largest(ballots) + 1 if declared is None else declared,
             aggregator=aggregator,
             collector=collector,
-            budgets=_pairs("budgets", budgets),
-            shares=_pairs("shares", shares),
-            copies=_whole(_pairs("copies", copies)),
+            budgets=_numbers("budgets", budgets),
+            shares=_numbers("shares", shares),
+            copies=_copies(copies),
             sigma=sigma,
             sigma1=sigma1,
             threshold=threshold,
@@ -101,28 +100,20 @@ def votes(
             noise=noise,
             random_state=seed,
         )
-    with atomic_folder(out, force=force, ours=_is_ours) as part:
-        _write(part, answers, noise, delta, declared is None)
-    _report(out, answers, delta, noise)
-
-
-def _read(path: Path) -> Any:
-    from tacit.data.formats.npy import map_npy
-
-    if not path.exists():
-        raise InputError(f"{path} does not exist; give a .npy file of votes")
-    return map_npy(path)
+    with atomic_folder(out, force=force, ours=holds_labels) as part:
+        write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
+    _print_answers(out, answers, delta, noise)
 
 
 def _largest(ballots: Any) -> int:
     """The largest class that is voted for; one vote by mistake would make millions of classes."""
     largest = int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
-    if largest >= MOST_READ_OFF:
-        raise InputError(f"a vote is for class {largest}; state more than {MOST_READ_OFF} classes with --classes")
+    if largest >= MOST_CLASSES:
+        raise InputError(f"a vote is for class {largest}; state more than {MOST_CLASSES} classes with --classes")
     return largest
 
 
-def _pairs(name: str, text: str | None) -> Any:
+def _numbers(option: str, text: str | None) -> Any:
     """`a=1,b=2` as a dict of floats, a number alone as a float."""
     if text is None:
         return None
@@ -130,35 +121,22 @@ def _pairs(name: str, text: str | None) -> Any:
         if "=" not in text:
             return float(text)
         pairs = [item.partition("=") for item in text.split(",")]
-        found = {group.strip(): float(value) for group, _, value in pairs}
+        numbers = {group.strip(): float(value) for group, _, value in pairs}
     except ValueError as error:
-        raise InputError(f"--{name} {text} cannot be read; write a=1,b=2, or one number") from error
-    if len(found) < len(pairs):
-        raise InputError(f"--{name} {text} names a group twice; name each once")
-    return found
+        raise InputError(f"--{option} {text} cannot be read; write a=1,b=2, or one number") from error
+    if len(numbers) < len(pairs):
+        raise InputError(f"--{option} {text} names a group twice; name each once")
+    return numbers
 
 
-def _whole(copies: Any) -> Any:
+def _copies(text: str | None) -> Any:
+    copies = _numbers("copies", text)
     if isinstance(copies, float):
         raise InputError(f"--copies {copies:g} names no group; write a=1,b=2")
     return copies and {group: int(value) if value.is_integer() else value for group, value in copies.items()}
 
 
-def _write(folder: Path, answers: "Answers", noise: str, delta: float, derived: bool) -> None:
-    import json
-    from dataclasses import replace
-
-    guarantee = answers.guarantee_
-    if derived:
-        guarantee = replace(guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)"))
-    rows = (f"{query},{label}" for query, label in enumerate(answers.labels.tolist()))
-    (folder / "labels.csv").write_text("\n".join(["query,label", *rows]) + "\n", encoding="utf-8")
-    (folder / "guarantee.json").write_text(json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8")
-    stamp = "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
-    (folder / "statement.txt").write_text(f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8")
-
-
-def _report(out: Path, answers: "Answers", delta: float, noise: str) -> None:
+def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
     print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
     print(answers.guarantee_.statement(delta))
@@ -170,7 +148,3 @@ def _report(out: Path, answers: "Answers", delta: float, noise: str) -> None:
         )
     if noise != "secure":
         print("Not for release: research noise is seeded.")
-
-
-def _is_ours(folder: Path) -> bool:
-    return sorted(path.name for path in folder.iterdir()) == sorted(FILES)

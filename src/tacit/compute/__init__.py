@@ -1,1 +1,1 @@
-"""How work is run: atomic writes, progress, and later engines over shards and cells."""
+"""How work is run: engines, threads, checkpoints, atomic writes, progress."""

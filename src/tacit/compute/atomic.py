@@ -1,9 +1,9 @@
 """Outputs that appear whole or not at all.
 
-Work goes to a hidden name beside the target, on the same file system, and is renamed at the end.
-A failure or an interrupt removes it, so nothing half-written ever carries the final name. It may hold private data
-that the final output does not, and a kill leaves it behind, so only its owner can read it until it is renamed. A folder
-is only ever replaced by its own kind, and files that match KEPT inside it (ledgers) live on in the new one.
+An output is written under a hidden name beside its final one, and renamed at the end. A failure or a Ctrl-C removes it,
+so nothing half-written ever has the final name. Until it is renamed, only its owner can read it: it may hold private
+data that the final output does not, and a kill leaves it behind. A folder is replaced only by one of its own kind, and
+files in it that match KEPT (ledgers) are carried over.
 """
 
 import glob
@@ -28,11 +28,11 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
     Parameters
     ----------
     path : path
-        What is to be made.
+        The file or folder to create.
     force : bool
         Whether it may exist.
     ours : callable, optional
-        Tells of an existing folder that is not empty whether it is of the kind that may be replaced.
+        Whether an existing folder that is not empty may be replaced.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
-    try:  # os.access knows nothing of read-only mounts or of root, so try it
+    try:  # os.access ignores read-only mounts and root, so create a file
         _temporary(path).touch()
         _temporary(path).unlink()
     except OSError as error:
@@ -56,7 +56,7 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what killed processes on this host left of `path`; call it before this process writes it."""
+    """Remove what killed processes on this host left of `path`; call it before this process writes `path`."""
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
         host, _, number = part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
         if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not _runs(number)):
@@ -64,7 +64,7 @@ def remove_parts(path: Path) -> None:
 
 
 def _runs(number: str) -> bool:
-    """Whether there is a process of this number, or no way to tell."""
+    """Whether a process of this number runs; True on systems where that is unknown."""
     return Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
 
 
@@ -82,7 +82,7 @@ def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool
     path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
     temporary.mkdir()
-    mode = _mode(temporary)
+    mode = stat.S_IMODE(temporary.stat().st_mode)
     temporary.chmod(0o700)
     try:
         yield temporary
@@ -99,8 +99,8 @@ def atomic_file(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     path = check_writable(path, force=force)
     temporary = _temporary(path)
     temporary.touch()
-    mode = _mode(temporary)
-    temporary.unlink()  # whoever has opened it could read on
+    mode = stat.S_IMODE(temporary.stat().st_mode)
+    temporary.unlink()  # a process that has it open could read on after a chmod
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield temporary
@@ -113,19 +113,14 @@ def atomic_file(path: Path | str, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
-def _mode(path: Path) -> int:
-    """Permissions that a new file or folder gets here."""
-    return stat.S_IMODE(path.stat().st_mode)
-
-
 def _replace(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    for kept in path.rglob(KEPT):  # linked, not copied: who has it open goes on writing to the same file
-        new = temporary / kept.relative_to(path)
+    for ledger in path.rglob(KEPT):  # linked, not copied: a process that has it open keeps writing to the same file
+        new = temporary / ledger.relative_to(path)
         new.parent.mkdir(parents=True, exist_ok=True)
-        new.hardlink_to(kept)
+        new.hardlink_to(ledger)
     old = temporary.with_suffix(".old")  # a folder cannot be renamed over a full one
     path.rename(old)
     try:

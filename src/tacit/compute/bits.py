@@ -1,17 +1,18 @@
-"""What the bits of floats tell without arithmetic, as fast as they are read; numpy converts float16 first."""
+"""Tests of floats by their bits: as fast as memory, while numpy converts float16 before it computes."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-CACHED = 2**22  # bytes that stay in the caches while they are looked at twice
+CACHED = 2**22  # bytes of a block that stays in the processor's cache for a second test
 
 
 def all_finite(block: NDArray[Any]) -> bool:
-    """Whether no number of a block of floats is NaN or infinite.
+    """Whether no number in a block of floats is NaN or infinite.
 
-    Those have exponents of ones: no smaller than infinity as signed integers, or, with a sign, as unsigned ones.
+    The exponent bits of NaN and infinity are all ones: read as integers they are at least as large as infinity (signed
+    integers for positive numbers, unsigned ones for negative numbers).
     """
     if block.size == 0 or not _plain(block):
         return bool(np.isfinite(block).all())
@@ -25,7 +26,7 @@ def zero_rows(block: NDArray[Any]) -> NDArray[np.bool_]:
     if block.shape[1] == 0 or not _plain(block):
         return np.asarray(~block.any(axis=1))
     largest = _views(block)[1].max(axis=1)
-    zero = np.isin(largest, _views(np.array([0.0, -0.0], block.dtype))[1])  # or zeros with a sign, and positive numbers
+    zero = np.isin(largest, _views(np.array([0.0, -0.0], block.dtype))[1])  # -0.0 may hide positive numbers
     zero[zero] = ~block[zero].any(axis=1)
     return zero
 

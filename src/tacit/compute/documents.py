@@ -1,4 +1,4 @@
-"""Text and JSON files that a stranger may have written: bounded in size and depth, and text throughout."""
+"""Text and JSON files from untrusted sources: bounded in size and depth, and valid Unicode."""
 
 import json
 import math
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 32 << 20
-MOST_ITEMS = 2_000_000  # of a JSON text, by its commas: each takes up to 100 bytes once it is read
+MOST_ITEMS = 2_000_000  # of a JSON text, counted by its commas: each takes up to 100 bytes of memory
 DEEPEST = 100
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -65,16 +65,16 @@ def _check_text(value: Any) -> None:
         raise ValueError("it holds half of a surrogate pair, which is no text") from error
 
 
-def _check_depth(value: Any) -> None:
-    level = [value]
+def _check_depth(document: Any) -> None:
+    level = [document]
     for _ in range(DEEPEST):
-        level = [part for one in level for part in _parts(one)]
+        level = [item for value in level for item in _items(value)]
         if not level:
             return
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
-def _parts(value: Any) -> Any:
+def _items(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

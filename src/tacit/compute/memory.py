@@ -7,9 +7,9 @@ MEMINFO, LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 
 
 def available_memory() -> int | None:
-    """Free bytes of the machine, at most the limit of a cgroup v2 container; None where the system does not tell."""
-    found = [_of_the_machine(), _of_the_container()]
-    return min((size for size in found if size is not None), default=None)
+    """Free bytes of the machine, at most the limit of a cgroup v2 container; None where the system does not say."""
+    sizes = [_of_the_machine(), _of_the_container()]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _of_the_machine() -> int | None:
@@ -26,6 +26,6 @@ def _of_the_machine() -> int | None:
 
 def _of_the_container() -> int | None:
     try:
-        return int(LIMIT.read_text(encoding="ascii"))  # "max" where there is none
+        return int(LIMIT.read_text(encoding="ascii"))  # "max" without a limit
     except (OSError, ValueError):
         return None

@@ -1,7 +1,7 @@
-"""Progress of long work: the library reports, whoever shows it decides how.
+"""Progress of long work, sent to a reporter.
 
-The library is silent by default. The command line installs a reporter with `reporting`; a reporter
-gets the label, the amount done and the total, and may draw a bar.
+The library prints nothing. The command line installs a reporter with `reporting`; it gets a label, the amount done and
+the total, and may draw a bar.
 """
 
 from collections.abc import Callable, Iterable, Iterator

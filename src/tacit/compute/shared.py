@@ -1,8 +1,8 @@
-"""Work that several cells of an experiment share: computed once, kept as arrays in a folder.
+"""Work that several cells of an experiment share: computed once, and stored as arrays in a folder.
 
-The library computes as always. Within `sharing(folder)`, what it names with `shared` is looked up there first; a second
-process that asks meanwhile waits. A name is a hash of everything that decides the result, so nothing is ever stale.
-What is kept may be private.
+Within `sharing(folder)`, `shared` looks for a result in the folder before it computes; a second process that needs the
+same result waits for the first. File names are hashes of everything that decides a result, so none is ever stale. The
+folder may hold private data.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 
 BLOCK_ROWS = 8192
 
@@ -36,14 +36,14 @@ def sharing(folder: Path | str) -> Iterator[None]:
 
 
 def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """What `compute` returns, from the folder if it is there.
+    """The result of `compute`, from the folder if it is there.
 
     Parameters
     ----------
     what : str
-        A word for the name of the file.
+        First word of the file's name.
     inputs : callable
-        Returns all that decides the result: arrays, and values whose `repr` tells them apart.
+        Returns everything that decides the result: arrays, and values whose `repr` tells them apart.
     compute : callable
 
     Returns
@@ -54,25 +54,23 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
     folder = _folder.get()
     if folder is None:
         return compute()
-    path = folder / f"{what}-{digest([_versions(), *inputs()])}.npy"
-    if not path.exists():
-        with locked(path.with_suffix(".lock")):
-            if not path.exists():
-                result = compute()
-                with atomic_file(path) as part, part.open("wb") as file:
-                    np.save(file, result, allow_pickle=False)
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    checkpoint, name = Checkpoint(folder), f"{what}-{digest([_versions(), *inputs()])}"
+    if not checkpoint.has(f"{name}.npy"):
+        with locked(checkpoint.path(f"{name}.lock")):
+            if not checkpoint.has(f"{name}.npy"):
+                checkpoint.write(f"{name}.npy", np.asarray(compute()))
+    return np.asarray(checkpoint.read(f"{name}.npy"))
 
 
 @lru_cache(maxsize=1)
 def _versions() -> str:
-    """Of what computes: after an upgrade all is computed anew."""
+    """Versions of the libraries that compute: after an upgrade, everything is computed again."""
     return " ".join(f"{name} {version(name)}" for name in ("tacit", "numpy", "scipy", "scikit-learn"))
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file, which the system lets go of when the process ends, however it ends.
+    """Hold a lock on a file; the system releases it when the process ends, however it ends.
 
     Raises
     ------

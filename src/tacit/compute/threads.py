@@ -1,27 +1,26 @@
-"""Work in threads of this process, each of which computes by itself.
+"""Work in threads of this process.
 
-Loops compiled by numba, products of numpy and torch, and reads from disk let go of Python's lock, so threads run side
-by side. Libraries keep to one thread each meanwhile: their own threads would wait for each other.
+Loops compiled by numba, products of numpy and torch, and reads from disk release Python's lock, so threads run in
+parallel. Libraries use one thread each meanwhile: their own threads would compete with these.
 """
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from tacit.compute.engines.workers import one_thread_each
+from tacit.compute.engines.workers import one_thread_each, one_torch_thread
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-AHEAD = 2  # items for each thread that are taken before their results are asked for
+AHEAD = 2  # items for each thread that are submitted before their results are needed
 
 
 def thread_count() -> int:
-    """Threads that this process should use: its cores, or OMP_NUM_THREADS where that is fewer."""
+    """Threads that this process should use: its cores, or OMP_NUM_THREADS if that is fewer."""
     from joblib import cpu_count
 
     stated = os.environ.get("OMP_NUM_THREADS", "")
@@ -30,26 +29,20 @@ def thread_count() -> int:
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
-    """Results of `function` on each item, in order; a few items ahead are taken, by this thread."""
+    """Yield the result of `function` on each item, in order; this thread draws the items, a few ahead."""
     count = thread_count()
     if count == 1 or (isinstance(items, Sized) and len(items) < 2):
         for item in items:
             yield function(item)
         return
     rest = iter(items)
-    with one_thread_each(), ThreadPoolExecutor(count, initializer=_alone) as pool:
+    with one_thread_each(), ThreadPoolExecutor(count, initializer=one_torch_thread) as pool:
         waiting: deque[Future[R]] = deque(pool.submit(function, item) for item in islice(rest, AHEAD * count))
         try:
             while waiting:
-                found = waiting.popleft().result()
+                result = waiting.popleft().result()
                 waiting.extend(pool.submit(function, item) for item in islice(rest, 1))
-                yield found
+                yield result
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _alone() -> None:
-    torch: Any = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Seconds of the phases of a fit, for whoever wants to know; where nobody does, a phase costs nothing."""
+"""Seconds of the phases of a fit, collected within `timing()`; elsewhere a phase costs nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 SCORING, SET_UP, SELECTION, SOLVING = "scoring", "set-up", "selection", "solving"
-"""Scores of public rows; sums that a classifier follows from; choice of public rows; matrices and steps."""
+"""Scores of public rows; sums over private rows; choice of public rows; matrices and gradient steps."""
 
 _seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
 
@@ -26,7 +26,7 @@ def timing() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Add the seconds of the block to a phase; a phase within another is part of that one.
+    """Add the seconds of the block to a phase; a phase inside another one counts for the outer one alone.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Results to an MLflow server or folder, for those who keep their runs there; an extra."""
+"""Log results to an MLflow server or folder; needs the extra `mlflow`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import Any
 
 from tacit.errors import InputError
 from tacit.experiments.results import Result
+from tacit.experiments.work import IDENTITY
 
 METRICS = (
     "accuracy", "balanced_accuracy", "minority_accuracy", "epsilon", "delta", "rho", "fit_seconds", "predict_seconds",
 )  # fmt: skip
-PARAMETERS = (
-    "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "budget", "imbalance",
-    "seed", "unit", "tuning", "status", "error",
-)  # fmt: skip
+PARAMETERS = (*IDENTITY, "budget", "status", "error")
 
 
 @contextmanager
 def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
-    """Yield what logs one result as a run of the experiment.
+    """Yield a function that logs one result as a run of the experiment.
 
     Raises
     ------
     InputError
-        If MLflow is not installed, or does not take the address.
+        If MLflow is not installed, or refuses the address.
     """
     try:
         import mlflow

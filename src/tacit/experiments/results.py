@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 from tacit.data.formats.table import quoted_for_sql
 from tacit.errors import InputError, excerpt, quoted
 
@@ -126,11 +126,6 @@ class Result:
     versions: str = "{}"
 
 
-def path_of(folder: Path, key: str) -> Path:
-    """Where the result of a cell is, or will be."""
-    return folder / CELLS / f"{key}.parquet"
-
-
 def write(folder: Path, result: Result) -> None:
     """Keep a result; its file appears whole or not at all."""
     import pyarrow as pa
@@ -138,8 +133,7 @@ def write(folder: Path, result: Result) -> None:
 
     table, buffer = pa.Table.from_pylist([asdict(result)], schema=_schema()), pa.BufferOutputStream()
     pq.write_table(table, buffer, use_dictionary=False)  # one row: many small writes to a file would take longer
-    with atomic_file(path_of(folder, result.key), force=True) as part:
-        part.write_bytes(buffer.getvalue())
+    Checkpoint(folder / CELLS).write(f"{result.key}.parquet", buffer.getvalue().to_pybytes())
 
 
 def read_results(folder: Path | str, where: str = "") -> list[Result]:

@@ -1,4 +1,4 @@
-"""One cell: fit, measure, keep the result. This is what an engine's worker runs."""
+"""One cell of a sweep, as an engine's worker runs it: fit, measure, write the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IDENTITY = (
     "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "imbalance", "seed",
     "unit", "tuning",
 )  # fmt: skip
-"""Fields that a result takes over from its cell."""
+"""Fields of a result that are those of its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
 ESTIMATES = {
@@ -46,69 +46,67 @@ ESTIMATES = {
     "directions": "directions of sums of unit rows",
     "rows": "directions of sums of unit rows, and chosen public rows in place of private ones",
 }
-"""What a picture shows, by what a learner estimates."""
+"""What the picture of means shows, by what a learner estimates."""
 
 
 def work(folder: Path, cell: Cell) -> Result:
-    """Compute a cell and keep its result in the folder of the sweep; a cell that fails is kept with its error."""
+    """Compute a cell and write its result to the folder of the sweep; of a cell that fails, the error is the result."""
     _note_start(folder, cell.key)
-    names: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY}
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    facts: dict[str, Any] = {
+    facts: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY} | {
         "budget": cell.shown_budget,
-        "started": started,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "processor": _processor(),
         "versions": _versions(),
     }
     shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
-    with shared_work, reporting(_silent):  # the sweep reports cells
+    with shared_work, reporting(lambda *_: None):  # the sweep reports progress, by cells
         try:
-            found = computed(cell)
+            figures = measured(cell)
         except Exception as error:
-            found = {"status": "failed", "error": _one_line(error)}
-    result = Result(**names, **facts, **found)
+            figures = {"status": "failed", "error": _one_line(error)}
+    result = Result(**facts, **figures)
     results.write(folder, result)
     return result
 
 
-def computed(cell: Cell) -> dict[str, Any]:
-    """What fit and measurement give, by name of the result's field."""
-    given = problem(cell.source, cell.imbalance, cell.subset_seed)
+def measured(cell: Cell) -> dict[str, Any]:
+    """Fit and measure; fields of the result by name."""
+    data = problem(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
-    learner = cell.make(public, np.arange(len(given.classes)), given.sizes)
-    with warnings.catch_warnings(record=True) as said:
+    learner = cell.make(public, np.arange(len(data.classes)), data.sizes)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if cell.timed:  # so that loops are compiled, threads started and files in memory
-            learner.fit(given.x, given.y, **cell.groups(len(given.y))).predict(given.test_x)
+        if cell.timed:  # compiles loops, starts threads and reads files into memory
+            learner.fit(data.x, data.y, **cell.groups(len(data.y))).predict(data.test_x)
         with timing() as seconds:
             started = time.perf_counter()
-            learner.fit(given.x, given.y, **cell.groups(len(given.y)))
+            learner.fit(data.x, data.y, **cell.groups(len(data.y)))
             fitted = time.perf_counter()
-        predicted = learner.predict(given.test_x)
+        predicted = learner.predict(data.test_x)
         ended = time.perf_counter()
-    scores = metrics.evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+    scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     guarantee = cell.guarantee(learner)
-    kept = {name: _kept(name, learner, given, predicted) for name in cell.keep}
-    if said:
-        kept["warnings"] = sorted({" ".join(str(one.message).split()) for one in said})
+    extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
+    if caught:
+        extra["warnings"] = sorted({" ".join(str(one.message).split()) for one in caught})
     return {
         "status": "done",
         "accuracy": scores.accuracy,
         "balanced_accuracy": scores.balanced,
         "minority_accuracy": scores.minority,
         "recall": [float(scores.per_class[c]) for c in learner.classes_],
-        "class_sizes": given.sizes.tolist(),
-        "n_train": len(given.y),
-        "n_test": len(given.test_y),
-        "width": int(given.x.shape[1]),
-        "n_classes": len(given.classes),
+        "class_sizes": data.sizes.tolist(),
+        "n_train": len(data.y),
+        "n_test": len(data.test_y),
+        "width": int(data.x.shape[1]),
+        "n_classes": len(data.classes),
         "delta": cell.delta,
         "epsilon": _stated(guarantee.epsilon(cell.delta)),
         "rho": _stated(guarantee.rho) if guarantee.bounded else float("inf"),
         "mu": _stated(guarantee.mu) if guarantee.bounded else float("inf"),
         "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
-        "extra": json.dumps(kept, sort_keys=True),
+        "extra": json.dumps(extra, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
         "phases": json.dumps(_phases(seconds, fitted - started, ended - fitted) if cell.timed else {}),
@@ -121,18 +119,18 @@ def _phases(seconds: Mapping[str, float], fit: float, prediction: float) -> dict
 
 
 def _stated(figure: float | None) -> float | None:
-    """A figure as guarantees state it, so that "rho = 0.005" finds what a calibration left a little below that."""
+    """A figure rounded as guarantees state it, so that "rho = 0.005" finds a cell calibrated to slightly below that."""
     return None if figure is None else float(rounded_up(figure))
 
 
-def _kept(name: str, learner: Any, given: Problem, predicted: NDArray[Any]) -> Any:
+def _extra(name: str, learner: Any, data: Problem, predicted: NDArray[Any]) -> Any:
     """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
     if name == MEANS_2D:
-        return means_2d(learner, given, predicted)
+        return means_2d(learner, data, predicted)
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            own = ", ".join(sorted(one for one in vars(learner) if one.endswith("_") and one[0] != "_"))
+            own = ", ".join(sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_"))
             raise InputError(
                 f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; it has {own}"
             )
@@ -152,18 +150,20 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
+def means_2d(learner: Any, data: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
     """
     prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
     if prototypes is None or np.ndim(prototypes) != 2 or not what:
-        said = f"{type(learner).__name__} has no class means in the space of its rows"
-        raise InputError(f"keep names {MEANS_2D!r}, and {said}; leave it out")
-    rows, train = _averaged(learner, given.test_x), _averaged(learner, given.x)
+        name = type(learner).__name__
+        raise InputError(
+            f"keep names {MEANS_2D!r}, and {name} has no class means in the space of its rows; leave it out"
+        )
+    rows, train = _averaged(learner, data.test_x), _averaged(learner, data.x)
     true = np.array(
-        [train[given.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(given.sizes)]
+        [train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(data.sizes)]
     )
     private = _averaged(learner, prototypes) if what == "rows" else prototypes
     if what in ("directions", "rows"):  # their lengths mean nothing
@@ -172,7 +172,7 @@ def means_2d(learner: Any, given: Problem, predicted: NDArray[Any]) -> dict[str,
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
     shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)  # of all classes, though rows be sorted
     points = (rows[shown] - centre) @ axes
-    right = (predicted == given.test_y)[shown]
+    right = (predicted == data.test_y)[shown]
     return {
         "of": ESTIMATES[what],
         "true": ((true - centre) @ axes).tolist(),
@@ -187,17 +187,13 @@ def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
     return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
 
 
-def _silent(label: str, done: int, total: int) -> None:
-    """Report nothing."""
-
-
 def _one_line(error: Exception) -> str:
     said = " ".join(str(error).split())[:500]
     return said if isinstance(error, TacitError) else f"{type(error).__name__}: {said}"
 
 
 def _note_start(folder: Path, key: str) -> None:
-    """Count starts, in a file for each process, so that what ran twice can be told."""
+    """Record that a cell begins, in a file for each process; cells that ran twice are then seen."""
     with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
         file.write(key + "\n")
 
@@ -218,5 +214,5 @@ def _versions() -> str:
     import scipy
     import sklearn
 
-    found = {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__}
-    return json.dumps(found | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})
+    versions = {"tacit": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return json.dumps(versions | {"scipy": scipy.__version__, "scikit-learn": sklearn.__version__})

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -151,6 +151,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _guarantee(self) -> Guarantee:
         """What one fit promises under `units[0]`, from the parameters alone."""
         return Guarantee(self.units[0], self._event(), self._unprotected())
+
+    @classmethod
+    def of_flat(cls, **parameters: Any) -> Self:
+        """The learner with these parameters, where fields of grouped ones go by their names in `flat_names`."""
+        grouped = {cls.flat_names[name]: parameters.pop(name) for name in list(parameters) if name in cls.flat_names}
+        learner: Self = cls(**parameters).set_params(**grouped)
+        return learner
+
+    @classmethod
+    def flat_parameters(cls) -> list[str]:
+        """Names that `of_flat` takes."""
+        groups = {target.partition("__")[0] for target in cls.flat_names.values()}
+        return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
     def promise(self) -> Guarantee:
         """State what `fit` will cost, from public facts alone.

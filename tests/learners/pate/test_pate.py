@@ -2,7 +2,6 @@
 
 import csv
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
-from contracts.learners import flat
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
 from tacit.privacy import accounting
@@ -28,7 +26,12 @@ def records(n, seed):
 
 X, Y = records(1000, 0)
 PUBLIC, OF_PUBLIC = records(300, 1)
-pate = partial(flat, tacit.PATE)
+
+
+def pate(budget=None, **parameters):
+    return tacit.PATE.of_flat(**parameters | ({} if budget is None else {"budget": budget}))
+
+
 GROUPS = np.random.default_rng(2).choice(["a", "b"], 1000)
 FAST = {"classes": 3, "teacher": GaussianNB(), "noise": "research", "random_state": 0}
 

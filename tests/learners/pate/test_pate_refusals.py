@@ -11,7 +11,6 @@ from sklearn.linear_model import LinearRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 import tacit
-from contracts.learners import flat
 from tacit.errors import TacitError
 from tacit.privacy.ledger import Ledger
 
@@ -30,8 +29,8 @@ def ledger(tmp_path):
 
 
 def pate(ledger=None, **given):
-    return flat(
-        tacit.PATE, **{"budget": "rho=1", "classes": 2, "teacher": GaussianNB(), "ledger": ledger} | NOISE | given
+    return tacit.PATE.of_flat(
+        **{"budget": "rho=1", "classes": 2, "teacher": GaussianNB(), "ledger": ledger} | NOISE | given
     )
 
 

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -143,7 +141,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         votes(Counting(), X, y, folder=tmp_path)
     assert sorted(path.name for path in (tmp_path / "teachers").iterdir()) == [
-        "00000.npy", "00001.npy", "00002.npy", "plan.json",
+        "00000.npy", "00001.npy", "00002.npy", "key.txt",
     ]  # fmt: skip
     reports = []
     with reporting(lambda *report: reports.append(report)):
@@ -185,7 +183,7 @@ def test_a_folder_of_other_teachers_is_refused(tmp_path, change):
     X, y = records()
     base = {"teacher": LogisticRegression(), "X": X, "y": y}
     votes(**base, folder=tmp_path)
-    with pytest.raises(InputError, match=r"plan\.json is of teachers with other .*; choose another folder"):
+    with pytest.raises(InputError, match="teachers holds work on other records, .*; choose another folder"):
         votes(**(base | CHANGES[change](X, y)), folder=tmp_path)
 
 
@@ -212,13 +210,13 @@ def test_a_damaged_file_is_named(tmp_path, content):
         votes(LogisticRegression(), X, y, folder=tmp_path)
 
 
-def test_a_damaged_plan_is_named(tmp_path):
+@pytest.mark.parametrize("damage", [b"{", b"\xff", None])
+def test_a_folder_whose_key_is_damaged_is_refused(tmp_path, damage):
     X, y = records()
     votes(LogisticRegression(), X, y, folder=tmp_path)
-    plan = tmp_path / "teachers" / "plan.json"
-    assert len(json.loads(plan.read_text())["teachers"]) == 6
-    plan.write_text("{")
-    with pytest.raises(InputError, match=r"plan\.json cannot be read .*; choose another folder"):
+    key = tmp_path / "teachers" / "key.txt"
+    key.unlink() if damage is None else key.write_bytes(damage)
+    with pytest.raises(InputError, match=r"teachers holds work on .* by its key\.txt; choose another folder"):
         votes(LogisticRegression(), X, y, folder=tmp_path)
 
 

@@ -1,15 +1,15 @@
-"""Where items of work run, such as the cells of an experiment: in this process, in several, on Ray or on Slurm.
+"""Engines run items of work, such as the cells of an experiment: in this process, in several, on Ray or on Slurm.
 
-`engine(name, jobs).map(function, items)` yields (position of the item, its result) as results come. In all of them:
+`engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these rules:
 
-- Each item is yielded once, in any order. Nothing starts before the first result is asked for.
+- Each item gives one result; they come in any order. Nothing starts before the first result is requested.
 - An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
   number of jobs, on processors of one kind.
 - Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
-- The function is that of a module or a `functools.partial` of one. Workers find modules where this process does.
-- An exception of the function ends the map and is raised here. To go on after one, catch it inside the function.
-- An item may run again after a worker has died (Ray) or a node has (Slurm), so what it does must bear repetition.
-- Closing the generator stops what runs and cancels what waits; no worker is left. `contextlib.closing` closes it
+- The function is defined in a module, or is a `functools.partial` of one. Workers find modules where this process does.
+- An exception of the function ends the map and is raised here. To continue after one, catch it inside the function.
+- An item may run again after its worker (Ray) or node (Slurm) has died, so the function must be safe to repeat.
+- Closing the generator ends running items and cancels the others; no worker is left. `contextlib.closing` closes it
   however a loop over it ends.
 """
 
@@ -36,7 +36,7 @@ ENGINES: dict[str, str] = {
 
 
 class Engine(ABC):
-    """Runs a function on items, at most so many at a time; a subclass fills in `_run`.
+    """Runs a function on items, at most `jobs` at a time; a subclass defines `_run`.
 
     Parameters
     ----------
@@ -52,19 +52,14 @@ class Engine(ABC):
     def __init__(self, jobs: int) -> None:
         self.jobs = whole("jobs", jobs)
 
-    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[tuple[int, R], None, None]:
-        """Yield (position, result) of each item as results come, in any order; see the module for what holds."""
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[R, None, None]:
+        """Yield the result of each item as results arrive, in any order; see the module for the rules."""
         if len(items):
-            yield from self._run(partial(_numbered, function), list(enumerate(items)))
+            yield from self._run(partial(alone, function), items)
 
     @abstractmethod
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        """Results of `task` on each of these items, of which there is one at least, in any order."""
-
-
-def _numbered(function: Callable[[T], R], item: tuple[int, T]) -> tuple[int, R]:
-    position, value = item
-    return position, alone(function, value)
+        """Yield the results of `task` on these items, at least one, in any order."""
 
 
 def engine(name: str, jobs: int, **options: Any) -> Engine:
@@ -76,44 +71,44 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     jobs : int
         Items that run at the same time, at least 1.
     **options
-        What the engine's class takes beside `jobs`. None stands for an option that is not given.
+        What the engine's class takes beside `jobs`; None for an option that is left out.
 
     Raises
     ------
     InputError
-        If there is no such engine, it does not take an option, a value is wrong or a library is not installed.
+        If the name or an option is unknown, a value is wrong or a library is not installed.
 
     Examples
     --------
     >>> from tacit.compute.engines import engine
     >>> sorted(engine("joblib", jobs=1).map(abs, [3, -4]))
-    [(0, 3), (1, 4)]
+    [3, 4]
     """
     if name not in ENGINES:
         raise InputError(f"engine={name!r} is unknown; choose one of {', '.join(ENGINES)}")
     kind = resolve_name(ENGINES[name])
-    given = {option: value for option, value in options.items() if value is not None}
-    for option, value in given.items():
+    options = {option: value for option, value in options.items() if value is not None}
+    for option, value in options.items():
         if option not in inspect.signature(kind).parameters:
             raise InputError(f"{option}={value!r} does not apply to the engine {name}; leave it out")
-    made: Engine = kind(jobs, **given)
-    return made
+    chosen: Engine = kind(jobs, **options)
+    return chosen
 
 
 def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
-    """The engine that a parameter names: "joblib", "ray", "ray:ADDRESS", "slurm", "slurm:PARTITION", or an `Engine`.
+    """The engine of a learner's parameter: "joblib", "ray", "ray:ADDRESS", "slurm", "slurm:PARTITION", or an `Engine`.
 
     Parameters
     ----------
     given : str, Engine or None
     jobs : int
     folder : path or None
-        Work folder, which all workers must see; it may be left out on this machine.
+        Work folder, which all workers must see; optional on this machine.
 
     Raises
     ------
     InputError
-        If it is anything else, or workers elsewhere would have no folder.
+        If it is anything else, or has workers elsewhere and no folder.
     """
     if given is None or isinstance(given, Engine):
         return given
@@ -129,12 +124,12 @@ def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
 
 
 def whole(name: str, value: Any) -> int:
-    """`value` as an int, if it is a whole number of at least 1.
+    """`value` as an int.
 
     Raises
     ------
     InputError
-        If it is anything else.
+        If it is no whole number of at least 1.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InputError(f"{name}={value!r} must be a whole number of at least 1; correct it")

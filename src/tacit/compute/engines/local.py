@@ -12,9 +12,9 @@ R = TypeVar("R")
 
 
 class Joblib(Engine):
-    """One job is this process; more are processes of joblib, which batches short items.
+    """Runs items in this process (one job) or in processes of joblib, which batches short items.
 
-    Processes stay for the next map when all results were taken, and end after five minutes without one.
+    When all results were taken, processes wait five minutes for the next map.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Joblib(Engine):
         parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")
         results: Any = None
         try:
-            with shielding_workers():  # it starts the processes
+            with shielding_workers():  # this call starts the processes
                 results = parallel(delayed(task)(item) for item in items)
-            for result in results:  # noqa: UP028 - it would close them before the warning is off
+            for result in results:  # noqa: UP028 - `yield from` would close them before warnings are off
                 yield result
         finally:
             with warnings.catch_warnings():

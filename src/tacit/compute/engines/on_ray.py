@@ -1,4 +1,4 @@
-"""Items run on Ray, on this machine or on a cluster that is there already."""
+"""Items run on Ray, on this machine or on a running cluster."""
 
 import socket
 import time
@@ -17,26 +17,26 @@ R = TypeVar("R")
 
 CANCELS = 4
 RETRIES = 3  # of a batch whose worker died
-SHORT = 0.2  # seconds; batches grow until they take that long
+SHORT = 0.2  # seconds; batches grow until they take this long
 
 
 class Ray(Engine):
-    """Batches of items are Ray tasks of one CPU; a batch whose worker dies is run again.
+    """Runs batches of items as Ray tasks of one CPU; a batch whose worker dies runs again.
 
-    A Ray that this process has already is used as it is and left running.
+    If Ray is initialised in this process, it is used as it is and left running.
 
     Parameters
     ----------
     jobs : int
         Tasks that run at the same time, at least 1.
     address : str, optional
-        A cluster to connect to, HOST:PORT or "auto" for the one that this machine belongs to; by default a Ray of so
-        many CPUs is started here, and ended after the last result.
+        A cluster to connect to: HOST:PORT, or "auto" for the one that this machine belongs to. By default a Ray of
+        `jobs` CPUs is started here, and ended after the last result.
 
     Raises
     ------
     InputError
-        If Ray is not installed, or, when results are asked for, it cannot be connected to.
+        If Ray is not installed, or, when results are requested, the cluster cannot be reached.
     """
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
@@ -51,7 +51,7 @@ class Ray(Engine):
 
 @contextmanager
 def _session(jobs: int, address: str | None) -> Iterator[int]:
-    """A Ray to use within the block, and how many batches to give it at a time; what is started here is ended here."""
+    """Connect to Ray within the block, or start one; yield how many batches to submit at a time."""
     import ray
 
     if ray.is_initialized():
@@ -66,13 +66,13 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
     except ConnectionError as error:
         raise _not_connected(address) from error
     try:
-        yield jobs if address else 2 * jobs  # our own has but `jobs` CPUs, so the second half waits there
+        yield jobs if address else 2 * jobs  # a Ray started here has `jobs` CPUs: the second half waits in its queue
     finally:
         ray.shutdown()
 
 
 def _check_answers(address: str) -> None:
-    """Check that there is a server at HOST:PORT; Ray itself would wait for one without end."""
+    """Check that a server answers at HOST:PORT; Ray itself would wait forever."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -86,7 +86,7 @@ def _not_connected(address: str | None) -> InputError:
 
 
 def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
-    """Results as batches end; `ahead` batches are with Ray at a time."""
+    """Yield results as batches end; `ahead` batches are submitted at a time."""
     import ray
 
     remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_batch)
@@ -103,7 +103,7 @@ def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
             size = _next_size(size, len(results), seconds)
             yield from results
     finally:
-        for _ in range(CANCELS):  # one that meets a batch on its way to a worker may be lost
+        for _ in range(CANCELS):  # Ray may lose the cancellation of a batch that it is just sending to a worker
             for reference in running:
                 ray.cancel(reference, force=True)
             if running:
@@ -121,7 +121,7 @@ def _get(reference: Any) -> tuple[list[Any], float]:
 
 
 def _next_size(size: int, done: int, seconds: float) -> int:
-    """Twice the size after a full batch that was short, half of it after one that was long."""
+    """Twice the size after a full batch that was short, half the size after a long batch."""
     if seconds < SHORT:
         return 2 * size if done == size else size
     return max(1, size // 2) if seconds > 5 * SHORT else size

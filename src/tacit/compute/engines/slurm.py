@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.compute.engines import Engine, whole
-from tacit.compute.engines.workers import Packed, pack, unpack
+from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
@@ -22,27 +22,27 @@ POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ende
 
 
 class Slurm(Engine):
-    """Items are dealt to the tasks of one job array; a task gives its results when it has run all of its items.
+    """Deals items to the tasks of one job array; a task returns its results when it has run all of its items.
 
-    That a task died is learned from `sacct`; on a Slurm without accounting it would be waited for without end.
+    Dead tasks are found by `sacct`; a Slurm without accounting would be waited for forever.
 
     Parameters
     ----------
     jobs : int
         Most tasks of the array, at least 1; each asks for one CPU.
     folder : path
-        Logs, and what tasks are sent and return; all nodes must see it. It is made if need be, and never emptied.
+        For logs, and for the input and output of tasks; all nodes must see it. It is created if absent, never emptied.
     partition : str, optional
         Slurm partition.
     minutes : int, default=60
-        Limit of a task, that is of all its items together.
+        Time limit of a task, for all its items together.
     cluster : {"slurm", "local"}, default="slurm"
-        "local" runs the tasks as processes of this machine, all at a time, to try things without Slurm.
+        "local" runs the tasks as processes of this machine, all at once, to try plans without Slurm.
 
     Raises
     ------
     InputError
-        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be made.
+        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be created.
     """
 
     def __init__(
@@ -61,14 +61,15 @@ class Slurm(Engine):
             raise InputError("sbatch is not found, so this is no Slurm machine; log in to one, or pass cluster='local'")
         if folder is None:
             raise InputError("folder=None must be a folder that all nodes see; pass one, for logs and results of tasks")
-        self.folder, self.cluster = _made(Path(folder)), cluster
+        self.folder, self.cluster = _created(Path(folder)), cluster
         self.partition, self.minutes = partition, whole("minutes", minutes)
 
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         from submitit.helpers import as_completed
 
         batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
-        jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
+        with shielding_workers():  # the local cluster starts its processes here
+            jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
         running = set(jobs)
         try:
             for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
@@ -104,20 +105,20 @@ class Slurm(Engine):
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:
-    """End a job on this machine, its task first: submitit interrupts, which what runs in the background may ignore."""
+    """Kill a job on this machine, its task first; submitit would interrupt it, which a shielded process ignores."""
     if controller.poll() is not None:
         return
-    own = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+    children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
     with suppress(ProcessLookupError):
-        os.kill(controller.pid, signal.SIGSTOP)  # it starts no task meanwhile
-    tasks = [int(word) for word in own.read_text().split()] if own.exists() else []
+        os.kill(controller.pid, signal.SIGSTOP)  # so that it starts no task meanwhile
+    tasks = [int(word) for word in children.read_text().split()] if children.exists() else []
     for process in (*tasks, controller.pid):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
     controller.wait()
 
 
-def _made(folder: Path) -> Path:
+def _created(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -126,7 +127,7 @@ def _made(folder: Path) -> Path:
 
 
 def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
-    """Results of a task and the exception that ended it early."""
+    """Results of a task, and the exception that ended it early, if any."""
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     try:
@@ -138,7 +139,7 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:
-    """Results up to the first exception, and that; runs in the task, where submitit would keep but its text."""
+    """Results up to the first exception, and that exception; runs in the task. submitit would return only its text."""
     results: list[Any] = []
     try:
         function = unpack(task)

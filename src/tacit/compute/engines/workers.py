@@ -1,4 +1,4 @@
-"""What holds in the process that runs an item, whichever engine started it: one thread, and the caller's modules."""
+"""What holds in the process that runs an item under any engine: one thread, no Ctrl-C, and the caller's modules."""
 
 import os
 import pickle
@@ -21,44 +21,52 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 def alone(function: Callable[[T], R], item: T) -> R:
     """`function(item)`, computed with one thread of BLAS, OpenMP and torch.
 
-    What is loaded keeps its threads afterwards; a library that the function itself is the first to load stays at one.
+    Loaded libraries get their threads back afterwards; one that the function is the first to load stays at one thread.
     """
-    with environment(ONE_THREAD), _torch_alone(), one_thread_each():
+    with environment(ONE_THREAD), one_thread_each():
         return function(item)
 
 
 _users = 0
-_of_users = Lock()
+_lock = Lock()
 _restore: list[Callable[[], None]] = []
 
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """One thread for what is loaded of BLAS and OpenMP, within the block, and torch as it was afterwards.
+    """Within the block, loaded libraries (BLAS, OpenMP, torch) compute with one thread for each thread that calls them.
 
-    Limits hold for the whole process, so where blocks overlap the first sets them and the last takes them back.
+    Limits hold for the whole process: where blocks overlap, the first sets them and the last restores them.
     """
     global _users
-    with _of_users:
+    with _lock:
         if _users == 0:
             torch: Any = sys.modules.get("torch")
             of_torch = [] if torch is None else [partial(torch.set_num_threads, torch.get_num_threads())]
-            limited = _libraries(len(sys.modules)).limit(limits=1)
-            _restore[:] = [limited.restore_original_limits, *of_torch]
+            limits = _libraries(len(sys.modules)).limit(limits=1)
+            _restore[:] = [limits.restore_original_limits, *of_torch]
         _users += 1
     try:
+        one_torch_thread()
         yield
     finally:
-        with _of_users:
+        with _lock:
             _users -= 1
             if _users == 0:
                 for restore in _restore:
                     restore()
 
 
+def one_torch_thread() -> None:
+    """Let torch, if it is loaded, compute with one thread when this thread calls it."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
 @contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set these variables of the environment within the block."""
+    """Set environment variables within the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -75,7 +83,7 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 def shielding_workers() -> Iterator[None]:
     """Let processes that are started in this block ignore Ctrl-C, which this process still gets.
 
-    A terminal sends it to all processes of a command. Workers would print a traceback each; this process ends them.
+    A terminal sends Ctrl-C to all processes of a command: each worker would print a traceback. This process ends them.
     """
     from multiprocessing.resource_tracker import ensure_running
 
@@ -87,37 +95,23 @@ def shielding_workers() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@contextmanager
-def _torch_alone() -> Iterator[None]:
-    torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:
-    """What threadpoolctl finds loaded; to look takes milliseconds, so only when the number of modules has changed."""
+    """The libraries that threadpoolctl finds; the search takes milliseconds, so it is repeated for new modules only."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def pack(task: Callable[[T], R]) -> Packed:
-    """A task for a process that may not find its modules yet."""
-    import cloudpickle  # unlike pickle, it takes functions of a script along
+    """A task as bytes, with the paths on which a worker finds its modules."""
+    import cloudpickle  # unlike pickle, it includes functions of a script
 
     return sys.path, cloudpickle.dumps(task)
 
 
 def unpack(packed: Packed) -> Callable[[Any], Any]:
-    """The task, its modules looked for where the caller finds them too."""
+    """The task, with modules imported from where the caller imports them."""
     path, task = packed
     sys.path.extend(folder for folder in path if folder not in sys.path)
     unpacked: Callable[[Any], Any] = pickle.loads(task)

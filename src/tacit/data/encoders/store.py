@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
 from tacit.data.arrays import combined_hash
@@ -32,14 +33,14 @@ from tacit.data.encoders.base import Features
 from tacit.data.encoders.encoding import Encoded, batch_size, batches_of, encoded
 from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile, holds_stores, is_store
-from tacit.data.writing import LABEL, label_indexes, stored_file, sync, write_npy
+from tacit.data.writing import LABEL, label_indexes, stored_file, sync
 from tacit.errors import InputError
 
 SHARD_ROWS = 4096
 DTYPES = ("float16", "float32")
 BAD = ".bad.csv"
 HEADER = "record,reason\n"
-KEY, LOCK = "key.txt", ".lock"
+LOCK = ".lock"
 SHOWN = 3  # names of bad records in an error
 
 
@@ -168,7 +169,7 @@ def encode_to_stores(
                     job.assemble(temporary / name)
                     EmbeddingStore.open(temporary / name)  # raises here rather than under the final name
             for job in jobs.values():
-                (job.work / KEY).unlink()  # without it, what a kill leaves of the folder counts for nothing
+                job.checkpoint.clear()
             shutil.rmtree(work)
     except BlockingIOError as error:
         raise InputError(f"another run is encoding into {folder}; wait for it, or choose another output") from error
@@ -245,7 +246,6 @@ class _Job:
 
     def run(self) -> int:
         """Encode what is missing; returns the number of records that an earlier run had encoded."""
-        self._clear()
         done = [number for number in range(self.count) if self._done(number)]
         total = len(self.source)
         for first, end in _runs([number for number in range(self.count) if number not in set(done)]):
@@ -263,7 +263,7 @@ class _Job:
     def shards(self) -> Iterator[_Shard]:
         """The finished shards, one in memory at a time."""
         for number in range(self.count):
-            yield _Shard(number, **json.loads(self._path(number, "json").read_text(encoding="utf-8")))
+            yield self._shard(number)
 
     def faults(self) -> list[tuple[str, str]]:
         """Names of the records that cannot be encoded, and why."""
@@ -281,7 +281,7 @@ class _Job:
         for shard in self.shards():
             if shard.good:
                 name = f"shards/{len(files):05d}.npy"
-                _link(self._path(shard.number, "npy"), folder / name)
+                _link(self.checkpoint.path(_rows_file(shard.number)), folder / name)
                 files.append(stored_file(folder, name, len(shard.good)))
                 dims.append(shard.dim)
         classes, declared = self.classes
@@ -310,27 +310,24 @@ class _Job:
         """Labels that the store keeps."""
         return None if self.options.public else self.source.labels
 
-    def _path(self, number: int, ending: str) -> Path:
-        return self.work / f"{number:05d}.{ending}"
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """Finished shards; those of another encoder, source or layout are removed."""
+        own = [version("tacit"), self.features.card, self.source.stamp, len(self.source), self.options.dtype]
+        key = digest([*own, self.size, self.rows, self.features.backbone.batch])
+        return Checkpoint(self.work, key, replace=True)
 
     def _done(self, number: int) -> bool:
         """Whether a shard is there in full."""
-        facts, rows = self._path(number, "json"), self._path(number, "npy")
-        return facts.is_file() and (rows.is_file() or not _Shard(number, **json.loads(facts.read_text("utf-8"))).good)
+        return self.checkpoint.has(_facts_file(number)) and (
+            self.checkpoint.has(_rows_file(number)) or not self._shard(number).good
+        )
 
-    def _clear(self) -> None:
-        """Remove what is of another encoder, source or layout."""
-        own = [version("tacit"), self.features.card, self.source.stamp, len(self.source), self.options.dtype]
-        key = digest([*own, self.size, self.rows, self.features.backbone.batch])
-        stated = self.work / KEY
-        if not stated.is_file() or stated.read_text(encoding="utf-8") != key:
-            shutil.rmtree(self.work, ignore_errors=True)
-            self.work.mkdir()
-            with atomic_file(stated) as part:
-                part.write_text(key, encoding="utf-8")
+    def _shard(self, number: int) -> _Shard:
+        return _Shard(number, **json.loads(self.checkpoint.path(_facts_file(number)).read_text(encoding="utf-8")))
 
     def _write(self, number: int, batches: Sequence[Encoded]) -> None:
-        """Keep a shard; its facts last."""
+        """Finish a shard; its facts come last."""
         dtype = np.dtype(self.options.dtype)
         rows = [batch.rows.astype(dtype) for batch in batches if batch.good]
         facts = {
@@ -342,10 +339,8 @@ class _Job:
             "dim": rows[0].shape[1] if rows else 0,
         }
         if rows:
-            with atomic_file(self._path(number, "npy"), force=True) as part:
-                write_npy(part, iter(rows), (sum(map(len, rows)), rows[0].shape[1]), dtype)
-        with atomic_file(self._path(number, "json"), force=True) as part:
-            part.write_text(json.dumps(facts), encoding="utf-8")
+            self.checkpoint.write(_rows_file(number), np.concatenate(rows))
+        self.checkpoint.write(_facts_file(number), json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
         """Label, name and hash of each record, a shard at a time."""
@@ -368,6 +363,14 @@ class _Job:
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema))
             sync(file)
         return stored_file(folder, name, rows)
+
+
+def _rows_file(number: int) -> str:
+    return f"{number:05d}.npy"
+
+
+def _facts_file(number: int) -> str:
+    return f"{number:05d}.json"
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

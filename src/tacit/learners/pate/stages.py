@@ -1,6 +1,6 @@
 """The folder of a fit of PATE: labels that were bought, so that an interrupted fit goes on with them, and tables.
 
-`teachers/` (see `teacher_folder.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides them and
+`teachers/` (see `teachers.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides them and
 of themselves, and which charge to a ledger paid for them), and for people `teachers.csv`, `votings.csv` and
 `students.csv`. All of it is private: the folder is readable by its owner alone.
 """
@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.documents import read_json
 from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
@@ -102,7 +104,7 @@ class Stages:
         InputError
             If they cannot be read, are no answers, were changed, or are of another run.
         """
-        if self.folder is None or not (self.folder / "voting.json").exists():
+        if self.folder is None or not Checkpoint(self.folder).has("voting.json"):
             return None
         path = self.folder / "voting.json"
         try:
@@ -146,12 +148,11 @@ class Stages:
             return
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
         kept = Kept(run, _hash(votes), charge, hash_of(promise), labels, paid)
-        path = self.folder / "voting.json"
-        with atomic_file(path.with_suffix(".npz"), force=True) as part, part.open("wb") as file:
-            np.savez(file, labels=kept.labels, paid=kept.paid)
-        facts = (kept.run, kept.votes, kept.charge, kept.promise, kept.hash)
-        with atomic_file(path, force=True) as part:
-            part.write_text(json.dumps(dict(zip(FIELDS, facts, strict=True))) + "\n", encoding="utf-8")
+        arrays, facts = BytesIO(), (kept.run, kept.votes, kept.charge, kept.promise, kept.hash)
+        np.savez(arrays, labels=kept.labels, paid=kept.paid)
+        checkpoint = Checkpoint(self.folder)
+        checkpoint.write("voting.npz", arrays.getvalue())
+        checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
 
     def keep_tables(
         self,

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines.workers import shielding_workers
 from tacit.compute.progress import progress
-from tacit.compute.shared import shared
-from tacit.errors import InputError
+from tacit.compute.shared import digest, shared
+from tacit.data.formats.npy import map_npy
+from tacit.errors import InputError, excerpt
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training, faster_batched, train_many
-from tacit.learners.pate.teacher_folder import TeacherFolder
 from tacit.models.networks import network, predict, weights
 
 RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
@@ -117,7 +118,8 @@ class Ensemble:
     test : (array-like of shape (n_test, ...), array-like of shape (n_test,)), optional
         Records and class indices to measure the teachers on.
     folder : path, optional
-        Where `teachers/` keeps votes and networks' weights. Teachers whose votes are there are not trained again.
+        Where `teachers/` is a checkpoint: `00012.npy` holds the votes of teacher 12, and `00012.safetensors` its
+        weights if it is a network. All of it is private. A teacher whose votes are there is not trained again.
 
     Raises
     ------
@@ -151,14 +153,15 @@ class Ensemble:
         self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
         largest = max(len(part) for part in self.parts)
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
-        self.kept: TeacherFolder | None = None
+        self.checkpoint: Checkpoint | None = None
         self.known: dict[int, NDArray[np.int64]] = {}
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
             self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
-            self.kept = TeacherFolder(Path(folder) / "teachers", self.hashes, len(self.asked), n_classes)
-            self.known = {i: self.kept.read(i) for i in range(len(self.parts)) if self.kept.has(i)}
+            self.checkpoint = Checkpoint(Path(folder) / "teachers", digest(self.hashes))
+            trained = [number for number in range(len(self.parts)) if self.checkpoint.has(_votes_file(number))]
+            self.known = {number: self._finished_votes(self.checkpoint, number) for number in trained}
 
     def votes(self, n_jobs: int = 1) -> Votes:
         """Train the teachers that are missing, in so many processes, and let all vote on each query."""
@@ -197,9 +200,22 @@ class Ensemble:
         for group, found in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
             for number, (own, state) in zip(group, found, strict=True):
                 votes[:, number] = own
-                if self.kept is not None:
-                    self.kept.write(number, own, state)
+                if self.checkpoint is not None:
+                    _finish(self.checkpoint, number, own, state)
         return votes
+
+    def _finished_votes(self, checkpoint: Checkpoint, number: int) -> NDArray[np.int64]:
+        """Votes of a teacher that an earlier run trained, of shape (records asked about,)."""
+        path, remedy = checkpoint.path(_votes_file(number)), "delete it, or choose another folder"
+        try:
+            votes = map_npy(path)
+        except InputError as error:
+            raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
+        n_classes = self.plan.n_classes
+        valid = votes.shape == (len(self.asked),) and votes.dtype.kind == "i"
+        if not valid or not np.all((votes >= 0) & (votes < n_classes)):
+            raise InputError(f"{path} does not hold {len(self.asked)} votes for {n_classes} classes; {remedy}")
+        return np.asarray(votes, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -227,6 +243,21 @@ class _Plan:
             own = hash_of_object(self.teacher)
         common = _hash(f"{own} {self.n_classes} {self.seed}", asked)
         return [_hash(common, part, X[part], y[part]) for part in parts]
+
+
+def _votes_file(number: int) -> str:
+    return f"{number:05d}.npy"
+
+
+def _finish(
+    checkpoint: Checkpoint, number: int, votes: NDArray[np.int64], weights: dict[str, NDArray[Any]] | None
+) -> None:
+    """Write what a teacher votes, and before that the weights of a network: a teacher with votes is finished."""
+    from safetensors.numpy import save
+
+    if weights is not None:
+        checkpoint.write(f"{number:05d}.safetensors", save(weights))
+    checkpoint.write(_votes_file(number), votes.astype(np.int32))
 
 
 def _hash(text: str, *arrays: NDArray[Any]) -> str:

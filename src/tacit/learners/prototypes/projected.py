@@ -20,7 +20,7 @@ from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.softmax import Blocks, logits, noisy_gradient, residuals
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
-from tacit.learners.prototypes.scores import Scoring, scoring
+from tacit.learners.prototypes.scores.arithmetic import Scoring, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.learners.prototypes.split import Split, calibrated

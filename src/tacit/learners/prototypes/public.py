@@ -17,8 +17,8 @@ from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import flag, public_centre, whole
-from tacit.learners.prototypes.scores import IN_MEMORY, WORK, Scoring, scoring, work_folder
-from tacit.learners.prototypes.scores.arithmetic import AUTO, check_name
+from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
+from tacit.learners.prototypes.scores.arithmetic import AUTO, Scoring, check_name, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k

@@ -14,7 +14,8 @@ from tacit.compute.engines import Engine
 from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_rows
-from tacit.learners.prototypes.scores import Scoring, scores
+from tacit.learners.prototypes.scores import scores
+from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import Integers, NoiseSource
 

@@ -18,9 +18,9 @@ from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
-from tacit.learners.prototypes.scores import NORM, WORK, clipped, scoring, unclipped
-from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for
-from tacit.learners.prototypes.scores.unclipped import exact_product, parts_of
+from tacit.learners.prototypes.scores import WORK, clipped, unclipped
+from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for, scoring
+from tacit.learners.prototypes.scores.unclipped import NORM, exact_product, parts_of
 from tacit.learners.prototypes.scores.window import SAMPLE, window
 
 WINDOWS = [(0.0, 2.0), (1.42, 1.5), (1.54, 1.58), (0.0, 1.0), (0.5, 2.0)]
@@ -260,7 +260,7 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
     bounds = (1.2, 1.8)
     expected, _ = found(public, x, y, 3, bounds)
     tiles = []
-    compute = clipped.Clipped.tile
+    compute = clipped.TileScorer.tile
 
     def counted(self, first):
         if len(tiles) == 9:
@@ -269,12 +269,12 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
         return compute(self, first)
 
     monkeypatch.setattr(threads, "thread_count", lambda: 1)
-    monkeypatch.setattr(clipped.Clipped, "tile", counted)
+    monkeypatch.setattr(clipped.TileScorer, "tile", counted)
     with pytest.raises(KeyboardInterrupt):
         found(public, x, y, 3, bounds, folder=tmp_path)
     assert len(list(tmp_path.glob("tacit-scores/scores-*/*.npy"))) == 4  # of two tiles each
     assert not (tmp_path / WORK / "part").exists()
-    monkeypatch.setattr(clipped.Clipped, "tile", lambda self, first: tiles.append(first) or compute(self, first))
+    monkeypatch.setattr(clipped.TileScorer, "tile", lambda self, first: tiles.append(first) or compute(self, first))
     others = [tmp_path.with_name(f"{tmp_path.name}-{name}") for name in "ab"]
     for folder in others:
         shutil.copytree(tmp_path, folder)
@@ -421,13 +421,13 @@ from tacit.learners.prototypes.scores import clipped
 clipped.TILE, clipped.SHARD_BYTES = 8, 8 * 16 * 3
 rng = np.random.default_rng(0)
 x, y, public = np.abs(rng.normal(size=(60, 9))), rng.integers(0, 3, 60), np.abs(rng.normal(size=(100, 9)))
-compute, count = clipped.Clipped.tile, []
+compute, count = clipped.TileScorer.tile, []
 def tile(self, first):
     count.append(first)
     if len(count) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
     return compute(self, first)
-clipped.Clipped.tile = tile
+clipped.TileScorer.tile = tile
 model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=3, d_min=1.2, d_max=1.8, folder=sys.argv[1])
 print(model.fit(x, y).indices_.tolist(), len(count))
 """

@@ -2,9 +2,9 @@
 
 u_c(p) = sum over records x of class c of (clip(1 + cos(x, p), d_min, d_max) - d_min).
 Unit: add/remove one record. Each unit row becomes an integer row (`arithmetic.py`) by its own values and public facts;
-their products are exact integers in any order, block shape, number of threads or workers. Clipped to [low, high] and
-less the lower bound, each record adds a whole number in [0, W], W = high - low: sensitivity W, monotone, exact.
-(Float products are not: adding a record can change the bits of other records' scores.)
+their products are exact integers in any order, block shape, number of threads or workers. Each product is clipped to
+[low, high], less low: a record adds a whole number in [0, W], W = high - low. Sensitivity W, monotone, exact.
+(Float products are not exact: adding a record can change the bits of other records' scores.)
 Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product for each class, W = 2 N^2.
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
@@ -23,64 +23,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.array_files import files_of
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
-from tacit.compute.mapped import located
 from tacit.compute.shared import digest, locked
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.prototypes.scores.arithmetic import (
-    ARITHMETICS,
-    AUTO,
-    BLOCK,
-    Arithmetic,
-    arithmetic_for,
-    check_usable,
-)
-from tacit.learners.prototypes.scores.clipped import Clipped, shard_width, shards_in_folder, shards_in_memory
-from tacit.learners.prototypes.scores.unclipped import NORM, unclipped_scores
+from tacit.learners.prototypes.scores.arithmetic import BLOCK, Scoring
+from tacit.learners.prototypes.scores.clipped import TileScorer, shard_width, shards_in_folder, shards_in_memory
+from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
-from tacit.models.rows import Floats
 
-MOST_ROWS = 2**26  # each adds at most 2^37
-WORK = "tacit-scores"  # within the folder given; emptied and removed, so no name that others use
-IN_MEMORY = 2**28  # bytes of scores, or of private integer rows, beyond which they lie in files
-
-
-@dataclass(frozen=True, eq=False)
-class Scoring:
-    """How scores are computed, from public facts alone.
-
-    Parameters
-    ----------
-    arithmetic : Arithmetic
-    low, high : int
-        Bounds of an inner product.
-    clipped : bool
-    centre : array of shape (d,) or None
-        Public; subtracted from unit rows on both sides, which are then made unit again.
-    """
-
-    arithmetic: Arithmetic
-    low: int
-    high: int
-    clipped: bool
-    centre: Floats | None = None
-
-    @property
-    def sensitivity(self) -> int:
-        """The most by which one record raises a score."""
-        return self.high - self.low
-
-
-def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
-    """How to score these public rows of shape (m, d) within a window, in the arithmetic of this name."""
-    check_usable(name, public.shape[1])
-    if (d_min, d_max) == (0, 2):
-        return Scoring(ARITHMETICS["float64"].scaled(public), -(NORM**2), NORM**2, clipped=False, centre=centre)
-    chosen = arithmetic_for(name, public, d_min, d_max, centre)
-    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
+MOST_ROWS = 2**26  # each adds at most 2^37 to a score
+WORK = "tacit-scores"  # a folder that is removed in the end, so its name must be one that nobody else uses
+IN_MEMORY = 2**28  # bytes of scores, or of private integer rows; larger arrays lie in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +48,7 @@ class Scores:
     Parameters
     ----------
     shards : list of arrays of shape (C, some), int64
-        Side by side; in memory or mapped.
+        Scores of consecutive public rows; in memory or mapped from files.
     """
 
     shards: list[Integers]
@@ -118,58 +76,56 @@ def scores(
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
-    """Exact scores, within the block.
+    """Yield exact scores; files that hold them are removed when the block ends.
 
     Parameters
     ----------
     scoring : Scoring
     public : array of shape (m, d)
-        Read in blocks, so it may be mapped and larger than the memory.
+        Read in blocks, so it may be mapped from files and larger than memory.
     X : array of shape (n, d)
         Private rows; rows of zeros contribute nothing.
     labels : array of shape (n,), whole numbers below n_classes
     n_classes : int
     folder : path, optional
-        For finished shards of clipped scores, from which a later run goes on. They are private, and are removed when
+        For finished shards of clipped scores, from which a later run resumes. They are private, and are removed when
         the block ends well.
     engine : Engine, optional
         Where shards are computed; by default in threads of this process.
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
-    shape = (len(X), scoring.arithmetic.width(X.shape[1]))
-    of_rows = math.prod(shape) * np.dtype(scoring.arithmetic.dtype).itemsize if scoring.clipped else 0
-    large = max(8 * n_classes * len(public), of_rows) > IN_MEMORY
+    dtype, shape = "int64", (n_classes, len(public))  # of all scores, or of the private rows as integers
+    if scoring.clipped:
+        dtype, shape = scoring.arithmetic.dtype, (len(X), scoring.arithmetic.width(X.shape[1]))
+    large = max(8 * n_classes * len(public), math.prod(shape) * np.dtype(dtype).itemsize) > IN_MEMORY
     if folder is None and engine is None and not large:
-        if not scoring.clipped:
-            room = np.empty((n_classes, len(public)), np.int64)
-            yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
-            return
-        rows = np.empty(shape, scoring.arithmetic.dtype)
-        yield Scores(shards_in_memory(_clipped(scoring, public, X, labels, n_classes, rows)))
+        array = np.empty(shape, dtype)
+        if scoring.clipped:
+            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, n_classes, array)))
+        else:
+            yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
+            array = _array_in(file, dtype, shape)
             if scoring.clipped:
-                rows = _file_of(file, scoring.arithmetic.dtype, shape)
-                clipped = _clipped(scoring, public, X, labels, n_classes, rows)
-                if engine is not None and len(clipped.rows):  # workers read this very file
-                    rows.flush()
-                    clipped = replace(clipped, rows=np.memmap(file, rows.dtype, "r", shape=clipped.rows.shape))
-                own = place / f"scores-{_key(clipped)}"
-                own.mkdir(exist_ok=True)
-                yield Scores(shards_in_folder(clipped, own, engine))
+                scorer = _tile_scorer(scoring, public, X, labels, n_classes, array)
+                if engine is not None and len(scorer.rows):  # workers map this file
+                    array.flush()
+                    scorer = replace(scorer, rows=np.memmap(file, dtype, "r", shape=scorer.rows.shape))
+                checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
+                yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                room = _file_of(file, "int64", (n_classes, len(public)))
-                yield Scores([unclipped_scores(public, X, labels, scoring.centre, room)])
+                yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
         finally:
             file.unlink(missing_ok=True)
-        shutil.rmtree(place, ignore_errors=True)  # older ones too; some file systems keep what is still mapped
+        shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
 
 
-def _file_of(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
-    """An array in a file, whose room is taken at once: a disk that is full later kills who writes to a map."""
+def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
+    """An array in a file of full size: a disk that fills up later would kill the process that writes to the map."""
     size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
     try:
         with file.open("wb") as part:
@@ -178,70 +134,66 @@ def _file_of(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
             else:
                 part.truncate(size)
     except OSError as error:
-        raise InputError(
-            f"{file.parent} has no room for {size} bytes ({error.strerror}); choose a folder that has"
-        ) from error
+        fault = f"{file.parent} has no room for {size} bytes ({error.strerror})"
+        raise InputError(f"{fault}; choose a folder that has") from error
     return np.memmap(file, dtype, "r+", shape=shape)
 
 
 @contextmanager
 def work_folder(folder: Path | None) -> Iterator[Path]:
-    """A folder within the one given, of this user alone and of one fit at a time; or one that is removed.
+    """A folder within `folder`, which only this user can read and one fit uses at a time; without it, a temporary one.
 
     Raises
     ------
     InputError
         If it cannot be made, is in use, or belongs to another user.
     """
-    if folder is not None:
-        own = folder / WORK
-        with ExitStack() as stack:
-            try:
-                folder.mkdir(mode=0o700, exist_ok=True)
-                stack.enter_context(locked(folder / ".lock", wait=False))
-                own.mkdir(mode=0o700, exist_ok=True)
-            except BlockingIOError as error:
-                raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
-            except (OSError, ValueError) as error:
-                raise InputError(
-                    f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another"
-                ) from error
-            if own.is_symlink() or own.stat().st_uid != os.geteuid():
-                raise InputError(f"{own} is not yours, and scores are private; choose another folder")
-            own.chmod(0o700)
-            yield own
+    if folder is None:
+        with TemporaryDirectory(prefix="tacit-scores-") as temporary:
+            yield Path(temporary)
         return
-    with TemporaryDirectory(prefix="tacit-scores-") as temporary:
-        yield Path(temporary)
+    work = folder / WORK
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            stack.enter_context(locked(folder / ".lock", wait=False))
+            work.mkdir(mode=0o700, exist_ok=True)
+        except BlockingIOError as error:
+            raise InputError(f"folder={folder} is in use by another fit; wait for it, or choose another") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"folder={str(folder)!r} cannot be made ({one_line(error)}); choose another") from error
+        if work.is_symlink() or work.stat().st_uid != os.geteuid():
+            raise InputError(f"{work} is not yours, and scores are private; choose another folder")
+        work.chmod(0o700)
+        yield work
 
 
 @phase(SCORING)
-def _clipped(
+def _tile_scorer(
     scoring: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, rows: NDArray[Any]
-) -> Clipped:
-    """Private rows by class, as integers, put into `rows`; those of zeros are left out."""
+) -> TileScorer:
+    """Private rows by class, as integers, written to `rows`; rows of zeros are left out."""
     order = np.argsort(labels, kind="stable")
     counts = np.zeros(n_classes, np.int64)
     filled = 0
 
-    def made(start: int) -> tuple[NDArray[Any], Integers]:
+    def rounded(start: int) -> tuple[NDArray[Any], Integers]:
         chosen = order[start : start + BLOCK]
-        found = scoring.arithmetic.integers(X[chosen], scoring.centre)
-        kept = found.any(axis=1)
-        return found[kept], labels[chosen][kept]
+        integers = scoring.arithmetic.integers(X[chosen], scoring.centre)
+        kept = integers.any(axis=1)
+        return integers[kept], labels[chosen][kept]
 
-    for found, own in in_threads(made, range(0, len(order), BLOCK)):
-        rows[filled : filled + len(found)] = found
-        filled += len(found)
-        counts += np.bincount(own, minlength=n_classes)
-    how, ends, shard = scoring.arithmetic, np.cumsum(counts), shard_width(n_classes)
-    return Clipped(public, rows[:filled], ends, scoring.low, scoring.high, how, shard, scoring.centre)
+    for integers, classes in in_threads(rounded, range(0, len(order), BLOCK)):
+        rows[filled : filled + len(integers)] = integers
+        filled += len(integers)
+        counts += np.bincount(classes, minlength=n_classes)
+    return TileScorer(scoring, public, rows[:filled], np.cumsum(counts), shard_width(n_classes))
 
 
-def _key(clipped: Clipped) -> str:
-    """What tells these shards from others; files that are mapped by their place, size and time, not by content."""
-    where = located(clipped.public)
-    made_by = [version(name) for name in ("tacit", "numpy", "numba")]
-    facts = [made_by, repr(clipped.arithmetic), clipped.low, clipped.high, clipped.shard]
-    centre = [] if clipped.centre is None else [clipped.centre]
-    return digest([*facts, clipped.ends, clipped.rows, *centre, clipped.public if where is None else repr(where)])
+def _key(scorer: TileScorer) -> str:
+    """Hash of everything that decides the shards; public rows in files count by place, size and time, not content."""
+    files, how = files_of(scorer.public), scorer.scoring
+    versions = [version(name) for name in ("tacit", "numpy", "numba")]
+    facts = [versions, repr(how.arithmetic), how.low, how.high, scorer.shard]
+    centre = [] if how.centre is None else [how.centre]
+    return digest([*facts, scorer.ends, scorer.rows, *centre, scorer.public if files is None else repr(files)])

@@ -1,20 +1,20 @@
-"""In which integers scores are computed. A new arithmetic is one more entry of `ARITHMETICS`.
+"""The integers in which scores are computed. A new arithmetic is a new entry of `ARITHMETICS`.
 
-Unit rows are scaled and rounded to the nearest integers, so that every product, and every partial sum of one, is an
+Unit rows are scaled and rounded to the nearest integers, so every product and every partial sum of a product is an
 integer that the arithmetic holds exactly, in any order, block shape, number of threads or device:
 
 float32     norm at most N = 2^12: |partial sums| <= N^2 = 2^24, by Cauchy and Schwarz
 float64     norm at most N = 2^18: 2^36
-int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, in int32. The scale is of public rows.
-            All rows are rotated alike before (`_rotate` of the kernels), which leaves their products as they are: no
-            column then dwarfs the others, and the scale with it. Four more columns give back to each product what
-            rounding took from both rows along the public mean.
+int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, in int32. The scale follows from public
+            rows. All rows are first rotated by the same matrix (`_rotate` of the kernels), which keeps their products
+            and spreads large columns, which would force a small scale. Four more columns correct each product for
+            the rounding errors of both rows along the public mean.
 int8-cuda   the same integers on a CUDA device
 
 Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the norm below N. It
-changes a cosine by sqrt(1/6)/s typically, in int8 by sqrt((1 - |mean|^2)/6)/s where rows lie about the mean, which is
-not known of private ones. What share of the window sqrt(1/6)/s is decides whether it is too narrow.
-Which arithmetic suits is decided by public facts alone: its rounding is part of the mechanism.
+changes a cosine by sqrt(1/6)/s typically; in int8 by sqrt((1 - |mean|^2)/6)/s if rows lie about the public mean, which
+is unknown for private rows. A window is too narrow for an arithmetic if sqrt(1/6)/s is a large share of it.
+The choice of an arithmetic uses public facts alone, since its rounding is part of the mechanism.
 """
 
 import math
@@ -35,11 +35,11 @@ from tacit.models.rows import Floats, unit_rows_about
 
 BLOCK = 256  # rows that are rounded at once
 SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int8
-FINE = 2.0**20  # scale of the entries that are looked at for it
-LARGE = 2**27  # numbers in the public rows from which on int8 is considered: fewer are scored quickly in any way
+FINE = 2.0**20  # scale at which the largest entry is measured
+LARGE = 2**27  # numbers in the public rows from which "auto" considers int8: fewer are scored quickly anyway
 INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
-ERROR = 0.25  # what rounding may change in a product, as a share of the window
-ERROR_AUTO = 0.02  # and where it is not asked for by name
+ERROR = 0.25  # typical rounding error of a product that is allowed, as a share of the window
+ERROR_AUTO = 0.02  # the same under "auto"
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Arithmetic:
     dtype : str
         Of integer rows.
     norm : int
-        What no row's norm exceeds; 0 where entries are bounded instead.
+        Bound on the norm of a row; 0 where entries are bounded instead.
     limit : float
-        What no entry exceeds.
+        Bound on each entry.
     scale : float
         The norm of a unit row before rounding; from `scaled`.
     mean : array of shape (d,), optional
@@ -74,14 +74,14 @@ class Arithmetic:
         return not self.norm
 
     def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
-        """The same with its scale for these public rows, and their mean where rows are rotated."""
+        """This arithmetic with its scale for these public rows, and their mean if rows are rotated."""
         if not self.rotated:
             return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
         sample = public[:SAMPLE]
-        looked_at = np.empty(sample.shape)
-        _rotated(sample, centre, FINE, math.inf, looked_at, np.zeros(public.shape[1]))
-        largest = max(float(np.abs(looked_at).max()) / FINE, 1 / math.sqrt(public.shape[1]))
-        return replace(self, scale=self.limit / largest, mean=looked_at.mean(axis=0) / FINE)
+        rotated = np.empty(sample.shape)
+        _round_rotated(sample, centre, FINE, math.inf, rotated, np.zeros(public.shape[1]))
+        largest = max(float(np.abs(rotated).max()) / FINE, 1 / math.sqrt(public.shape[1]))
+        return replace(self, scale=self.limit / largest, mean=rotated.mean(axis=0) / FINE)
 
     def window(self, d_min: float, d_max: float) -> tuple[int, int]:
         """Clip bounds of 1 + cosine as bounds of an integer product."""
@@ -93,12 +93,12 @@ class Arithmetic:
         return columns + 4 if self.rotated else columns
 
     def integers(self, rows: Any, centre: Floats | None = None, *, public: bool = False) -> NDArray[Any]:
-        """Rows as integers, (b, width); zeros stay zeros. In a product one side is `public`, the other not."""
+        """Rows as integers, (b, width); rows of zeros stay zero. A product is of a `public` row and a private one."""
         if self.mean is None:
             return _rounded(rows, centre, self.scale, self.limit, self.dtype)
         columns = rows.shape[1]
         found = np.zeros((len(rows), self.width(columns)), self.dtype)
-        lost = _rotated(rows, centre, self.scale, self.limit, found, self.mean * self.scale)
+        lost = _round_rotated(rows, centre, self.scale, self.limit, found, self.mean * self.scale)
         high = np.rint(lost / self.limit).clip(-self.limit, self.limit)
         low = np.rint(lost - high * self.limit).clip(-self.limit, self.limit)
         present = found.any(axis=1)
@@ -107,12 +107,12 @@ class Arithmetic:
         return found
 
     def error(self, d_min: float, d_max: float) -> float:
-        """What rounding changes in a cosine, typically, at most, as a share of the window."""
+        """A bound on the typical rounding error of a cosine, as a share of the window."""
         return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
 
-    def products(self, rows: NDArray[Any], candidates: NDArray[Any], room: NDArray[Any]) -> NDArray[Any]:
-        """Inner products, (r, t), computed in `room`, which is at least as tall."""
-        out = room[: len(rows), : len(candidates)]
+    def products(self, rows: NDArray[Any], candidates: NDArray[Any], buffer: NDArray[Any]) -> NDArray[Any]:
+        """Inner products, (r, t), written to the first r rows of `buffer`."""
+        out = buffer[: len(rows), : len(candidates)]
         if self.dtype != "int8":
             return np.matmul(rows, candidates.T, out=out)
         import torch
@@ -120,8 +120,8 @@ class Arithmetic:
         torch._int_mm(torch.from_numpy(rows), torch.from_numpy(candidates).T, out=torch.from_numpy(out))
         return out
 
-    def room(self, rows: int, candidates: int) -> NDArray[Any]:
-        """Room for `products`."""
+    def buffer(self, rows: int, candidates: int) -> NDArray[Any]:
+        """A buffer for `products`."""
         return np.empty((rows, candidates), np.int32 if self.dtype == "int8" else self.dtype)
 
 
@@ -137,13 +137,49 @@ ARITHMETICS = {
 AUTO = "auto"
 
 
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How scores are computed, from public facts alone.
+
+    Parameters
+    ----------
+    arithmetic : Arithmetic
+    low, high : int
+        Bounds of an inner product.
+    clipped : bool
+    centre : array of shape (d,) or None
+        Public; subtracted from unit rows on both sides, which are then made unit again.
+    """
+
+    arithmetic: Arithmetic
+    low: int
+    high: int
+    clipped: bool
+    centre: Floats | None = None
+
+    @property
+    def sensitivity(self) -> int:
+        """The most by which one record raises a score."""
+        return self.high - self.low
+
+
+def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
+    """How to score public rows of shape (m, d) within a window, in the arithmetic of this name."""
+    check_usable(name, public.shape[1])
+    if (d_min, d_max) == (0, 2):
+        exact = ARITHMETICS["float64"].scaled(public)
+        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre)
+    chosen = arithmetic_for(name, public, d_min, d_max, centre)
+    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
+
+
 def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:
-    """The arithmetic of this name, or the one that suits: by the public rows, the window and the machine.
+    """The arithmetic of this name; "auto" chooses one by the public rows, the window and the machine.
 
     Raises
     ------
     InputError
-        If there is none of this name, it needs what is not there, or the window is too narrow for it.
+        If the window is too narrow for it.
     """
     if name != AUTO:
         chosen = ARITHMETICS[name].scaled(public, centre)
@@ -167,10 +203,10 @@ def _rounded(rows: Any, centre: Floats | None, scale: float, limit: float, dtype
     return found
 
 
-def _rotated(
+def _round_rotated(
     rows: Any, centre: Floats | None, scale: float, limit: float, found: NDArray[Any], along: Floats
 ) -> Floats:
-    """What rounding took from the products of rotated rows with `along`; their integers are put into `found`."""
+    """Write rotated rows as integers to `found`; return the rounding errors of their products with `along`."""
     from tacit.mechanisms.kernels import rotation_signs, round_rotated, row_buffer
 
     lost, signs = np.empty(len(rows)), rotation_signs(rows.shape[1])
@@ -194,7 +230,7 @@ def check_name(name: Any) -> None:
 
 
 def check_usable(name: str, width: int) -> None:
-    """Refuse an arithmetic that needs what is not there, or cannot take rows of this width."""
+    """Refuse an arithmetic that needs a library or device that is missing, or cannot take rows of this width."""
     check_name(name)
     if not name.startswith("int8"):
         return
@@ -210,25 +246,25 @@ def check_usable(name: str, width: int) -> None:
 
 @lru_cache(maxsize=8)
 def int8_is_faster(width: int) -> bool:
-    """Whether this machine multiplies int8 faster than float32: by a short measurement, where it has such products."""
+    """Whether this machine multiplies int8 faster than float32, by a short measurement if its processor has int8."""
     if find_spec("torch") is None or width > 2**17:
         return False
     import torch
 
     if not any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS):
         return False
-    with one_thread_each():  # as tiles are computed
+    with one_thread_each():  # as when tiles are computed
         return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
 
 def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> float:
-    """Operations a second of a product of this shape, the best of some runs."""
+    """Operations a second of a product of this shape, the best of `runs`."""
     one = ARITHMETICS[name]
     left, right = (np.ones((n, width), one.dtype) for n in (rows, candidates))
-    room = one.room(rows, candidates)
+    buffer = one.buffer(rows, candidates)
     times = []
     for _ in range(runs + 1):
         started = time.perf_counter()
-        one.products(left, right, room)
+        one.products(left, right, buffer)
         times.append(time.perf_counter() - started)
     return 2 * rows * candidates * width / min(times[1:])

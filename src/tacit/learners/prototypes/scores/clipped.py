@@ -1,30 +1,29 @@
 """Clipped scores, tile by tile: no array of records by candidates ever exists.
 
-Candidates are cut into tiles of TILE, and tiles into shards. A tile's scores need the tile and every private record, so
-whoever computes a tile, and in which order, its integers are the same. With a folder, every shard is kept as a file
-when it is done, and a later run goes on from there; workers of an engine compute a shard each.
+A tile is TILE candidates, multiplied with ROWS private records at a time; a shard is the scores of several tiles. The
+scores of a tile depend on its candidates and the private records alone, so their integers are the same in any order and
+on any worker. With a folder, each shard is a file, and a later run resumes from the finished ones; the workers of an
+engine compute a shard each.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_file
+from tacit.compute.array_files import to_files
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
-from tacit.compute.mapped import mapped
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
 from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.prototypes.scores.arithmetic import Arithmetic
+from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms.noise import Integers
-from tacit.models.rows import Floats
 
 TILE = 2048  # candidates
 ROWS = 1024  # private records that meet a tile at once
@@ -33,33 +32,27 @@ SHARD_TILES = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Clipped:
-    """What decides the clipped scores.
+class TileScorer:
+    """Computes the clipped scores of a tile of candidates.
 
     Parameters
     ----------
+    scoring : Scoring
     public : array of shape (m, d)
         Candidates.
     rows : array of shape (n, arithmetic.width(d))
         Private records as integers, by class.
     ends : array of shape (C,), int64
         Where each class's records end.
-    low, high : int
-        Bounds of an inner product.
-    arithmetic : Arithmetic
     shard : int
         Candidates in a shard: whole tiles.
-    centre : array of shape (d,) or None
     """
 
+    scoring: Scoring
     public: Any
     rows: Any
     ends: Integers
-    low: int
-    high: int
-    arithmetic: Arithmetic
     shard: int
-    centre: Floats | None = None
 
     @property
     def count(self) -> int:
@@ -71,9 +64,9 @@ class Clipped:
         first = number * self.shard
         return range(first, min(first + self.shard, len(self.public)), TILE)
 
-    def scorer(self) -> Callable[[int], Integers]:
-        """What computes tiles, in threads; the private rows go to a device once, if there is one."""
-        if self.arithmetic.name != "int8-cuda":
+    def function(self) -> Callable[[int], Integers]:
+        """What computes a tile, in threads; private rows are copied to a CUDA device once."""
+        if self.scoring.arithmetic.name != "int8-cuda":
             return self.tile
         import torch
 
@@ -84,39 +77,40 @@ class Clipped:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
         from tacit.mechanisms.kernels import add_clipped
 
-        candidates = self._candidates(first)
+        candidates, how = self._candidates(first), self.scoring
         totals = np.zeros((len(self.ends), len(candidates)), np.int64)
-        room = self.arithmetic.room(ROWS, len(candidates))
-        for start, some, segments in self._parts():
-            products = self.arithmetic.products(self.rows[start : start + ROWS], candidates, room)
-            add_clipped(products, segments, self.low, self.high, totals[some])
+        buffer = how.arithmetic.buffer(ROWS, len(candidates))
+        for start, classes, ends in self._row_blocks():
+            products = how.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
+            add_clipped(products, ends, how.low, how.high, totals[classes])
         return totals
 
     def _tile_on_device(self, rows: Any, first: int) -> Integers:
-        """The same on a CUDA device, whose products take multiples of 8."""
+        """Scores of the same tile, computed on a CUDA device, whose products take multiples of 8."""
         import torch
 
-        candidates = self._candidates(first)
+        candidates, low, high = self._candidates(first), self.scoring.low, self.scoring.high
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
         totals = torch.zeros((len(self.ends), len(padded)), dtype=torch.int64, device=rows.device)
-        for start, some, segments in self._parts():
-            part = rows[start : start + ROWS]
-            tall = torch.nn.functional.pad(part, (0, 0, 0, max(0, 24 - len(part))))  # it takes more than 16 rows
-            products = torch._int_mm(tall, right).clamp_(self.low, self.high)
+        for start, classes, ends in self._row_blocks():
+            block = rows[start : start + ROWS]
+            tall = torch.nn.functional.pad(block, (0, 0, 0, max(0, 24 - len(block))))  # it takes more than 16 rows
+            products = torch._int_mm(tall, right).clamp_(low, high)
             begin = 0
-            for own, end in zip(totals[some], segments.tolist(), strict=True):
-                own += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * self.low
+            for total, end in zip(totals[classes], ends.tolist(), strict=True):
+                total += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * low
                 begin = end
-        found: Integers = totals[:, : len(candidates)].cpu().numpy()
-        return found
+        scores: Integers = totals[:, : len(candidates)].cpu().numpy()
+        return scores
 
     def _candidates(self, first: int) -> NDArray[Any]:
-        return self.arithmetic.integers(self.public[first : first + TILE], self.centre, public=True)
+        how = self.scoring
+        return how.arithmetic.integers(self.public[first : first + TILE], how.centre, public=True)
 
-    def _parts(self) -> Iterator[tuple[int, slice, Integers]]:
-        """Where each block of private rows begins, its classes, and where theirs end in it."""
+    def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
+        """For each block of private rows: where it begins, its classes, and where the rows of each end in the block."""
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
             first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
@@ -129,62 +123,56 @@ def shard_width(n_classes: int) -> int:
 
 
 @phase(SCORING)
-def shards_in_memory(clipped: Clipped) -> list[Integers]:
-    """All shards, one after another."""
-    starts = [first for number in range(clipped.count) for first in clipped.tiles(number)]
-    tiles = progress(in_threads(clipped.scorer(), starts), "scores", len(clipped.public), lambda tile: tile.shape[1])
-    return list(tiles)
+def shards_in_memory(scorer: TileScorer) -> list[Integers]:
+    """All scores as arrays (C, TILE), side by side."""
+    starts = [first for number in range(scorer.count) for first in scorer.tiles(number)]
+    tiles = in_threads(scorer.function(), starts)
+    return list(progress(tiles, "scores", len(scorer.public), lambda tile: tile.shape[1]))
 
 
 @phase(SCORING)
-def shards_in_folder(clipped: Clipped, folder: Path, engine: Engine | None) -> list[Integers]:
-    """All shards, as files that are mapped; those that are there are not computed again."""
-    paths = [_path(folder, number) for number in range(clipped.count)]
-    missing = [number for number, path in enumerate(paths) if not _finished(clipped, path, number)]
+def shards_in_folder(scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None) -> list[Integers]:
+    """All shards, as mapped files; finished ones are not computed again."""
+    missing = [number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)]
     if engine is None:
-        scorer = clipped.scorer()
+        function = scorer.function()
         for number in missing:
-            _write(clipped, scorer, folder, number, shown=True)
+            tiles = in_threads(function, scorer.tiles(number))
+            label = f"scores, part {number + 1} of {scorer.count}"
+            _write(checkpoint, number, progress(tiles, label, len(scorer.tiles(number))))
     elif missing:
-        reference = replace(clipped, public=mapped(clipped.public, folder), rows=mapped(clipped.rows, folder))
-        found = engine.map(partial(_write_mapped, reference, folder), missing)
-        for _ in progress(found, "shards", len(missing)):
+        folder = checkpoint.folder
+        in_files = replace(scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder))
+        for _ in progress(engine.map(partial(_work, in_files, checkpoint), missing), "shards", len(missing)):
             pass
-    return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
+    return [checkpoint.read(_file(number)) for number in range(scorer.count)]
 
 
-def _finished(clipped: Clipped, path: Path, number: int) -> bool:
+def _work(in_files: TileScorer, checkpoint: Checkpoint, number: int) -> None:
+    """Compute a shard in a worker, which gets the files of the arrays."""
+    scorer = replace(in_files, public=in_files.public.open(), rows=in_files.rows.open())
+    _write(checkpoint, number, in_threads(scorer.function(), scorer.tiles(number)))
+
+
+def _file(number: int) -> str:
+    return f"{number:05d}.npy"
+
+
+def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
     """Whether a shard is there, whole and of the right shape."""
-    width = min(clipped.shard, len(clipped.public) - number * clipped.shard)
+    width = min(scorer.shard, len(scorer.public) - number * scorer.shard)
     try:
-        kept = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        scores = checkpoint.read(_file(number))
+    except (OSError, ValueError):
         return False
-    return bool(kept.dtype == np.int64 and kept.shape == (len(clipped.ends), width))
+    return bool(scores.dtype == np.int64 and scores.shape == (len(scorer.ends), width))
 
 
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"{number:05d}.npy"
-
-
-def _write(clipped: Clipped, scorer: Callable[[int], Integers], folder: Path, number: int, shown: bool = False) -> None:
-    """Compute a shard and keep it."""
-    starts = clipped.tiles(number)
-    tiles: Iterator[Integers] = in_threads(scorer, starts)
-    if shown:
-        tiles = progress(tiles, f"scores, part {number + 1} of {clipped.count}", len(starts))
+def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> None:
+    """Write a shard."""
     scores = np.concatenate(list(tiles), axis=1)
     try:
-        with atomic_file(_path(folder, number), force=True) as part, part.open("wb") as file:
-            np.save(file, scores, allow_pickle=False)
+        checkpoint.write(_file(number), scores)
     except OSError as error:
-        why = one_line(error)
-        raise InputError(
-            f"{folder} cannot take {scores.nbytes} bytes of scores ({why}); choose another folder"
-        ) from error
-
-
-def _write_mapped(reference: Clipped, folder: Path, number: int) -> None:
-    """The same in a worker, whose arrays are maps of files."""
-    clipped = replace(reference, public=reference.public.open(), rows=reference.rows.open())
-    _write(clipped, clipped.scorer(), folder, number)
+        fault = f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({one_line(error)})"
+        raise InputError(f"{fault}; choose another folder") from error

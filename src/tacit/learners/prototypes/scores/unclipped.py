@@ -22,36 +22,35 @@ _EXACT_BITS = 53
 
 
 @phase(SCORING)
-def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | None, found: Integers) -> Integers:
-    """Scores, put into `found` of shape (n_classes, m), between 0 and 2 N^2 for each record."""
-    n_classes = len(found)
+def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | None, scores: Integers) -> Integers:
+    """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and returned."""
+    n_classes = len(scores)
     arithmetic = ARITHMETICS["float64"].scaled(public)
     sums, counts = np.zeros((n_classes, public.shape[1]), np.int64), np.zeros(n_classes, np.int64)
 
     def summed(start: int) -> tuple[Integers, Floats, Integers]:
         rows = arithmetic.integers(X[start : start + BLOCK], centre)
-        own = labels[start : start + BLOCK]
-        present, own = np.unique(own, return_inverse=True)
-        totals = np.zeros((len(present), rows.shape[1]))
-        for row, place in zip(rows, own, strict=True):
+        classes, places = np.unique(labels[start : start + BLOCK], return_inverse=True)
+        totals = np.zeros((len(classes), rows.shape[1]))
+        for row, place in zip(rows, places, strict=True):
             totals[place] += row  # below 2^26: exact
-        return present, totals, np.bincount(own[rows.any(axis=1)], minlength=len(present))
+        return classes, totals, np.bincount(places[rows.any(axis=1)], minlength=len(classes))
 
-    parts = in_threads(summed, range(0, len(X), BLOCK))
-    for present, totals, some in progress(parts, "class sums", -(-len(X) // BLOCK)):
-        sums[present] += totals.astype(np.int64)
-        counts[present] += some
+    blocks = in_threads(summed, range(0, len(X), BLOCK))
+    for classes, totals, n in progress(blocks, "class sums", -(-len(X) // BLOCK)):
+        sums[classes] += totals.astype(np.int64)
+        counts[classes] += n
 
     split = parts_of(sums)
 
     def scored(start: int) -> int:
         candidates = arithmetic.integers(public[start : start + WIDE], centre)
-        found[:, start : start + WIDE] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
+        scores[:, start : start + WIDE] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
         return len(candidates)
 
     for _ in progress(in_threads(scored, range(0, len(public), WIDE)), "scores", len(public), int):
         pass
-    return found
+    return scores
 
 
 def parts_of(sums: Integers) -> list[tuple[Floats, int]]:

@@ -1,4 +1,4 @@
-"""The window to which 1 + cosine is clipped: bounds as given, or quantiles of the similarities among public rows."""
+"""The window to which 1 + cosine is clipped: two numbers, or quantiles of the similarities among public rows."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from tacit.models.rows import Floats, unit_rows_about
 
 PUBLIC = "public"
 QUANTILES = (0.9, 0.999)  # of similarities, for d_min and d_max
-SAMPLE = 2048  # public rows whose similarities are looked at
-NARROWEST = 1e-6 * (1 - 1e-9)  # what the integers of the scores resolve, less what float64 loses in a difference
+SAMPLE = 2048  # public rows whose similarities are computed
+NARROWEST = 1e-6 * (1 - 1e-9)  # resolution of the integer scores, less the error of a difference in float64
 
 
 def needs_public(d_min: Any, d_max: Any) -> bool:
@@ -41,7 +41,7 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
         "public" is 1 plus a quantile of the similarities between pairs of public rows: .9 for d_min, .999 for d_max;
         0 and 2 where the two quantiles are equal, as with fewer than three rows.
     public : array of shape (m, d)
-        Of more than 2048 rows, 2048 at even distances are looked at.
+        Of more than 2048 rows, 2048 evenly spaced ones are used.
     centre : array of shape (d,) or None
         Subtracted from unit rows, which are then made unit again.
 
@@ -67,7 +67,7 @@ def _is_public(bound: Any) -> bool:
 
 
 def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
-    """1 plus the quantiles, to six digits, so that machines agree; 0 and 2 where they are then equal."""
+    """1 plus the quantiles, rounded to six digits so that machines agree; 0 and 2 if they are then equal."""
     chosen = np.unique(np.linspace(0, len(public) - 1, min(len(public), SAMPLE)).astype(np.int64))
     rows = unit_rows_about(np.asarray(public[chosen]), centre)
     pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]

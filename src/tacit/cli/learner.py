@@ -1,0 +1,115 @@
+"""Learners from text: a method's name and its options, which are the parameters of its class."""
+
+import ast
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import InputError
+from tacit.learners.methods import METHODS, load, method_called, setting_called
+
+if TYPE_CHECKING:
+    from tacit.learners.base import PrivateClassifier
+
+COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")
+"""Parameters that the commands' own options set."""
+
+
+def known_method(name: str) -> str:
+    """The name in METHODS of the method that is called `name`."""
+    method = method_called(name)
+    if method in METHODS:
+        return method
+    setting = setting_called(name)
+    if setting is None:
+        raise InputError(f"method {name!r} is not known; choose from: {', '.join(METHODS)}")
+    flags = "".join(f" --{flag.replace('_', '-')} {value}" for flag, value in setting[1].items())
+    raise InputError(f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?")
+
+
+def make_learner(
+    method: str, options: dict[str, str], *, seed: int | None = None, **common: Any
+) -> "PrivateClassifier":
+    """The learner of a method in METHODS.
+
+    Parameters
+    ----------
+    method : str
+    options : dict of str to str
+        Parameters that only this method has, by option: Python literals, as text.
+    seed : int, optional
+        Of research noise, and of a method's public choices.
+    **common
+        Parameters in COMMON; None stands for one that is not given.
+    """
+    make = load(METHODS[method])
+    accepted = make.flat_parameters()
+    common = {name: value for name, value in common.items() if value is not None}
+    if "budget" in common and "budgets" in options:
+        raise InputError(f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give one")
+    if "budget" not in common and "budgets" not in options:
+        raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
+    if "public" in common and "public" not in accepted:
+        raise InputError(f"--public does not apply to {method}; leave it out")
+    values = _values(method, options, [name for name in accepted if name not in COMMON])
+    if seed is not None and common["noise"] == "research":
+        values["random_state"] = seed
+    if seed is not None and "seed" in accepted:
+        values["seed"] = seed
+    elif seed is not None and common["noise"] == "secure":
+        warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
+    learner: PrivateClassifier = make.of_flat(**values, **common)
+    return learner
+
+
+def check_releasable(learner: Any, allow_research: bool) -> None:
+    """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
+    no_bound = not learner.promise().bounded
+    if (no_bound or learner.noise != "secure") and not allow_research:
+        why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
+        raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
+
+
+def check_folder(folder: Any, out: Path, *data: Path | None) -> None:
+    """Refuse a checkpoint's folder that lies in a store, or in the release, or around it."""
+    if not isinstance(folder, str | Path) or not str(folder):
+        return
+    one, other = Path(folder).resolve(), out.resolve()
+    if one == other or one in other.parents or other in one.parents:
+        raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
+    for store in data:
+        if store is not None and store.resolve() in (one, *one.parents):
+            raise InputError(f"--folder {folder} lies in {store}, which holds data; choose a folder outside of it")
+
+
+def stated_delta(learner: "PrivateClassifier", default: float = 1e-6) -> float:
+    """Where epsilon is stated: at the delta of the budget, where it has one."""
+    from tacit.privacy.budget import Budget
+
+    if getattr(learner, "budgets", None) is not None:
+        return float(learner.delta)
+    return Budget.parse(learner.budget).delta or default
+
+
+def _values(method: str, options: dict[str, str], known: list[str]) -> dict[str, Any]:
+    """Parameters by name, from the text of options."""
+    values = {}
+    for option, text in options.items():
+        name = option.replace("-", "_")
+        if name not in known:
+            listed = ", ".join("--" + name.replace("_", "-") for name in known) or "none"
+            raise InputError(f"--{option} is not an option of {method}; beyond the common ones it has: {listed}")
+        values[name] = _literal(text)
+    return values
+
+
+def _literal(text: str) -> Any:
+    """A Python literal, true or false, or a dict of literals written a=1,b=2, or else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pairs = [item.partition("=") for item in text.split(",")]
+        named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})
+        return {name.strip(): _literal(value) for name, _, value in pairs} if named else text

@@ -1,0 +1,52 @@
+"""Options that several commands share, each with its help."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tacit.learners.methods import METHODS
+
+Method = Annotated[
+    str, Parameter(help=f"One of: {', '.join(METHODS)}. Published names, such as dppl-mean, are understood.")
+]
+Budget = Annotated[
+    str | None,
+    Parameter(
+        help="epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. Methods with budget groups take --budgets a=1,b=2 instead."
+    ),
+]
+Unit = Annotated[
+    str | None,
+    Parameter(
+        help="add-remove, replace or change-label: the unit in which the budget is read; by default the method's own."
+    ),
+]
+Noise = Annotated[str, Parameter(help="secure, or research, which is seeded and not for release.")]
+Features = Annotated[str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")]
+Labels = Annotated[str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")]
+Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]
+Force = Annotated[bool, Parameter(help="Overwrite the output.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CardFacts:
+    """What the card of a release says about the product.
+
+    Parameters
+    ----------
+    name
+        Name of the product, for the card.
+    curator
+        Who publishes it, for the card.
+    description
+        What it is, for the card.
+    intended_use
+        What it is for, for the card.
+    """
+
+    name: str | None = None
+    curator: str | None = None
+    description: str | None = None
+    intended_use: str | None = None

@@ -1,0 +1,79 @@
+"""Arrays as one process hands them to another: by the files that hold them."""
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.shared import digest
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """The file that holds a contiguous array.
+
+    Parameters
+    ----------
+    path : str
+    dtype : str
+    shape : tuple of int
+    offset : int
+        Of the first byte of the array.
+    size, changed : int
+        Bytes of the file, and its time of modification in nanoseconds: both change when the file is replaced.
+    """
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+    changed: int
+
+    def open(self) -> Any:
+        """The array, mapped into memory; writing to it does not change the file."""
+        return np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """The files that hold the shards of an array; `joined` is the class that reads them as one array."""
+
+    files: tuple[ArrayFile, ...]
+    joined: Any
+
+    def open(self) -> Any:
+        """The array, mapped into memory; writing to it does not change the files."""
+        return self.joined([file.open() for file in self.files])
+
+
+def files_of(array: Any) -> ArrayFile | ShardFiles | None:
+    """The file or files that hold an array, or None for an array in memory."""
+    shards = getattr(array, "shards", None)
+    if shards is not None:
+        files = tuple(file for file in map(files_of, shards) if isinstance(file, ArrayFile))
+        return ShardFiles(files, type(array)) if len(files) == len(shards) else None
+    whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+    if not whole or array.filename is None or array.mode != "r":  # a writable map may differ from its file
+        return None
+    path = Path(array.filename).absolute()
+    try:
+        facts = path.stat()
+    except OSError:  # deleted since it was mapped
+        return None
+    return ArrayFile(str(path), array.dtype.str, array.shape, int(array.offset), facts.st_size, facts.st_mtime_ns)
+
+
+def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
+    """The files that hold an array; one in memory is written to the folder first, under a hash of its content."""
+    files = files_of(array)
+    if files is None:
+        checkpoint, name = Checkpoint(folder), f"{digest([np.asarray(array)])}.array.npy"
+        if not checkpoint.has(name):
+            checkpoint.write(name, np.asarray(array))
+        files = files_of(checkpoint.read(name))
+    assert files is not None
+    return files

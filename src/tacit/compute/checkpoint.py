@@ -1,0 +1,102 @@
+"""Checkpoints: the finished parts of a long computation, from which an interrupted run resumes."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.atomic import atomic_file
+from tacit.errors import InputError
+
+KEY = "key.txt"
+
+
+class Checkpoint:
+    """A folder of finished parts, one file each.
+
+    A file appears whole or not at all, so leftovers of a killed run are ignored. A new folder is readable by its owner
+    alone, since parts may hold private data.
+
+    Parameters
+    ----------
+    folder : path
+        Created if it is absent.
+    key : str, optional
+        Hash of everything that decides the parts. Left out where the name of the folder or of each part is such a hash.
+    replace : bool, default=False
+        Empty a folder of another key, instead of refusing it.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be used, or holds parts of another key and `replace` is False.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from tacit.compute.checkpoint import Checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Checkpoint(Path(folder) / "sums", key="a1").write("0.npy", np.array([3, 4]))
+    ...     resumed = Checkpoint(Path(folder) / "sums", key="a1")
+    ...     resumed.has("0.npy"), resumed.has("1.npy"), resumed.read("0.npy").tolist()
+    (True, False, [3, 4])
+    """
+
+    def __init__(self, folder: Path, key: str | None = None, *, replace: bool = False) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if key is not None and not self._has_key(key):
+                self._take(key, replace)
+        except OSError as error:
+            raise InputError(f"{folder} cannot be used ({error.strerror}); choose another folder") from error
+
+    def path(self, name: str) -> Path:
+        """Where a part is, or will be."""
+        return self.folder / name
+
+    def has(self, name: str) -> bool:
+        """Whether a part is finished."""
+        return self.path(name).is_file()
+
+    def read(self, name: str) -> NDArray[Any]:
+        """A finished array, read-only and mapped into memory.
+
+        Raises
+        ------
+        OSError, ValueError
+            If it is absent or damaged.
+        """
+        return np.lib.format.open_memmap(self.path(name), mode="r")
+
+    def write(self, name: str, content: NDArray[Any] | bytes) -> None:
+        """Finish a part: an array, which `read` returns, or the bytes of a file."""
+        with atomic_file(self.path(name), force=True) as part, part.open("wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                np.save(file, content, allow_pickle=False)
+
+    def clear(self) -> None:
+        """Remove the folder, its key first: what a kill leaves of it is then ignored."""
+        self.path(KEY).unlink(missing_ok=True)
+        shutil.rmtree(self.folder)
+
+    def _has_key(self, key: str) -> bool:
+        path = self.path(KEY)
+        return path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode()
+
+    def _take(self, key: str, replace: bool) -> None:
+        """Make the folder one of this key."""
+        if replace:
+            self.clear()
+            self.folder.mkdir(mode=0o700)
+        elif any(not path.name.startswith(".") for path in self.folder.iterdir()):
+            raise InputError(
+                f"{self.folder} holds work on other records, queries or settings, by its {KEY}; choose another folder"
+            )
+        self.write(KEY, key.encode())

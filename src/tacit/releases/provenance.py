@@ -1,0 +1,26 @@
+"""What the card of a release states about the data and the encoder behind it, from the data's own card."""
+
+from typing import Any
+
+from tacit.data.arrays import Data
+
+
+def public_facts(public: Data) -> dict[str, str]:
+    """Name, revision and hash of public data."""
+    commit = public.card.get("source_commit", "not stated")
+    revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
+    return {"name": one_line(public.identity), "revision": one_line(revision), "hash": public.content_hash}
+
+
+def encoder_facts(data: Data) -> dict[str, str] | None:
+    """Name, revision and hash of the encoder that made the rows, if their card names one."""
+    encoder = data.card.get("encoder")
+    if not isinstance(encoder, dict):
+        return None
+    keys = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
+    return {fact: one_line(encoder.get(key, "not stated")) for fact, key in keys.items()}
+
+
+def one_line(value: Any) -> str:
+    """Text that a card can state: printable, on one line, at most 1000 characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))[:1000]
