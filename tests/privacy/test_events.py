@@ -25,7 +25,6 @@ from tacit.privacy.events import (
     RandomizedResponse,
     RepeatAndSelect,
     SampledGaussian,
-    SmoothGaussian,
     compose,
 )
 from tacit.privacy.serial import event_from_json, event_to_json
@@ -41,7 +40,6 @@ EVENTS = [
     Parallel(Exponential(0.5), "splits"),
     RepeatAndSelect(Gaussian(4.0), 5, 1),
     RepeatAndSelect(Exponential(0.3), 3, 0),
-    SmoothGaussian(0.02, 20.0),
     SampledGaussian(1.1, 0.05),
 ]
 DELTAS = [1e-3, 1e-5, 1e-8]

@@ -40,7 +40,6 @@ from tacit.privacy.events import (
     RandomizedResponse,
     RepeatAndSelect,
     SampledGaussian,
-    SmoothGaussian,
     compose,
 )
 
@@ -308,14 +307,6 @@ def _sampled_moment(event: SampledGaussian, order: int) -> float:
     return float(logsumexp(log_binomials + log_shares + k * (k - 1) * event.rho))
 
 
-def _smooth_renyi(event: SmoothGaussian, orders: Floats) -> Floats:
-    b, s = event.smoothness, event.scale
-    left = 1 + orders * math.expm1(-2 * b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        curve = orders * math.exp(-2 * b) / (2 * s**2 * left) - (b * orders + np.log(left) / 2) / (orders - 1)
-    return np.where(left > 0, curve, np.inf)
-
-
 def _repeated_renyi(event: RepeatAndSelect, orders: Floats) -> Floats:
     bound = renyi(event.event, orders) + math.log(event.mean) / (orders - 1)
     if math.isinf(event.shape):
@@ -408,7 +399,6 @@ _RENYI: dict[type[Event], Callable[[Any, Floats], Floats]] = {
     RandomizedResponse: lambda event, orders: _response_renyi(event.epsilon, event.n_classes, orders),
     Laplace: _laplace_renyi,
     RepeatAndSelect: _repeated_renyi,
-    SmoothGaussian: _smooth_renyi,
     SampledGaussian: _sampled_renyi,
 }
 _LOSSES: dict[type[Event], Callable[[Any, int, float], Any]] = {  # none where no more than the Renyi curve is known

@@ -493,59 +493,6 @@ class RepeatAndSelect(Event):
         return f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each ({self.event.describe()})"
 
 
-@dataclass(frozen=True)
-class SmoothGaussian(Event):
-    """Gaussian noise of s times a b-smooth bound of the local sensitivity, which depends on the data.
-
-    Parameters
-    ----------
-    smoothness : float
-        b: the bounds of neighbours differ by a factor e^b at most; above 0.
-    scale : float
-        s: standard deviation of the noise divided by the bound; above 0.
-
-    Notes
-    -----
-    Neighbours release N(f, (s S)^2) and N(f', (s S')^2) with e^-b <= S'/S <= e^b and |f - f'| <= min(S, S'). Their
-    Renyi divergence of order a is largest at S' = e^-b S, where it is, with k = a (1 - e^-2b) < 1,
-    a e^-2b / (2 s^2 (1 - k)) - (b a + ln(1 - k)/2)/(a - 1), and infinite from k = 1 on. So there is neither rho nor mu.
-    Two changes make 2 b, and a step of 1 + e^b of the smaller bound. Source: the algorithm is that of Papernot et al.
-    2018; their price, a e^2b/s^2 + (b a - ln(1 - 2 b a)/2)/(a - 1), is no upper bound for b a above .26 or so.
-    """
-
-    smoothness: float
-    scale: float
-
-    def __post_init__(self) -> None:
-        for name in ("smoothness", "scale"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(
-                    f"{name}={getattr(self, name)} must be a positive number; pass for example {name}=0.02"
-                )
-
-    @property
-    def pure(self) -> float:
-        return math.inf
-
-    @property
-    def rho(self) -> float:
-        return math.inf
-
-    @property
-    def mu(self) -> float:
-        return math.inf
-
-    @property
-    def bounded(self) -> bool:
-        return True
-
-    def twice(self) -> SmoothGaussian:
-        return SmoothGaussian(2 * self.smoothness, self.scale / (1 + math.exp(self.smoothness)))
-
-    def describe(self) -> str:
-        return f"Gaussian noise of {self.scale:.6g} times a {self.smoothness:.6g}-smooth sensitivity"
-
-
 @lru_cache(maxsize=1024)
 def _halt(mean: float, shape: float) -> float:
     """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g = exp(-x)."""

@@ -19,7 +19,6 @@ _TYPES: dict[str, type[Event]] = {
         events.Laplace,
         events.Parallel,
         events.RepeatAndSelect,
-        events.SmoothGaussian,
     )
 }
 

@@ -76,8 +76,6 @@ def test_answers_state_the_guarantee_of_the_fit():
         ({"teacher": LinearRegression()}, "is no classifier"),
         ({"teacher": "cnn"}, "needs pictures"),
         ({"student": "cnn"}, "needs pictures"),
-        ({"estimate": {"order": 20, "smoothness": 0.01, "scale": 30}, "classes": 1, "budget": "epsilon=2,delta=1e-5"},
-         "two classes or more"),
         ({"aggregator": "interactive", "sigma1": 5.0, "threshold": 5.0, "confidence": 0.5, "student": Perceptron()},
          "no predict_proba"),
     ],
@@ -116,7 +114,7 @@ def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
     pate(folder=folder).fit(X, Y, public=PUBLIC)
     path = folder / "voting.npz"
     whole = path.read_bytes()
-    labels, paid, estimate = np.zeros(5, dtype=np.int64), np.ones(5, dtype=bool), np.array([])
+    labels, paid = np.zeros(5, dtype=np.int64), np.ones(5, dtype=bool)
     bad = {
         "shape": labels.reshape(5, 1),
         "range": labels + 7,
@@ -132,7 +130,7 @@ def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
         path.unlink()
         path.mkdir()
     else:
-        np.savez(path, labels=bad[what], paid=paid[: len(bad[what])], estimate=estimate)
+        np.savez(path, labels=bad[what], paid=paid[: len(bad[what])])
     refused(ledger, "choose another folder|is a folder|cannot be made", folder=folder)
 
 
@@ -146,7 +144,7 @@ def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, tmp_pa
     header = np.lib.format.magic(1, 0) + struct.pack("<H", 118)
     header += f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**41},), }}".encode().ljust(117) + b"\n"
     with zipfile.ZipFile(folder / "voting.npz", "w") as archive:
-        for name in ("labels", "paid", "estimate"):
+        for name in ("labels", "paid"):
             archive.writestr(f"{name}.npy", header)
     refused(ledger, "choose another folder", folder=folder)
 

@@ -3,15 +3,12 @@
 from tacit.learners.pate.aggregate import aggregate
 from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
-from tacit.learners.pate.estimate import Estimate, PaidEstimate
 from tacit.learners.pate.voting import Answers
 
 __all__ = [
     "Answers",
     "Calibration",
     "DataDependent",
-    "Estimate",
-    "PaidEstimate",
     "aggregate",
     "calibrate",
     "rdp",

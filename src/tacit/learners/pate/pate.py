@@ -31,7 +31,6 @@ from tacit.learners.pate.aggregators import (
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
-from tacit.learners.pate.estimate import PaidEstimate
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
 from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, scheme
 from tacit.learners.pate.stages import Kept, Stages, hash_of, run_hash
@@ -113,10 +112,6 @@ class PATE(PrivateClassifier):
         the promise counts on `n_queries`.
     stopping : {"filter", "data-dependent"}
         See `tacit.pate.aggregate`.
-    estimate : dict, optional
-        Buys a statistic beside the guarantee: an estimate of the data-dependent cost. A dict of order, smoothness and
-        scale, chosen on simulated votes; see `tacit.pate.PaidEstimate`. Its price is part of the promise. For a
-        budget epsilon=...,delta=..., without groups, gnmax or confident.
     semi_supervised : bool, default=False
         Whether the student uses public records without an answer too.
     validation : float, default=0.0
@@ -141,8 +136,6 @@ class PATE(PrivateClassifier):
     student_ : Student
     votes_ : Votes
         Private, as are `answers_.internal_` and everything in the folder.
-    estimate_ : Estimate or None
-        What `estimate` bought: it may be published, and guarantees nothing.
     aggregator_ : Aggregator
         As used, in votes of plain PATE.
     shape_ : tuple of int
@@ -208,7 +201,6 @@ class PATE(PrivateClassifier):
         n_queries: int | None = None,
         n_labels: int | None = None,
         stopping: str = "filter",
-        estimate: Mapping[str, float] | None = None,
         semi_supervised: bool = False,
         validation: float = 0.0,
         seed: int = 0,
@@ -242,7 +234,6 @@ class PATE(PrivateClassifier):
         self.n_queries = n_queries
         self.n_labels = n_labels
         self.stopping = stopping
-        self.estimate = estimate
         self.semi_supervised = semi_supervised
         self.validation = validation
         self.seed = seed
@@ -254,24 +245,14 @@ class PATE(PrivateClassifier):
         self.ledger = ledger
 
     def _event(self) -> Event:
-        bought = self._estimate()
-        extra = [] if bought is None else [bought.event]
         if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is given
             return ZCDP(math.inf)
         rho = self._allowances()[ALL] if self.stopping == "filter" else math.inf
         noise, limits = self._given_noise(), self._limits()
         if noise is None or limits is None:
-            return compose([ZCDP(rho), *extra])
+            return ZCDP(rho)
         members = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
-        return compose([promised(members, noise, {ALL: rho}, *limits)[ALL], *extra])
-
-    def _estimate(self) -> PaidEstimate | None:
-        """The statistic that is asked for."""
-        if self.estimate is None:
-            return None
-        if self.budgets is not None or self.stopping != "filter":
-            raise InputError("estimate= is for one budget and stopping='filter'; leave it out")
-        return PaidEstimate.of(self.estimate)
+        return promised(members, noise, {ALL: rho}, *limits)[ALL]
 
     def _unprotected(self) -> tuple[str, ...]:
         return UNPROTECTED if self.budgets is None else UNPROTECTED + OF_GROUPS
@@ -291,9 +272,6 @@ class PATE(PrivateClassifier):
                 raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
             return allowances(checked_budgets(self.budgets), real("delta", self.delta, 1e-30, 1 - 1e-9))
         budget = Budget.parse(self.budget)
-        bought = self._estimate()
-        if bought is not None:
-            return {ALL: bought.rest(budget)}
         if budget.infinite:
             return {ALL: math.inf}
         if budget.kind == "pure":
@@ -397,9 +375,6 @@ class PATE(PrivateClassifier):
         run.voting = Voting(plan, np.arange(len(self.classes_)), self.stopping)
         run.stages = Stages(self.folder)
         self.aggregator_ = plan.aggregator
-        bought = self._estimate()
-        if bought is not None:
-            bought.check(plan.aggregator, len(self.classes_))
         self.centre_ = public_centre(run.public, width) if self._linear() else None
 
     def _check_data(self, X: NDArray[Any], labels: NDArray[np.int64]) -> None:
@@ -413,7 +388,7 @@ class PATE(PrivateClassifier):
 
     def _settings(self) -> list[object]:
         """What decides the answers beside the scheme, the records and the votes."""
-        settings = [self.noise, self.random_state, self.stopping, self._estimate(), self.classes_.tolist()]
+        settings = [self.noise, self.random_state, self.stopping, self.classes_.tolist()]
         if self.aggregator != "interactive":
             return settings
         student = self._kind(self.student)
@@ -535,18 +510,13 @@ class PATE(PrivateClassifier):
         self.bytes_ = X.dtype == np.uint8
         queries = run.public[: run.voting.plan.n_queries]
         self.votes_ = run.teachers.votes(self.n_jobs)
-        bought = self._estimate()
         if run.kept is not None:
             run.stages.resume(run.kept, run.voting, self.votes_.votes)
         charge = self._pay()
         if run.kept is None:
             self._vote(run, queries, noise)
-            if bought is not None:
-                run.voting.estimate = bought.draw(run.voting, self.votes_.votes, noise)
         if run.kept is None or charge is not None:
             run.stages.keep_answers(run.hash, run.voting, self.votes_.votes, charge, self.promise())
-        cost = run.voting.estimate
-        self.estimate_ = None if bought is None or cost is None else bought.stated(cost, run.voting.plan.delta)
         self.answers_ = replace(run.voting.answers(), guarantee_=self.promise())
         self.student_ = self._student(run, queries)
         accuracy = None
@@ -569,8 +539,7 @@ class PATE(PrivateClassifier):
         voting.ask(votes[first:], noise, student.scores(self._student_records(queries[first:])))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
-        bought, spent = self._estimate(), self.answers_.spent_
-        return spent if bought is None else replace(spent, event=compose([spent.event, bought.event]))
+        return self.answers_.spent_
 
     def _student(self, run: _Run, queries: NDArray[Any]) -> Student:
         """The student of the labels so far."""
@@ -640,10 +609,6 @@ class PATE(PrivateClassifier):
             "public records asked about": self.answers_.asked,
             "answered": self.answers_.answered,
         }
-        if self.estimate_ is not None:
-            facts["paid estimate of the data-dependent epsilon, no guarantee"] = (
-                f"{self.estimate_.epsilon:.3g} at delta {self.estimate_.delta:g}"
-            )
         head = self.student_.head()
         if head is not None:
             self.coefficients_, self.intercepts_ = head

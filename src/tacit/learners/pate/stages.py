@@ -49,8 +49,6 @@ class Kept:
     promise : str
         Hash of what was promised then.
     labels, paid : arrays of shape (queries,)
-    estimate : list of float
-        One number, or none.
     """
 
     run: str
@@ -59,13 +57,12 @@ class Kept:
     promise: str
     labels: Integers
     paid: NDArray[np.bool_]
-    estimate: list[float]
 
     @property
     def hash(self) -> str:
         """Of all that is kept."""
         digest = hashlib.sha256(json.dumps([self.run, self.votes, self.charge, self.promise]).encode())
-        for array in (self.labels, self.paid, np.array(self.estimate)):
+        for array in (self.labels, self.paid):
             digest.update(f"{array.dtype.str}{array.shape}".encode() + array.tobytes())
         return digest.hexdigest()
 
@@ -112,7 +109,7 @@ class Stages:
         try:
             stated = read_json(path)
             run_before, votes, charge, promise, own = (stated[name] for name in FIELDS)
-            labels, paid, estimate = Archive(path.with_suffix(".npz")).read(["labels", "paid", "estimate"])
+            labels, paid = Archive(path.with_suffix(".npz")).read(["labels", "paid"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
             raise InputError(f"{fault}; choose another folder") from error
@@ -123,10 +120,9 @@ class Stages:
             or paid.dtype != bool
             or not np.all((labels >= UNANSWERED) & (labels < n_classes))
             or not len(labels)
-            or estimate.dtype != np.float64
         ):
             raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
-        kept = Kept(run_before, votes, charge, promise, labels, paid, estimate.tolist())
+        kept = Kept(run_before, votes, charge, promise, labels, paid)
         if kept.hash != own:
             raise InputError(f"{path} or its arrays were changed after they were written; choose another folder")
         if kept.run != run:
@@ -143,18 +139,17 @@ class Stages:
         """
         if kept.votes != _hash(votes) or len(kept.labels) > len(votes):
             raise InputError(f"{self.folder} holds answers to other votes or settings; choose another folder")
-        voting.replay(votes[: len(kept.labels)], kept.labels, kept.paid, kept.estimate[0] if kept.estimate else None)
+        voting.replay(votes[: len(kept.labels)], kept.labels, kept.paid)
 
     def keep_answers(self, run: str, voting: Voting, votes: Integers, charge: str | None, promise: Guarantee) -> None:
         """Keep the answers, and what was charged for them."""
         if self.folder is None:
             return
-        estimate = [] if voting.estimate is None else [voting.estimate]
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
-        kept = Kept(run, _hash(votes), charge, hash_of(promise), labels, paid, estimate)
+        kept = Kept(run, _hash(votes), charge, hash_of(promise), labels, paid)
         path = self.folder / "voting.json"
         with atomic_file(path.with_suffix(".npz"), force=True) as part, part.open("wb") as file:
-            np.savez(file, labels=kept.labels, paid=kept.paid, estimate=np.array(kept.estimate))
+            np.savez(file, labels=kept.labels, paid=kept.paid)
         facts = (kept.run, kept.votes, kept.charge, kept.promise, kept.hash)
         with atomic_file(path, force=True) as part:
             part.write_text(json.dumps(dict(zip(FIELDS, facts, strict=True))) + "\n", encoding="utf-8")

@@ -77,7 +77,6 @@ class Voting:
         self.paid = np.zeros(plan.n_queries, dtype=bool)
         self.asked = 0
         self.over = False
-        self.estimate: float | None = None
         if stopping == "filter" and not plan.affordable():
             raise plan.too_dear()
 
@@ -123,9 +122,8 @@ class Voting:
         wanted = np.flatnonzero(np.cumsum(paid) == self.plan.n_labels - self.paid.sum())
         return min(fit, int(wanted[0]) + 1) if len(wanted) else fit
 
-    def replay(self, votes: Integers, labels: Integers, paid: NDArray[np.bool_], estimate: float | None = None) -> None:
-        """Take the answers to the first queries, and an estimate of their cost, from an earlier run."""
-        self.estimate = estimate
+    def replay(self, votes: Integers, labels: Integers, paid: NDArray[np.bool_]) -> None:
+        """Take the answers to the first queries from an earlier run."""
         self.labels[: len(labels)], self.paid[: len(paid)] = labels, paid
         for start in range(0, len(votes), _BLOCK):
             part = slice(start, min(start + _BLOCK, len(votes)))
