@@ -105,7 +105,7 @@ class Allowance:
         if self.currency == "mu":
             return event.mu * event.mu  # a power would raise where this overflows to inf
         if self.currency == "renyi":
-            return float(accounting.renyi(event, np.array([self.order]))[0])
+            return float(event.renyi(np.array([self.order]))[0])
         return event.rho if self.currency == "rho" else event.pure
 
     def cost_of(self, guarantee: Guarantee) -> float:

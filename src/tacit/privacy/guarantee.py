@@ -13,8 +13,7 @@ from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, compose
-from tacit.privacy.serial import event_from_json, event_to_json
+from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
 
 THIS_RUN = "this run only"
@@ -154,9 +153,9 @@ class Guarantee:
         """Return the guarantee as plain JSON values."""
         return {
             "unit": self.unit.value,
-            "event": event_to_json(self.event),
+            "event": self.event.to_json(),
             "unprotected": list(self.unprotected),
-            "groups": {name: event_to_json(event) for name, event in self.groups},
+            "groups": {name: event.to_json() for name, event in self.groups},
             "scope": self.scope,
         }
 
@@ -201,7 +200,7 @@ def rounded_up(value: float) -> str:
 
 
 def _two_changes(event: Event, unit: Unit) -> Event:
-    return event.twice() if unit == Unit.REPLACE else event.relabelled()
+    return event.for_group(2) if unit == Unit.REPLACE else event.for_label_change()
 
 
 def _finite_or_none(value: float) -> float | None:

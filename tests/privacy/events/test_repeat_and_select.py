@@ -13,10 +13,9 @@ from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.account import figure
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect, event_from_json
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.serial import event_from_json, event_to_json
 from tacit.privacy.unit import Unit
 
 SHAPES = [0.0, 0.5, 1.0, 3.0, math.inf]
@@ -99,7 +98,7 @@ def test_the_pure_price_holds_and_is_attained(shape, mean, epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_the_renyi_curve_holds(shape, mean, epsilon):
     orders = np.array([1.1, 1.5, 2.0, 5.0, 20.0])
-    stated = accounting.renyi(RepeatAndSelect(PureDP(epsilon), mean, shape), orders)
+    stated = RepeatAndSelect(PureDP(epsilon), mean, shape).renyi(orders)
     one, other = response(epsilon)
     p, q = selected(one, mean, shape), selected(other, mean, shape)
     for order, bound in zip(orders, stated, strict=True):
@@ -153,12 +152,12 @@ def test_facts_of_a_search_without_rho():
     assert event.bounded
     assert (event.pure, event.rho, event.mu) == (math.inf,) * 3
     assert 0 < accounting.epsilon(event, 1e-6) < accounting.epsilon(event + event, 1e-6) < math.inf
-    assert event.twice() == RepeatAndSelect(Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1)
-    assert event.relabelled() == RepeatAndSelect(2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1)
+    assert event.for_group(2) == RepeatAndSelect(Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1)
+    assert event.for_label_change() == RepeatAndSelect(2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1)
     assert event.base() == RepeatAndSelect(Gaussian(4.0) + Gaussian(9.0), 5, 1)
     assert [part for part, _ in event.contained()] == [event, Gaussian(4.0), Gaussian(9.0)]
-    assert event_from_json(event_to_json(event)) == event
-    assert event_from_json(event_to_json(RepeatAndSelect(PureDP(1.0), 5, math.inf))).shape == math.inf
+    assert event_from_json(event.to_json()) == event
+    assert event_from_json(RepeatAndSelect(PureDP(1.0), 5, math.inf).to_json()).shape == math.inf
     assert 0.01 < accounting.attack_rate(event, 0.01) < 1
 
 
