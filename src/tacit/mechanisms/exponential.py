@@ -5,12 +5,13 @@ in [0, sensitivity] (they are monotone), and they span less than 2^63.
 Theorem, exponential mechanism: P(i) proportional to exp(epsilon score_i / sensitivity). Log ratios of
 neighbours are differences of two numbers in [0, epsilon], the score's rise and the normaliser's, so
 losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP
-[McSherry and Talwar 2007; Durfee and Rogers 2019; Cesar and Rogers 2021]. The same distribution as the
-largest score plus Gumbel noise of scale sensitivity/epsilon; drawn by `levels.py`.
+[Durfee and Rogers 2019; Cesar and Rogers 2021]. The same distribution as the largest score plus Gumbel noise
+of scale sensitivity/epsilon; drawn by `levels.py`.
 Theorem, permute-and-flip: epsilon-DP, with expected score never below the exponential mechanism's
 [McKenna and Sheldon 2020]. Its range is wider (1.66 epsilon measured), so it is recorded as pure only.
 The same distribution as the largest score plus exponential noise of the same scale [Ding et al. 2021]; drawn
 by `coins.py`.
+Source: McSherry and Talwar 2007 (exponential mechanism); McKenna and Sheldon 2020 (permute-and-flip).
 """
 
 import math

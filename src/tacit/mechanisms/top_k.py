@@ -6,8 +6,9 @@ downward, ties by position; the sets whose worst member has rank y (from 1) are 
 share u(S) = u_(y). So draw y >= k with weight C(y-1, k-1) exp(epsilon u_(y) / W), then the other k-1
 members uniformly from the ranks above y. Return the set in the order of positions: ranks and draw
 order would show the worst member.
-Sensitivity: u(S) is monotone with rise in [0, W], so without rounding the losses lie in an interval of
-width epsilon: epsilon-bounded range, epsilon-DP, epsilon^2/8-zCDP, as for `exponential.py`.
+Sensitivity: u(S) is monotone with rise in [0, W].
+Theorem: without rounding the losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP,
+epsilon^2/8-zCDP, as for `exponential.py`.
 Rounding, charged: the rank is the largest of the integers u_(y) + round(s L_y) with Gumbel noise of scale
 s, L_y the float64 value of ln C(y-1, k-1). The scores u_(y) enter exactly. L_y differs from the true
 logarithm by at most eta, and rounding adds at most 1/(2 s), so set S has in truth the weight
