@@ -95,10 +95,7 @@ def test_the_exact_curve_is_worth_more_than_the_renyi_currency():
 def test_what_a_currency_cannot_price_is_named():
     unpriced = {
         "mu": [ZCDP(1e-3), RepeatAndSelect(Gaussian(50.0), 5, 1)],
-        "epsilon": [
-            *(ZCDP(1e-3), Gaussian(50.0), SampledGaussian(50.0, 0.1)),
-            RepeatAndSelect(Gaussian(50.0), 5, 1),
-        ],
+        "epsilon": [ZCDP(1e-3), Gaussian(50.0), SampledGaussian(50.0, 0.1), RepeatAndSelect(Gaussian(50.0), 5, 1)],
         "rho": [RepeatAndSelect(Gaussian(50.0), 5, 1)],
         "renyi": [],
     }

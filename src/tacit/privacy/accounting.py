@@ -106,7 +106,7 @@ def _points(event: Event, interval: float) -> float:
 
 
 def attack_rate(event: Event, false_positive_rate: float) -> float:
-    """Largest true-positive rate of any attack that tells two neighbours apart at this false-positive rate."""
+    """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate."""
     event = event.base()
     fpr = false_positive_rate
     if event.pure == 0:
@@ -121,7 +121,7 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
 
 
 def attack_deltas(false_positive_rate: float) -> list[float]:
-    """Where `attack_rate` reads epsilon."""
+    """The deltas at which `attack_rate` evaluates epsilon."""
     return [false_positive_rate * 10.0**-power for power in range(7)]
 
 
@@ -129,7 +129,7 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     """Smallest noise multiplier, rounded up, such that one Gaussian is (epsilon, delta)-DP."""
     from dp_accounting import get_sigma_gaussian
 
-    with np.errstate(divide="ignore"):  # its search starts far outside
+    with np.errstate(divide="ignore"):  # the search starts far from the solution
         z = float(get_sigma_gaussian(epsilon_, delta))
     step = 1e-12
     while _gaussian_epsilon(1 / z, delta) > epsilon_:
@@ -142,7 +142,7 @@ def largest_rho(epsilon_: float, delta: float) -> float:
     """Largest rho, rounded down, such that rho-zCDP is (epsilon, delta)-DP by the bounds above.
 
     At order a the conversion of [Canonne, Kamath and Steinke 2020, Prop. 12] allows
-    (epsilon - ln(1 - 1/a) + ln(delta a)/(a - 1))/a; the best order is as good as all.
+    (epsilon - ln(1 - 1/a) + ln(delta a)/(a - 1))/a; the best order gives the same rho as all orders together.
     """
     check_delta(delta)
     if math.isinf(epsilon_) or delta == 0:
@@ -157,7 +157,7 @@ def largest_rho(epsilon_: float, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def best_order(epsilon_: float, delta: float) -> float:
-    """The Renyi order at which rho-zCDP may be largest while it is (epsilon, delta)-DP, for 0 < delta < 1."""
+    """The Renyi order that permits the largest rho of which rho-zCDP is (epsilon, delta)-DP, for 0 < delta < 1."""
     orders = ORDERS
     for _ in range(4):
         order = orders[np.argmax(_allowed(orders, epsilon_, delta) / orders)]
@@ -166,7 +166,7 @@ def best_order(epsilon_: float, delta: float) -> float:
 
 
 def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
-    """Largest Renyi divergence at this order, rounded down, that is (epsilon, delta)-DP by itself."""
+    """Largest Renyi divergence, rounded down, that implies (epsilon, delta)-DP by this order alone."""
     orders = np.array([order])
     value = max(float(_allowed(orders, epsilon_, delta)[0]), 0.0)
     while value > 0 and renyi_epsilons(np.array([value]), orders, delta) > epsilon_:
@@ -175,12 +175,12 @@ def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
 
 
 def _allowed(orders: Floats, epsilon_: float, delta: float) -> Floats:
-    """Renyi divergence at each order that the conversion below turns into epsilon."""
+    """Renyi divergence at each order that `renyi_epsilons` converts to this epsilon."""
     return np.asarray(epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1))
 
 
 def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
-    """Epsilon at delta of Renyi curves of shape (..., orders), by the same conversion; of shape (...)."""
+    """Epsilon at delta, of shape (...), of Renyi curves of shape (..., orders) [Canonne, Kamath and Steinke 2020]."""
     check_delta(delta)
     slack = np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
     return np.asarray(np.maximum((values + slack).min(axis=-1), 0.0))

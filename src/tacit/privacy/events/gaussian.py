@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +27,9 @@ class Gaussian(Event):
 
     noise_multiplier: float
 
-    assumption = "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8"
+    assumption: ClassVar[str | None] = (
+        "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8"
+    )
     exact_mu = True
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.errors import InputError
-from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
+from tacit.privacy.events.base import Floats, Losses
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.zcdp import ZCDP
 
@@ -17,7 +17,7 @@ _MOST_ORDER = 256  # beyond, moments are not summed, and the curve is that witho
 
 
 @dataclass(frozen=True)
-class SampledGaussian(Event):
+class SampledGaussian(Gaussian):
     """Gaussian noise on a sum over a Poisson sample: an independent secret coin decides for each record.
 
     Parameters
@@ -36,30 +36,19 @@ class SampledGaussian(Event):
     the samples without them [Balle, Barthe and Gaboardi 2018, Thm 2].
     """
 
-    noise_multiplier: float
     sampling_rate: float
 
+    assumption = None  # drawn in floating point, for comparison only
+    exact_mu = False
     sampled = True
     curve_work = 3000.0
 
     def __post_init__(self) -> None:
-        check_not_negative("noise_multiplier", self.noise_multiplier)
+        super().__post_init__()
         if not 0 < self.sampling_rate <= 1:
             raise InputError(
                 f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass for example sampling_rate=0.01"
             )
-
-    @property
-    def pure(self) -> float:
-        return Gaussian(self.noise_multiplier).pure
-
-    @property
-    def rho(self) -> float:
-        return Gaussian(self.noise_multiplier).rho
-
-    @property
-    def mu(self) -> float:
-        return Gaussian(self.noise_multiplier).mu
 
     def for_group(self, size: int) -> SampledGaussian:
         q = self.sampling_rate
@@ -67,10 +56,7 @@ class SampledGaussian(Event):
         return SampledGaussian(self.noise_multiplier / size, rate)
 
     def describe(self) -> str:
-        return (
-            f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity on a Poisson sample of rate "
-            f"{self.sampling_rate:.6g}"
-        )
+        return f"{super().describe()} on a Poisson sample of rate {self.sampling_rate:.6g}"
 
     def _renyi(self, orders: Floats) -> Floats:
         """At the next whole order [Mironov, Talwar and Zhang 2019, section 3.3], or without sampling if smaller.
