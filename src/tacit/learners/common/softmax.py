@@ -10,22 +10,22 @@ import numpy as np
 from tacit.learners.common.rows import Floats
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import NORM, Rounded
+from tacit.mechanisms.outer_products import NORM, IntegerRows
 
 Exact = list[tuple[Floats, Integers]]
 """Blocks of rows and their classes, for the non-private form."""
 
-Parts = list[tuple[Rounded, Integers]]
+Parts = list[tuple[IntegerRows, Integers]]
 """Blocks of rows as whole numbers and their classes."""
 
-Blocks = Sequence[tuple[Floats | Rounded, Integers]]
+Blocks = Sequence[tuple[Floats | IntegerRows, Integers]]
 """Either of them."""
 
 Offsets = Floats | list[Floats]
 """What is added to the logits: of shape (C,) for all records, or a list of one of shape (b, C) for each block."""
 
 
-def logits(rows: Rounded, head: Floats) -> Floats:
+def logits(rows: IntegerRows, head: Floats) -> Floats:
     """Rows times a head of shape (C, d), of shape (b, C), each row by its own values alone.
 
     The head is scaled by a power of two to whole numbers of norm below 2^35. Products with rows of norm 2^18
@@ -39,7 +39,7 @@ def logits(rows: Rounded, head: Floats) -> Floats:
     return result
 
 
-def residuals(rows: Rounded, labels: Integers, head: Floats, offsets: Floats) -> Floats:
+def residuals(rows: IntegerRows, labels: Integers, head: Floats, offsets: Floats) -> Floats:
     """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C), each row by its own values alone."""
     return _less_one_hot(_softmax(logits(rows, head) + offsets), labels)
 

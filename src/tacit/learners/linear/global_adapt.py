@@ -18,7 +18,7 @@ from tacit.learners.linear.first_order import FirstOrderClassifier, Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.noise import NoiseSource
-from tacit.mechanisms.outer_products import Rounded
+from tacit.mechanisms.outer_products import IntegerRows
 from tacit.mechanisms.rounding import row_norms
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian
@@ -184,7 +184,7 @@ class GlobalAdapt(FirstOrderClassifier):
             nonlocal following
             threshold, norms = following, [np.zeros(0)]
 
-            def blocks() -> Iterator[tuple[Floats, Rounded]]:
+            def blocks() -> Iterator[tuple[Floats, IntegerRows]]:
                 for rows, own in parts:
                     left, own_norms = scaled(residuals(rows, own, head, offsets), threshold, self.clip)
                     norms.append(own_norms)

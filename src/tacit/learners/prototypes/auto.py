@@ -244,7 +244,7 @@ class AutoPrototypes(UnitRowClassifier):
         return Released(f"one quadratic score per class, from {source}", arrays, QuadraticHead(), facts)
 
 
-def square_scores(rows: outer_products.Rounded, axes: Floats, squares: Floats) -> Floats:
+def square_scores(rows: outer_products.IntegerRows, axes: Floats, squares: Floats) -> Floats:
     """Squares of the rows along the axes, times `squares` of shape (C, d): each row by its own values alone.
 
     Axes become whole numbers of norm 2^15 about, so that products with rows of norm 2^18 are exact.

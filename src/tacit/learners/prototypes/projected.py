@@ -25,7 +25,7 @@ from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
-from tacit.mechanisms.outer_products import Rounded, rounded
+from tacit.mechanisms.outer_products import IntegerRows, rounded
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
@@ -274,7 +274,9 @@ class ProjectedPrototypes(BalancedClassifier):
         self.indices_ = np.array(chosen)
         return unit_rows_about(np.asarray(self.public[self.indices_]), self.centre_)
 
-    def _products(self, layer: Floats, sums: Floats, offsets: Floats, parts: Parts) -> Iterator[tuple[Floats, Rounded]]:
+    def _products(
+        self, layer: Floats, sums: Floats, offsets: Floats, parts: Parts
+    ) -> Iterator[tuple[Floats, IntegerRows]]:
         """Left and right row of each record's gradient, in units of `clip`."""
         unit = _unit_prototypes(layer, sums)
         for rows, own in parts:
