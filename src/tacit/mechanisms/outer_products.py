@@ -170,12 +170,12 @@ def weighted_product_sums(blocks: Iterable[tuple[IntegerRows, Floats]], *, n_wei
 
 
 def event(noise_multiplier: float) -> Gaussian:
-    """What `noisy_products`, `noisy_second_moments` or `noisy_weighted_second_moments` costs."""
+    """Event of `noisy_products`, `noisy_second_moments` and `noisy_weighted_second_moments`."""
     return Gaussian(noise_multiplier)
 
 
 def class_event(noise_multiplier: float) -> Parallel:
-    """What `noisy_class_second_moments` costs: one Gaussian, since a record is in one class."""
+    """Event of `noisy_class_second_moments`: one Gaussian, since a record is in one class."""
     return Parallel(Gaussian(noise_multiplier), over="classes")
 
 

@@ -1,22 +1,23 @@
 """Randomized response on a label, over all classes or over the likeliest of a prior.
 
 Unit: change one label.
-A response has an order of the classes and a number k. A label among the first k classes of the order is kept with
-probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k with 1/(E + k - 1). Any other label becomes
-one of the k, uniformly.
+A response is given by an order of the classes and a number k. A label among the first k classes of the order is kept
+with probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k classes with probability 1/(E + k - 1).
+Any other label becomes one of the k classes, uniformly.
 Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
 al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
-Theorem, curves: the event is randomized response over k labels, of profile (E - e^t)/(E + k - 1) for 0 <= t <= epsilon,
-whatever the number of classes. For two labels among the k that is the profile itself. For one of them against a label
-outside, with p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k between q and p: the profile is max(p - u e^t, 0) one way
-and (k - 1) max(u - q e^t, 0) the other; the first is at most p - q e^t since u >= q, the second is p - u <= p - q at
-t = 0 and falls by a slope of (k - 1) q e^t >= q e^t. Profiles at t < 0 follow from these by symmetry. The profile falls
-with k, so where labels have priors of different k, the smallest k above 1 bounds all [checked against the matrices in
-tests/contracts/test_randomizers.py].
-Sampling: one 64-bit word u for each label, which is exact: label y gives the class at place u // m of the order, or
-stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down. A
-label outside the first k has m = floor(2^64/k), and the last words, fewer than k, give one class each. The cost does
-not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word matters, is refused.
+Theorem, curves: the event is randomized response over k labels, with privacy profile (E - e^t)/(E + k - 1) for
+0 <= t <= epsilon, for any number of classes. Two labels among the k have this profile. For a label among the k and a
+label outside, let p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k, which is between q and p. The profile is
+max(p - u e^t, 0) one way and (k - 1) max(u - q e^t, 0) the other. The first is at most p - q e^t since u >= q. The
+second is p - u <= p - q at t = 0 and falls with slope (k - 1) q e^t >= q e^t. Profiles at t < 0 follow by symmetry. The
+profile falls with k, so if labels have priors of different k, the smallest k above 1 bounds all [checked against the
+matrices in tests/contracts/test_randomizers.py].
+Sampling: one 64-bit word u for each label, without rounding error. Label y becomes the class at place u // m of the
+order, or stays y if that place is k or more, with m = ceil(2^64/(E + k - 1)), so the probability to keep is rounded
+down. A label outside the first k has m = floor(2^64/k), and each of the last words, fewer than k, gives another class.
+The running time does not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word would matter, is
+refused.
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
@@ -35,26 +36,26 @@ from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 
 WORDS = 2**64
-LAST = np.uint64(WORDS - 2**32)  # from here on a word may be one of the last, as long as k is below 2^32
+LAST = np.uint64(WORDS - 2**32)  # words from here on may be among the last k, as long as k is below 2^32
 _BLOCK = 1 << 16
 
 
 @lru_cache(maxsize=4096)
 def inside(epsilon: float, k: int) -> int:
-    """m of a label among the k: how many words give each other class; the smallest that keeps epsilon."""
+    """m of a label among the k: the smallest number of words for each other class that keeps epsilon."""
     rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50)) if epsilon < 700 else Fraction(2) ** 1000
     return max(math.ceil(WORDS / (rest + k)), 1)
 
 
 def outside(k: int) -> int:
-    """m of any other label; the words that remain give one class each."""
+    """m of any other label; each remaining word gives another class."""
     return WORDS // k
 
 
 def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
-    """How many of the 2^64 words give each place of the order, for a label at place 0 and for one outside.
+    """How many of the 2^64 words give each place of the order, for a label at place 0 and for a label outside.
 
-    For a label at place i below k swap entries 0 and i; where there is no label outside, the second list is empty.
+    For a label at place i below k swap entries 0 and i. If no label is outside, the second list is empty.
     """
     if k == 1:
         return [WORDS], [WORDS] * (n_classes > 1)
