@@ -173,7 +173,7 @@ def test_laplace_costs_agree_with_high_precision(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
-def test_the_chance_of_another_label_under_laplace_noise(gamma):
+def test_the_probability_of_another_label_under_laplace_noise(gamma):
     """Exact for two classes, their sum for more."""
     leads = np.array([0.5, 3.0, 20.0])
     exact = (2 + gamma * leads) / (4 * np.exp(gamma * leads))
@@ -185,7 +185,7 @@ def test_the_chance_of_another_label_under_laplace_noise(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.01, 0.2, 0.6, 3.0])
-def test_without_a_lead_a_laplace_label_costs_what_its_pure_epsilon_does(gamma):
+def test_without_a_lead_a_laplace_label_costs_its_pure_epsilon(gamma):
     """At least the divergence of binary randomized response, the worst of all pure mechanisms."""
     orders = np.array([1.1, 2.0, 10.0, 100.0])
     worst = PureDP(2 * gamma).renyi(orders)

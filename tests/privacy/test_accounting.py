@@ -13,7 +13,7 @@ from tacit.privacy import accounting
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, PureDP
 
 
-def test_below_the_digits_of_the_curves_only_renyi_is_trusted():
+def test_renyi_alone_is_used_below_the_precision_of_the_curves():
     assert accounting.epsilon(Gaussian(1.0), 1e-31) == accounting.epsilon(ZCDP(0.5), 1e-31)
     assert accounting.epsilon(Gaussian(1.0), 1e-29) < accounting.epsilon(ZCDP(0.5), 1e-29)
     mixed, bound = Gaussian(2.0) + Exponential(0.5), ZCDP(0.125 + 0.5**2 / 8)
@@ -22,7 +22,7 @@ def test_below_the_digits_of_the_curves_only_renyi_is_trusted():
 
 
 @pytest.mark.parametrize("event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr)
-def test_epsilon_falls_as_delta_grows_over_all_its_range(event):
+def test_epsilon_decreases_in_delta_over_its_whole_range(event):
     deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]
     epsilons = [accounting.epsilon(event, delta) for delta in deltas]
     assert epsilons == sorted(epsilons, reverse=True)
@@ -54,7 +54,7 @@ def test_the_largest_rho_keeps_epsilon_and_is_the_largest(epsilon, delta):
 
 
 @given(z=st.floats(0.05, 50), delta=st.floats(1e-12, 0.1))
-def test_calibration_is_on_the_safe_side(z, delta):
+def test_the_calibrated_multiplier_never_exceeds_the_target(z, delta):
     target = accounting.epsilon(Gaussian(z), delta)
     if 1e-6 < target < 1e3:
         found = accounting.gaussian_multiplier(target, delta)

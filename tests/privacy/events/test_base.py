@@ -43,7 +43,7 @@ def test_composing_n_times_equals_n_compositions(event, n):
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 @pytest.mark.parametrize("convert", [lambda event: event.for_group(2), lambda event: event.for_label_change()])
-def test_conversions_of_the_unit_keep_every_use(event, convert):
+def test_group_privacy_keeps_every_use(event, convert):
     """Two changes of n uses cost n uses at two changes, in every fact and on the curves."""
     one = convert(event)
     converted = convert(5 * event)
@@ -154,7 +154,7 @@ def test_group_privacy_for_two():
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
-def test_two_changes_cost_double_in_pure_epsilon_and_mu(event):
+def test_group_privacy_for_two_doubles_pure_epsilon_and_mu(event):
     """Group privacy, exact for these: a loss of at most epsilon on each change, a shift by mu on each."""
     kind = type(event.base())
     if kind in (Exponential, PureDP, RandomizedResponse, Laplace):
@@ -173,7 +173,7 @@ USELESS = [Gaussian(0), SampledGaussian(0, 0.1), Laplace(0), PureDP(math.inf), E
 
 
 @pytest.mark.parametrize("event", [*FREE, RandomizedResponse(0, 3), RepeatAndSelect(PureDP(0), 5, 1)], ids=repr)
-def test_what_tells_nothing_costs_nothing(event):
+def test_an_event_that_reveals_nothing_costs_nothing(event):
     for one in (event, 3 * event, Parallel(event, "classes"), event.for_group(2)):
         assert (one.pure, one.rho, one.mu) == (0, 0, 0)
         assert accounting.epsilon(one, 1e-6) == accounting.epsilon(one, 0) == 0
@@ -195,7 +195,7 @@ def test_negative_and_nan_parameters_are_refused(make, value):
         make(value)
 
 
-def test_words_say_how_often_and_where():
+def test_descriptions_state_counts_and_parts():
     assert Gaussian(2.0).describe() == (1 * Gaussian(2.0)).describe() == "Gaussian noise of 2 times the L2 sensitivity"
     for n in (2, 3):
         assert (n * Gaussian(2.0)).describe() == f"{n} x ({Gaussian(2.0).describe()})"

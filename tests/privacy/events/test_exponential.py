@@ -9,7 +9,7 @@ from tacit.privacy import accounting
 from tacit.privacy.events import ZCDP, Exponential
 
 
-def test_one_exponential_mechanism_says_its_epsilon():
+def test_one_exponential_mechanism_has_its_epsilon_at_every_delta():
     assert accounting.epsilon(Exponential(1.0), 1e-5) == 1.0
     assert accounting.epsilon(Exponential(1.0), 0.0) == 1.0
     assert accounting.epsilon(ZCDP(0.125), 1e-5) == pytest.approx(2.17, abs=0.01)

@@ -44,7 +44,7 @@ def discrete_divergence(units, scale, order):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
 @pytest.mark.parametrize("order", [1.01, 2.0, 50.0])
-def test_discrete_noise_adds_as_little_as_the_card_says(epsilon, order):
+def test_discrete_noise_adds_less_than_the_card_states(epsilon, order):
     """Noise on votes, in units of 2^-20: 1e-8 in all is 1e-12 for a use of epsilon 1, and so for 10^4 of them."""
     units = 2**20
     with mpmath.workdps(60):

@@ -1,4 +1,4 @@
-"""The price of a private search, against searches whose distribution is worked out in full."""
+"""The privacy cost of a private search, against searches whose distribution is computed in full."""
 
 import math
 
@@ -80,7 +80,7 @@ def test_every_mean_has_its_parameter(mean, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mean", [1.5, 5.0, 12.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_the_pure_price_holds_and_is_attained(shape, mean, epsilon):
+def test_the_pure_epsilon_holds_and_is_attained(shape, mean, epsilon):
     event = RepeatAndSelect(PureDP(epsilon), mean, shape)
     one, other = response(epsilon)
     p, q = selected(one, mean, shape), selected(other, mean, shape)
@@ -124,7 +124,7 @@ def test_epsilon_of_gaussian_runs_holds_and_is_near(shape, z):
     stated = accounting.epsilon(RepeatAndSelect(Gaussian(z), mean, shape), delta)
     assert delta_of(p, q, stated) <= delta
     assert delta_of(p, q, stated * (0.4 if shape == 3 else 0.5)) > delta
-    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta  # one run's price would not do
+    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta  # the cost of one run is not enough
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -178,7 +178,7 @@ def test_the_statement_gives_epsilon_and_claims_no_rho():
 
 
 @pytest.mark.parametrize(("budget", "permitted"), [("rho=100", False), ("epsilon=2.07,delta=1e-6", True)])
-def test_budgets_judge_a_search_rightly(budget, permitted):
+def test_budgets_permit_exactly_the_searches_within_them(budget, permitted):
     search = RepeatAndSelect(Gaussian(4.0), 5, 1)
     assert Budget.parse(budget).permits(search) == permitted
     assert not Budget.parse("epsilon=2.06,delta=1e-6").permits(search)
@@ -188,7 +188,7 @@ def test_budgets_judge_a_search_rightly(budget, permitted):
     assert Budget.zcdp(pure.rho).permits(pure)
 
 
-def test_a_ledger_holds_a_search(tmp_path):
+def test_a_ledger_records_a_search(tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     guarantee = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
     ledger.charge(guarantee, what="search")
@@ -223,7 +223,7 @@ def test_bad_shapes_are_refused(shape):
         RepeatAndSelect(Gaussian(1.0), 5, shape)
 
 
-def test_events_inside_are_counted_through():
+def test_nested_events_are_counted():
     search = RepeatAndSelect(2 * Gaussian(4.0) + Exponential(0.1), 5, 1)
     total = 3 * Parallel(search, "splits") + Gaussian(9.0)
     assert dict(total.contained()) == {search: 3, Gaussian(4.0): 6, Exponential(0.1): 3, Gaussian(9.0): 1}

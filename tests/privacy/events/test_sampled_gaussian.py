@@ -1,4 +1,4 @@
-"""Gaussian noise on Poisson samples: its price against divergences that are integrated here."""
+"""Gaussian noise on Poisson samples: its privacy cost against divergences that are integrated here."""
 
 import math
 
@@ -60,7 +60,7 @@ def test_renyi_divergences_bound_both_directions(z, rate, order):
 
 
 @pytest.mark.parametrize(("z", "rate"), [(0.8, 0.02), (1.0, 0.2), (3.0, 0.6)])
-def test_two_changes_are_covered_by_twice(z, rate):
+def test_group_privacy_for_two_covers_two_changes(z, rate):
     event = SampledGaussian(z, rate).for_group(2)
     none = mixture(z, {0: 1.0})
     added = mixture(z, {0: (1 - rate) ** 2, 1: 2 * rate * (1 - rate), 2: rate**2})
@@ -77,7 +77,7 @@ def test_a_rate_of_one_is_no_sampling():
     )
 
 
-def test_what_the_notebook_of_label_privacy_states_and_does():
+def test_the_epsilon_that_the_notebook_of_label_privacy_states_and_the_one_it_has():
     """It sets its noise by Renyi curves so that 720 Poisson samples cost 1, but shuffles: three uses of each record."""
     orders = np.arange(2.0, 257.0)
 

@@ -52,7 +52,7 @@ class Event(ABC):
     mu : float
         A mu such that it is mu-GDP; inf if none is known.
     assumption : str or None
-        What a card must say about this event: an assumption of its price, and how far it holds.
+        What a card must say about this event: an assumption behind its privacy cost, and how far it holds.
     exact_mu : bool
         Whether mu gives the exact privacy profile, as it does for Gaussian noise.
     sampled : bool
@@ -95,7 +95,7 @@ class Event(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """One phrase for people."""
+        """A phrase that names the event and its parameters."""
 
     def renyi(self, orders: Floats) -> Floats:
         """Bound on the Renyi divergence at each order above 1."""
