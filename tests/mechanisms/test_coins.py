@@ -13,7 +13,7 @@ from tacit.mechanisms.noise import SecureNoise
 
 
 @pytest.mark.parametrize("bits", [8, 192, 384])
-def test_powers_are_enclosed(bits):
+def test_powers_are_within_their_bounds(bits):
     lows, highs = powers(bits)
     assert len(lows) == len(highs) == bits + 1
     for level in range(0, min(bits, 300), 7):
@@ -49,7 +49,7 @@ def test_many_coins_have_their_probabilities_and_are_independent(scale):
     "share",
     [0.0, 1e-12, 0.3, 1.0, 20.0, 44.3, 46.0, 80.0, 1e6, *np.random.default_rng(0).uniform(0.01, 3, 30).round(9)],
 )
-def test_where_float64_does_not_tell_more_bits_do(scale, share):
+def test_more_bits_decide_coins_that_float64_does_not(scale, share):
     """Numbers of 64 bits within 2^30 of the truth, that at the truth with every kind of bits to follow."""
     gap = min(round(share * scale), 2**62)
     with localcontext() as context:
@@ -75,7 +75,7 @@ def test_where_float64_does_not_tell_more_bits_do(scale, share):
             assert more if apart == 0 else not more or abs(apart) <= 3
 
 
-def test_a_gap_beyond_all_bits_is_never_taken_for_none():
+def test_a_gap_beyond_all_bits_is_not_treated_as_zero():
     words, following = iter([0]), iter([0, 0, 1])
     found = flips_exp(np.array([10**15]), 1.0, lambda n: np.array([next(words)], np.uint64), lambda n: next(following))
     assert not found[0]

@@ -6,7 +6,6 @@ from scipy import stats
 
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
-from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, PureDP
 
@@ -46,7 +45,7 @@ def test_neighbours_of_a_pure_count_lose_what_randomized_response_does():
     one = np.exp(-epsilon * np.abs(k)) * np.tanh(epsilon / 2)
     other = np.exp(-epsilon * np.abs(k - 1)) * np.tanh(epsilon / 2)
     exact = math.log((one**order * other ** (1 - order)).sum()) / (order - 1)
-    assert accounting.renyi(PureDP(epsilon), np.array([order]))[0] == pytest.approx(exact)
+    assert PureDP(epsilon).renyi(np.array([order]))[0] == pytest.approx(exact)
 
 
 @SOURCE

@@ -83,7 +83,7 @@ def draw(noise, scores, selection, times, sensitivity=2**20):
 @pytest.mark.parametrize(
     ("selection", "of"), [("exponential", probabilities), ("permute-and-flip", permute_and_flip_probabilities)]
 )
-def test_samplers_draw_what_is_claimed(noise, scores, selection, of):
+def test_samplers_have_the_stated_distribution(noise, scores, selection, of):
     scores = np.array(scores, dtype=np.int64)
     expected = of(scores, 1, 1.0)
     times = 2000 if isinstance(noise, ResearchNoise) else 1000  # secure noise is slow
@@ -99,7 +99,7 @@ def test_samplers_draw_what_is_claimed(noise, scores, selection, of):
     ("noise", "n", "times"),
     [(SOURCES[0], 100_000, 40), (SOURCES[1], 1_000_000, 100)],
 )
-def test_a_leader_among_very_many_wins_as_often_as_it_should(noise, n, times):
+def test_a_leader_among_very_many_wins_with_its_probability(noise, n, times):
     """One candidate ahead of n equal ones by ln n wins half the time: the far tail of the noise decides."""
     unit = 2**20
     scores = np.zeros(n, dtype=np.int64)
@@ -127,7 +127,7 @@ def test_research_noise_keeps_far_candidates_as_likely_as_they_are(gap):
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_far_candidates_win_their_share_among_a_million():
+def test_far_candidates_among_a_million_win_with_their_probability():
     """Half a million candidates 4 behind half a million others win 1.8 % of the time, by noise above 17. Float32
     uniforms end near 16.6 and never draw them: the published code samples them 15 times too rarely."""
     n, unit, times = 1_000_000, 2**20, 700

@@ -18,7 +18,7 @@ def sums(rows, labels, n_classes=3):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), width=st.integers(1, 40), scale=st.sampled_from([1e-3, 1.0, 1e3, 1e200]))
-def test_one_record_moves_the_table_by_at_most_one_unit(seed, width, scale):
+def test_the_sensitivity_of_the_table_is_one_unit(seed, width, scale):
     """Sensitivity in exact arithmetic, rows of any length, any order and block shape."""
     rng = np.random.default_rng(seed)
     rows, labels = rng.normal(size=(30, width)) * scale, rng.integers(0, 3, 30)
@@ -76,7 +76,7 @@ def test_secure_noise_is_the_discrete_gaussian(sigma):
     assert stats.chi2.sf(statistic, common.sum()) > 1e-6
 
 
-def test_sums_that_64_bits_might_not_hold_are_refused():
+def test_sums_that_could_overflow_64_bits_are_refused():
     """As many rows of norm 1 as are not refused add up to less than 2^63."""
     n = 2**63 // gaussian.UNIT
     rows, labels = np.broadcast_to(np.ones(1), (n, 1)), np.broadcast_to(0, n)  # which take no memory
@@ -89,7 +89,7 @@ def test_the_event_is_one_gaussian_on_disjoint_classes():
     assert gaussian.event(2.0) == Parallel(Gaussian(2.0), "classes")
 
 
-def test_opendp_agrees_about_the_price():
+def test_opendp_states_the_same_privacy_cost():
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance

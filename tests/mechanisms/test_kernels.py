@@ -140,7 +140,7 @@ def test_every_float16_is_read_as_it_is():
     assert np.array_equal(each[:, 0], finite[:, 0].astype(np.float64) * 2**24)
 
 
-def test_rounding_is_to_the_nearest_and_held():
+def test_rounding_is_to_the_nearest_integer_within_the_limit():
     rows = np.array([[3.0, -4.0, 0.26, -0.24]])
     out = np.empty((1, 4), np.int8)
     round_rows(rows, float(np.linalg.norm(rows)) * 2, 7.0, out, row_buffer(rows))
@@ -177,7 +177,7 @@ def test_a_rotation_spreads_what_lies_in_one_column_or_in_all(width):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_what_rounding_takes_along_a_direction_is_known(dtype):
+def test_the_rounding_error_along_a_direction_is_returned(dtype):
     rng = np.random.default_rng(0)
     rows, along, scale = rng.normal(size=(30, 100)).astype(dtype), rng.normal(size=100), 300.0
     rows[4] = 0

@@ -41,7 +41,7 @@ def test_probabilities_are_those_of_the_exponential_mechanism(scores, scale, bit
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4])
-def test_where_a_number_falls_is_decided_by_true_bounds(bits):
+def test_levels_are_decided_by_correct_bounds(bits):
     """Every number of few bits: a level is told only if all numbers that go on from it fall there."""
     for counts in itertools.product(range(4), repeat=3):
         if not counts[0]:
@@ -77,7 +77,7 @@ def test_no_level_is_above_its_gap(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_a_million_candidates_take_their_share():
+def test_a_million_candidates_have_their_probabilities():
     """One candidate ahead by exactly what makes it as likely as all others together."""
     m = 2**20
     scores = np.zeros(m, np.int64)

@@ -60,7 +60,7 @@ def test_no_two_values_of_one_release_share_their_noise(noise, law):
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
-def test_noise_leaves_the_sums_room_in_64_bits(noise, law):
+def test_noise_that_could_overflow_64_bits_is_refused(noise, law):
     """Noise of 100 times its scale takes at most half of what 64 bits hold, or is refused."""
     zeros = np.zeros(100, dtype=np.int64)
     for scale in (2.0**50, 2.0**55, 2.0**56, 2.0**60, 2.0**100):
@@ -72,7 +72,7 @@ def test_noise_leaves_the_sums_room_in_64_bits(noise, law):
 
 
 @pytest.mark.parametrize("noise", ["gumbel", "exponential"])
-def test_only_differences_of_scores_count(noise):
+def test_only_differences_of_scores_matter(noise):
     scores = np.array([3, 1, 0, 2])
     for shift in (2**60, -(2**60), 2**62):
         chosen = [

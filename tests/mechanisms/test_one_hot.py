@@ -22,7 +22,7 @@ LABELS = np.zeros(4000, dtype=np.int64)
         (PureDP(4.0), math.sqrt(2) * 2 / 4.0),
     ],
 )
-def test_noise_is_that_of_the_cost(noise, cost, deviation):
+def test_noise_has_the_deviation_of_its_event(noise, cost, deviation):
     """A changed label moves two entries by 1: the root of 2 for Gaussian noise, 2 for Laplace noise."""
     found = one_hot.noisy_one_hot(LABELS, 3, cost, noise) - [1, 0, 0]
     assert found.std() == pytest.approx(deviation, rel=0.05)

@@ -58,7 +58,7 @@ def test_the_largest_sums_are_exact():
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), a=st.integers(1, 9), b=st.integers(1, 30))
-def test_one_record_moves_the_sum_by_at_most_one_unit(seed, a, b):
+def test_the_sensitivity_of_the_sum_is_one_unit(seed, a, b):
     """Sensitivity in exact arithmetic, whatever the rows, in any order and block shape."""
     rng = np.random.default_rng(seed)
     left, right = adversarial_rows(rng, 30, a), adversarial_rows(rng, 30, b)
@@ -103,7 +103,7 @@ def test_weighted_moments_are_weighted():
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), a=st.integers(1, 9), b=st.integers(1, 30))
-def test_one_record_moves_weighted_moments_by_at_most_one_unit(seed, a, b):
+def test_the_sensitivity_of_weighted_moments_is_one_unit(seed, a, b):
     rng = np.random.default_rng(seed)
     rows, weights = adversarial_rows(rng, 30, b), np.abs(adversarial_rows(rng, 30, a))
     whole, without = weighted(rows, weights), weighted(rows[1:], weights[1:])
@@ -181,7 +181,7 @@ def test_noise_of_each_release_over_many_draws():
 
 
 @BOTH
-def test_secure_and_research_moments_are_symmetric_and_near(noise):
+def test_secure_and_research_moments_are_symmetric_and_close_to_exact(noise):
     rows = np.tile([[0.6, 0.8]], (10_000, 1))
     found = outer_products.noisy_second_moments([rows], width=2, noise_multiplier=2.0, noise=noise)
     assert found[0, 1] == found[1, 0]
@@ -209,7 +209,7 @@ def test_limits_are_those_of_64_bits_and_of_float64():
     assert outer_products.UNIT == outer_products.NORM**2
 
 
-def test_opendp_agrees_about_the_price():
+def test_opendp_states_the_same_privacy_cost():
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance

@@ -114,7 +114,7 @@ def test_the_published_count_is_not_private(n, k, ratio):
     ("scores", "k"),
     [([5, 4, 4, 0, 1], 2), ([0, 0, 0, 0], 3), ([60, 0, 1, 2], 2), ([2, 1, 0], 1), ([30, 29, 0, 28, 27.5], 3)],
 )
-def test_samplers_draw_what_is_claimed(noise, scores, k):
+def test_samplers_have_the_stated_distribution(noise, scores, k):
     scores = np.round(np.array(scores) * UNIT).astype(np.int64)
     times = 2000 if isinstance(noise, ResearchNoise) else 1000  # secure noise is slow
     found = Counter(
@@ -146,7 +146,7 @@ def test_ranks_among_very_many_candidates(noise, n, k, gap):
     assert stats.binomtest(wins, times, p).pvalue > 1e-6
 
 
-def test_the_fill_is_uniform():
+def test_the_other_members_are_uniform():
     noise = ResearchNoise(5)
     scores = np.array([9, 9, 9, 9, 9, 9, 1], dtype=np.int64) * UNIT
     counts = Counter()
@@ -190,7 +190,7 @@ def test_the_bound_on_logarithms_holds_and_is_near(m, k):
 
 @pytest.mark.parametrize(("m", "k"), [(10, 1), (10, 3), (10_000, 700), (10**6, 10**5)])
 @pytest.mark.parametrize("epsilon", [0.3, 5.0])
-def test_epsilon_pays_for_the_error_of_the_logarithms(m, k, epsilon):
+def test_epsilon_includes_the_error_of_the_logarithms(m, k, epsilon):
     """(W + 2)/s + 4 eta is at most epsilon, eta the error of k additions and logarithms, each within an ulp."""
     scale = top_k.rank_scale(m, k, sensitivity=UNIT, epsilon=epsilon)
     longest = math.log(math.comb(m - 1, min(k - 1, (m - 1) // 2))) if m < 10**5 else top_k._largest_partial_sum(m, k)
@@ -199,7 +199,7 @@ def test_epsilon_pays_for_the_error_of_the_logarithms(m, k, epsilon):
 
 
 @pytest.mark.parametrize("bits", range(20, 60, 4))
-def test_keys_that_64_bits_do_not_hold_are_refused(bits):
+def test_keys_beyond_64_bits_are_refused(bits):
     """A key reaches the scale times the largest logarithm, which may be too long where the scale alone is not."""
     m, k, sensitivity, epsilon = 10_000, 1000, 2**bits, 0.01
     if sensitivity / epsilon * top_k.log_binomials(m, k).max() >= 2**62:

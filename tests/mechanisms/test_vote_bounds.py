@@ -8,7 +8,6 @@ import pytest
 
 from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances
 from tacit.mechanisms import vote_bounds
-from tacit.privacy import accounting
 from tacit.privacy.events import PureDP
 
 ORDERS = np.array([2.0, 5.0, 10.0, 20.0, 50.0])
@@ -174,7 +173,7 @@ def test_laplace_costs_agree_with_high_precision(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
-def test_the_chance_of_another_label_under_laplace_noise(gamma):
+def test_the_probability_of_another_label_under_laplace_noise(gamma):
     """Exact for two classes, their sum for more."""
     leads = np.array([0.5, 3.0, 20.0])
     exact = (2 + gamma * leads) / (4 * np.exp(gamma * leads))
@@ -186,10 +185,10 @@ def test_the_chance_of_another_label_under_laplace_noise(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.01, 0.2, 0.6, 3.0])
-def test_without_a_lead_a_laplace_label_costs_what_its_pure_epsilon_does(gamma):
+def test_without_a_lead_a_laplace_label_costs_its_pure_epsilon(gamma):
     """At least the divergence of binary randomized response, the worst of all pure mechanisms."""
     orders = np.array([1.1, 2.0, 10.0, 100.0])
-    worst = accounting.renyi(PureDP(2 * gamma), orders)
+    worst = PureDP(2 * gamma).renyi(orders)
     cost = vote_bounds.laplace_renyi(np.log([0.5]), gamma, orders)[0]
     assert np.all(cost >= worst)
     assert cost == pytest.approx(np.minimum((2 * gamma) ** 2 * orders / 2, 2 * gamma))

@@ -1,4 +1,4 @@
-"""Noisy votes: counting is exact, noise is as stated, prices follow from the distribution of what is released."""
+"""Noisy votes: counting is exact, noise is as stated, and events follow from the distribution of the release."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_noise_is_as_stated(noise):
 
 @pytest.mark.parametrize("sensitivity", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0, 32.0])
-def test_prices_cover_the_exact_divergence_of_what_is_released(sensitivity, order):
+def test_events_cover_the_exact_divergence_of_the_release(sensitivity, order):
     rng = np.random.default_rng(round(order * sensitivity))
     for _ in range(20):
         sigma, sigma1 = rng.uniform(1, 5, 2)
@@ -68,7 +68,7 @@ def test_prices_cover_the_exact_divergence_of_what_is_released(sensitivity, orde
         assert divergence(*logs, order) <= votes.check_event(sigma1, sensitivity).rho * order + 1e-9
 
 
-def test_the_price_of_a_label_is_reached():
+def test_the_privacy_cost_of_a_label_is_attained():
     """Two classes, one vote that moves: mu is the distance of the difference of counts, so no less would do."""
     sigma, s = 4.0, 1.5
     exact = norm.cdf(2 * s / (math.sqrt(2) * sigma) - 1) - norm.cdf(-1)  # an attack's advantage at threshold 1

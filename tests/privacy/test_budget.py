@@ -54,7 +54,7 @@ def test_a_bare_number_is_refused(value):
         (8, ["epsilon=8,delta=1e-6", "rho=32"]),
     ],
 )
-def test_a_pure_budget_buys_no_gaussian_noise_and_two_others_are_named(epsilon, forms):
+def test_a_pure_budget_is_refused_for_gaussian_noise_and_two_others_are_suggested(epsilon, forms):
     with pytest.raises(BudgetError, match=f"pass {forms[0]}, or {forms[1]}, which is") as caught:
         Budget.pure(epsilon).gaussian()
     assert "weaker guarantee and does not imply pure epsilon" in str(caught.value)
@@ -64,14 +64,14 @@ def test_a_pure_budget_buys_no_gaussian_noise_and_two_others_are_named(epsilon, 
     assert PureDP(epsilon).rho <= Budget.parse(forms[1]).rho  # as the message says
 
 
-def test_no_rho_is_named_that_would_be_refused():
+def test_no_rho_is_suggested_that_would_be_refused():
     for epsilon in (1e-6, 1e6):
         with pytest.raises(BudgetError, match=r"delta=1e-6, or rho=\.\.\.$"):
             Budget.pure(epsilon).gaussian()
 
 
 @given(rho=st.floats(1e-6, 1e4))
-def test_zcdp_is_spent_to_the_last_and_never_over(rho):
+def test_zcdp_budgets_are_spent_in_full_and_never_exceeded(rho):
     budget = Budget.zcdp(rho)
     for event in (Gaussian(budget.gaussian()), Exponential(budget.exponential())):
         assert event.rho <= rho
@@ -86,7 +86,7 @@ def test_small_budgets_are_spent_too(rho):
             assert rho * (1 - 1e-9) < spent <= rho
 
 
-def test_what_a_budget_permits():
+def test_events_that_a_budget_permits():
     assert Budget.pure(1).permits(PureDP(1.0))
     assert not Budget.pure(1).permits(PureDP(math.nextafter(1.0, 2)))
     assert not Budget.pure(1).permits(Gaussian(1e6))
@@ -117,7 +117,7 @@ def test_a_pure_epsilon_is_as_large_as_the_budget_allows():
         assert not budget.permits(PureDP(epsilon * (1 + 1e-9)))
 
 
-def test_a_split_budget_is_rounded_to_the_safe_side_and_no_more():
+def test_a_split_budget_is_met_after_rounding_and_hardly_wasted():
     for unit in Unit:
         whole = Budget.zcdp(0.3).gaussian(unit)
         assert 1 <= Budget.zcdp(0.3).gaussian(unit, split=True) / whole < 1 + 1e-9
@@ -134,7 +134,7 @@ def test_approximate_budgets_are_spent(epsilon, delta):
 
 @pytest.mark.parametrize("unit", list(Unit))
 @pytest.mark.parametrize("text", ["rho=0.7", "epsilon=2,delta=1e-6"])
-def test_budgets_hold_in_the_unit_they_are_read_in(unit, text):
+def test_budgets_hold_under_the_unit_they_are_read_in(unit, text):
     budget = Budget.parse(text)
     for event in (Gaussian(budget.gaussian(unit)), Exponential(budget.exponential(unit))):
         assert budget.permits(Guarantee(Unit.ADD_REMOVE, Parallel(event, "classes")).to(unit).event)
@@ -144,7 +144,7 @@ def test_budgets_hold_in_the_unit_they_are_read_in(unit, text):
 
 
 @pytest.mark.parametrize("value", [0.9999999, 1 / 3, 1e-9, 1e9, 123456.789])
-def test_text_loses_nothing(value):
+def test_text_keeps_every_digit(value):
     assert Budget.parse(str(Budget.zcdp(value))).rho == value
 
 

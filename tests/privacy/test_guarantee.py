@@ -44,7 +44,7 @@ def test_different_units_never_compare_equal():
     assert Guarantee(Unit.ADD_REMOVE, Gaussian(1.0)) != Guarantee(Unit.REPLACE, Gaussian(1.0))
 
 
-def test_groups_have_their_own_prices():
+def test_each_group_has_its_own_privacy_cost():
     guarantee = Guarantee(
         Unit.REPLACE, Exponential(0.5), groups=(("low", Exponential(0.5)), ("high", Exponential(1.5)))
     )
@@ -60,7 +60,7 @@ def test_a_group_is_named_once():
         Guarantee(Unit.ADD_REMOVE, compose([]), groups=(("a", Gaussian(0.1)), ("a", Gaussian(100.0))))
 
 
-def test_figures_are_those_of_the_worst_group():
+def test_figures_are_those_of_the_most_expensive_group():
     """Each by itself: by rho the first group pays most, in pure epsilon the second."""
     first, second = RandomizedResponse(0.8, 2), Exponential(1.2)
     both = Guarantee(Unit.REPLACE, compose([]), groups=(("a", first), ("b", second)))
@@ -84,7 +84,7 @@ FACTS = {
 
 @pytest.mark.parametrize("fact", FACTS)
 @pytest.mark.parametrize("order", list(itertools.permutations(PAID)), ids=" ".join)
-def test_facts_are_those_of_the_worst_group(fact, order):
+def test_rho_and_mu_are_those_of_the_most_expensive_group(fact, order):
     alone = [FACTS[fact](Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)) for event in PAID.values()]
     grouped = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT, groups=tuple((name, PAID[name]) for name in order))
     assert FACTS[fact](grouped) == pytest.approx(max(alone), rel=1e-9)
@@ -92,7 +92,7 @@ def test_facts_are_those_of_the_worst_group(fact, order):
 
 
 @pytest.mark.parametrize("unit", ["replace", "change-label"])
-def test_another_unit_is_another_price_for_every_group(unit):
+def test_another_unit_changes_the_privacy_cost_of_every_group(unit):
     """A guarantee with groups converts as the guarantees of its groups do."""
     converted = OF_GROUPS.to(unit)
     assert converted.unit == unit

@@ -119,7 +119,7 @@ def test_an_identity_without_an_allowance_may_not_use_a_ledger_that_allows_other
         Ledger(ledger.path, "copy").charge(HALF, "fit")
 
 
-def test_personal_budgets_are_charged_at_the_dearest_group(ledger):
+def test_personal_budgets_are_charged_at_the_most_expensive_group(ledger):
     ledger.allow("rho=0.5", "replace")
     groups = (("a", ZCDP(0.1)), ("b", ZCDP(0.4)))
     ledger.charge(Guarantee(Unit.REPLACE, compose([]), groups=groups), "votes")
@@ -176,7 +176,7 @@ def test_groups_are_converted_in_the_currency_of_the_ledger(ledger):
     assert other.account().spent.rho == groups[0][1].rho
 
 
-def test_an_allowance_raised_after_a_charge_is_said_to_guarantee_nothing(ledger):
+def test_an_allowance_raised_after_a_charge_is_stated_as_no_guarantee(ledger):
     ledger.allow("rho=0.6")
     ledger.allow("rho=1")  # nothing is charged yet
     ledger.charge(HALF, "fit")
@@ -202,7 +202,7 @@ def test_a_smaller_mu_that_leaves_more_than_the_first_allowance_is_no_lowering(l
     assert "so it is a record and no guarantee" in ledger.account().caveat
 
 
-def test_a_first_charge_that_is_too_large_is_said_to_be_so(ledger):
+def test_a_first_charge_that_is_too_large_is_refused_with_its_epsilon(ledger):
     ledger.allow("epsilon=1,delta=1e-5")
     with pytest.raises(LedgerError, match=r"PATE at epsilon=1.3\d* at delta=1e-05 would overdraw"):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.05)), "PATE")
@@ -215,13 +215,13 @@ def test_a_single_charge_of_an_earlier_version_is_bounded(ledger):
     assert ledger.account().left > 0
 
 
-def test_an_allowance_stated_after_a_charge_is_said_to_guarantee_nothing(ledger):
+def test_an_allowance_stated_after_a_charge_is_stated_as_no_guarantee(ledger):
     ledger.charge(HALF, "fit")
     ledger.allow("rho=1")
     assert "stated after the first charge, so it is a record and no guarantee" in balance(ledger.account())
 
 
-def test_what_costs_nothing_is_no_first_charge(ledger):
+def test_a_charge_without_privacy_cost_is_no_first_charge(ledger):
     ledger.charge(Guarantee(Unit.ADD_REMOVE, compose([])), "names")
     ledger.allow("epsilon=1,delta=1e-5")
     assert ledger.account().caveat == ""
@@ -320,7 +320,7 @@ def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(led
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "fit")
 
 
-def test_whatever_is_written_can_be_read_again(ledger):
+def test_every_entry_that_is_written_can_be_read_again(ledger):
     ledger.charge(HALF, "a table named t\udcff.csv\nand more \x1b[2J" + "x" * 1000)
     (charge,) = ledger.account().charges
     assert charge.what.isprintable()
@@ -347,7 +347,7 @@ def test_only_a_line_that_was_cut_off_may_be_deleted(ledger):
         ledger.account()
 
 
-def test_what_is_left_is_believed_only_with_a_hash(ledger):
+def test_a_stated_rest_is_accepted_only_with_a_hash(ledger):
     ledger.path.write_text((OLD % "rho=0.01").replace('"scope": ""}}', '"scope": ""}, "left": "5"}'))
     with pytest.raises(LedgerError, match="states what is left and has no hash"):
         ledger.account()
@@ -368,13 +368,13 @@ def test_no_charge_takes_long_to_account(ledger, event, currency):
 
 
 @pytest.mark.parametrize("text", ["epsilon=1e9,delta=0.9", "epsilon=1e9,delta=0.1", "epsilon=1e-9,delta=1e-30"])
-def test_extreme_allowances_are_soon_stated(ledger, text):
+def test_extreme_allowances_are_stated_quickly(ledger, text):
     start = time.process_time()
     ledger.allow(text)
     assert time.process_time() - start < 2
 
 
-def test_noise_of_almost_nothing_is_a_refusal(ledger, recwarn):
+def test_almost_no_noise_is_refused(ledger, recwarn):
     ledger.allow("epsilon=1,delta=1e-5", currency="renyi")
     for event in (Laplace(1e-320), ZCDP(1e308), PureDP(1e300)):
         with pytest.raises(LedgerError, match=r"would overdraw"):
@@ -394,7 +394,7 @@ def test_charges_without_an_allowance_are_shown_in_their_own_unit(ledger):
         other.charge(Guarantee(Unit.CHANGE_LABEL, PureDP(1.0)), "labels")
 
 
-def test_an_emptied_ledger_is_not_one_without_an_allowance(ledger, monkeypatch):
+def test_an_emptied_ledger_is_refused(ledger, monkeypatch):
     monkeypatch.setattr("tacit.privacy.ledger._PATIENCE", 0.05)
     ledger.allow("rho=1")
     ledger.path.write_text("")
@@ -463,7 +463,7 @@ def test_a_damaged_ledger_is_refused(ledger, damage):
         ledger.charge(HALF, "fit")
 
 
-def test_what_is_no_ledger_is_refused(tmp_path):
+def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     (tmp_path / "ledger").write_bytes(b"\xff\xfe\n")
     for path, message in ((tmp_path / "ledger", "is not a complete entry"), ("/dev/full", "not a plain file")):
         for use in (lambda ledger: ledger.account(), lambda ledger: ledger.charge(HALF, "fit")):

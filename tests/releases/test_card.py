@@ -2,10 +2,13 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.privacy.events import Gaussian, Laplace
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import ITEMS, Document
-from tacit.releases.statement import rounded_up
+from tacit.releases.statement import accounting_item, rounded_up
 
 HEADINGS = [
     "1. Product",
@@ -32,6 +35,13 @@ def a_release(classes=3, **facts):
     labels = np.arange(60) % 2
     names = np.asarray(list(range(classes)) if isinstance(classes, int) else classes)
     return Release.of(tacit.NoisySumPrototypes(classes=classes).fit(np.ones((60, 4)), names[labels]), **facts)
+
+
+def test_assumptions_of_all_events_are_stated_once_each():
+    guarantee = Guarantee(Unit.REPLACE, 3 * Gaussian(2.0) + Gaussian(5.0), groups=(("a", Laplace(3.0)),))
+    assumptions = accounting_item(guarantee, a_release().document.parameters, "secure").assumptions
+    assert assumptions[0].startswith("noise is secret and exact: holds")
+    assert assumptions[1:] == (Gaussian.assumption, Laplace.assumption)
 
 
 def section(card, number):

@@ -1,1 +1,1 @@
-"""Mechanisms, one file each: the sampler, then its event, then nothing."""
+"""Mechanisms, one file each: a sampler and its event."""

@@ -1,8 +1,9 @@
-"""Coins that show heads with probability exp(-x), exactly: one at a time, or a million.
+"""Coins that show heads with probability exp(-x), exactly: one at a time, or a million at once.
 
-One is flipped as in Canonne, Kamath and Steinke 2020, algorithm 1. For many, each coin has a uniform number, of which
-64 bits are drawn, and shows heads if that is below exp(-x). Where float64, with a margin 2^5 times its error, does not
-tell, exp(-x) is enclosed in integers, and more bits of both are taken until they tell: no rounding enters.
+A single coin is flipped as in Canonne, Kamath and Steinke 2020, algorithm 1. In a batch, each coin has a uniform
+number, of which 64 bits are drawn, and shows heads if the number is below exp(-x). The comparison is in float64 with a
+margin of 2^5 times its error. Coins within the margin are decided by integer bounds of exp(-x), with more and more bits
+of both numbers, so that no rounding error remains.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,11 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 RandBelow = Callable[[int], int]
-"""From n to a uniformly random whole number below n."""
+"""Maps n to a uniformly random integer from 0 to n - 1."""
 Words = Callable[[int], NDArray[np.uint64]]
-"""From n to n uniformly random words of 64 bits."""
+"""Maps n to n uniformly random 64-bit words."""
 
-MARGIN = 2.0**-40  # gap, gap/scale and exp are rounded: exp(-x) is off by less than 2^-45 of itself, if above 2^-64
+MARGIN = 2.0**-40  # rounding of gap, gap/scale and exp changes exp(-x) by less than a factor 1 + 2^-45, above 2^-64
 
 
 def flip_exp(x: Fraction, randbelow: RandBelow) -> bool:
@@ -34,7 +35,7 @@ def flip_exp(x: Fraction, randbelow: RandBelow) -> bool:
 
 
 def flips_exp(gaps: Integers, scale: float, words: Words, randbelow: RandBelow) -> NDArray[np.bool_]:
-    """True with probability exp(-gap/scale), independently, for each of the gaps.
+    """Flip one coin for each gap: True with probability exp(-gap/scale), independently.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def flips_exp(gaps: Integers, scale: float, words: Words, randbelow: RandBelow) 
 
 
 def _is_below(number: int, x: Fraction, randbelow: RandBelow) -> bool:
-    """Whether a uniform number that begins with these 64 bits is below exp(-x)."""
+    """Whether a uniform number whose first 64 bits are `number` is below exp(-x)."""
     bits = 64
     while True:
         low, high = _enclosed(x, bits)

@@ -1,11 +1,11 @@
-"""Noise on one count of records, such as how many a classifier gets right.
+"""Noise on a count of records, such as how many records a classifier labels correctly.
 
 Unit: add/remove one record. Sensitivity: 1, exactly, since a count is a whole number.
 Theorem, Gaussian: discrete Gaussian noise of standard deviation z is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
 Thm 14]; drawn in units of 2^-32, so that the exact curve holds too (`tacit.mechanisms.gaussian`).
 Theorem, discrete Laplace noise of scale 1/epsilon: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009]. Between
 neighbours the losses are epsilon and -epsilon, as those of binary randomized response, the worst of all epsilon-DP
-mechanisms: so it is recorded as pure only, and not as continuous Laplace noise.
+mechanisms. So its event is pure DP and not continuous Laplace noise.
 Source: Dwork et al. 2006 for noise on a count; its two discrete forms are from the papers above.
 """
 
@@ -19,14 +19,14 @@ from tacit.privacy.events import Gaussian, PureDP
 
 
 def noisy_count(count: int, cost: Gaussian | PureDP, noise: NoiseSource) -> float:
-    """Release a count with the noise that `cost` prices, Gaussian or discrete Laplace; with none if it has no bound.
+    """Release a count with the noise of its event, Gaussian or discrete Laplace; without noise if `cost` has no bound.
 
     Parameters
     ----------
     count : int
         Below 2^31.
     cost : Gaussian or PureDP
-        Made by `event`.
+        From `event`.
     noise : NoiseSource
         Where the noise comes from.
 
@@ -42,5 +42,5 @@ def noisy_count(count: int, cost: Gaussian | PureDP, noise: NoiseSource) -> floa
 
 
 def event(budget: Budget) -> Gaussian | PureDP:
-    """What `noisy_count` costs under a budget: discrete Laplace noise for a pure one, else Gaussian."""
+    """Event of `noisy_count` that spends a budget: discrete Laplace noise for a pure budget, else Gaussian."""
     return PureDP(budget.exponential()) if budget.kind == "pure" else Gaussian(budget.gaussian())

@@ -1,16 +1,16 @@
 """Selection of one candidate by integer scores: exponential mechanism and permute-and-flip.
 
-Unit: add/remove one record. Scores are exact integers; adding a record raises every score by an amount
-in [0, sensitivity] (they are monotone), and they span less than 2^63.
-Theorem, exponential mechanism: P(i) proportional to exp(epsilon score_i / sensitivity). Log ratios of
-neighbours are differences of two numbers in [0, epsilon], the score's rise and the normaliser's, so
-losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP
-[McSherry and Talwar 2007; Durfee and Rogers 2019; Cesar and Rogers 2021]. The same distribution as the
-largest score plus Gumbel noise of scale sensitivity/epsilon; drawn by `levels.py`.
-Theorem, permute-and-flip: epsilon-DP, with expected score never below the exponential mechanism's
-[McKenna and Sheldon 2020]. Its range is wider (1.66 epsilon measured), so it is recorded as pure only.
-The same distribution as the largest score plus exponential noise of the same scale [Ding et al. 2021]; drawn
-by `coins.py`.
+Unit: add/remove one record. Scores are exact integers that span less than 2^63 and are monotone: adding a record raises
+every score by an amount in [0, sensitivity].
+Theorem, exponential mechanism: P(i) is proportional to exp(epsilon score_i / sensitivity). The log ratio between
+neighbouring data sets is a difference of two numbers in [0, epsilon], the rise of the score and that of the normaliser,
+so losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP [Durfee and Rogers
+2019; Cesar and Rogers 2021]. It is the index of the largest score plus Gumbel noise of scale sensitivity/epsilon;
+`levels.py` draws it.
+Theorem, permute-and-flip: epsilon-DP, with an expected score never below the exponential mechanism's [McKenna and
+Sheldon 2020]. Its range is wider (1.66 epsilon measured), so its event is pure DP. It is the index of the largest score
+plus exponential noise of the same scale [Ding et al. 2021]; `coins.py` draws it.
+Source: McSherry and Talwar 2007 (exponential mechanism); McKenna and Sheldon 2020 (permute-and-flip).
 """
 
 import math
@@ -30,7 +30,7 @@ def select(scores: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSo
     scores : ndarray of shape (m,), int64
         One score per candidate.
     sensitivity : int
-        The most by which one record raises a score.
+        Largest amount by which one record raises a score.
     epsilon : float
         Finite and above 0.
     noise : NoiseSource
@@ -46,7 +46,7 @@ def select(scores: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSo
 
 
 def noise_scale(sensitivity: int, epsilon: float) -> float:
-    """sensitivity/epsilon, rounded up so that the epsilon really used is not above the one stated."""
+    """sensitivity/epsilon, rounded up so that the epsilon of the drawn noise does not exceed the stated epsilon."""
     scale = sensitivity / epsilon
     while Fraction(scale) * Fraction(epsilon) < sensitivity:
         scale = math.nextafter(scale, math.inf)
@@ -54,6 +54,6 @@ def noise_scale(sensitivity: int, epsilon: float) -> float:
 
 
 def event(epsilon: float, selection: str) -> Parallel:
-    """What one selection per class costs: one selection, since a record is in one class."""
+    """Event of one selection per class: one selection, since a record is in one class."""
     one = Exponential(epsilon) if selection == "exponential" else PureDP(epsilon)
     return Parallel(one, over="classes")

@@ -1,15 +1,14 @@
 """Gaussian noise on sums, per class, of rows bounded in L2 norm.
 
 Unit: add/remove one record; a record is one row in one class.
-Sensitivity: 1 in L2, exactly, on a computer: rows become integers of norm at most 2^32 (`kernels.add_rows`, by the
-bound of `rounding.py`; a row whose squares overflow keeps its direction), whose sums carry no error and no trace of
-their order. (Sums in float16 move by more than 1: docs/faults.md.)
-Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne,
-Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: at x the
-density of one coordinate differs from that of the rounded continuous Gaussian, a post-processing, by a
-factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32, so all d C coordinates together by a factor exp(+-eta), eta =
-(d C + 200)/(8 z^2 2^64), outside an event of probability below 1e-90. That adds 2 eta to epsilon: less than
-1e-8 for d C <= 2^26 and rho <= 2^10.
+Sensitivity: 1 in L2, exactly, in computer arithmetic: rows become integers of norm at most 2^32 (`kernels.add_rows`, by
+the bound of `rounding.py`; a row whose squares overflow keeps its direction), so sums have no rounding error and do not
+depend on the order of rows. (A record can move a sum in float16 by more than 1: docs/faults.md.)
+Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke
+2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: the density of one coordinate at x
+differs from that of the rounded continuous Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2)
+with s = z 2^32. All d C coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside
+an event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 for d C <= 2^26 and rho <= 2^10.
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
@@ -29,7 +28,7 @@ Floats = NDArray[np.float64]
 
 UNIT = 2**32
 _MOST_ROWS = 2**31
-_EXACT_ROWS = 2**20  # their sums stay exact in float64
+_EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
 
 
 def noisy_class_sums(
@@ -42,12 +41,12 @@ def noisy_class_sums(
     unit_rows: bool = False,
     balls: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Release the sum of each class's rows, each row first scaled down to norm 1 where it is longer.
+    """Release the sum of each class's rows; rows longer than 1 are first scaled down to norm 1.
 
     Parameters
     ----------
     blocks : iterable of (rows, labels)
-        Rows of shape (b, width), floats of any size, and their classes of shape (b,), whole numbers below `n_classes`.
+        Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers below `n_classes`.
     n_classes, width : int
         Shape of the result.
     noise_multiplier : float
@@ -55,10 +54,10 @@ def noisy_class_sums(
     noise : NoiseSource
         Where the noise comes from.
     unit_rows : bool, default=False
-        Whether shorter rows are scaled up to norm 1 too; rows of zeros stay zeros.
+        Whether shorter rows are scaled up to norm 1; rows of zeros stay zeros.
     balls : pair of arrays of shapes (n_classes, width) and (n_classes,), optional
-        A centre and a radius above 0 of each class, public or released: before anything else its centre is subtracted
-        from a row, and what is left is divided by its radius.
+        A centre and a radius above 0 for each class, public or already released. The centre is first subtracted from
+        each row of the class, and the difference is divided by the radius.
 
     Returns
     -------
@@ -109,5 +108,5 @@ def class_sums(
 
 
 def event(noise_multiplier: float) -> Parallel:
-    """What `noisy_class_sums` costs: one Gaussian, since a record is in one class."""
+    """Event of `noisy_class_sums`: one Gaussian, since a record is in one class."""
     return Parallel(Gaussian(noise_multiplier), over="classes")

@@ -1,7 +1,7 @@
-"""Loops over rows, compiled by numba: one pass where numpy would take several over memory.
+"""Loops over rows, compiled by numba: one pass over memory where numpy would need several.
 
-What a row becomes depends on that row alone: sums over its entries run in an order that only its width decides.
-Compiled code is kept beside this file, or in the user's cache.
+The result for a row depends on that row alone: sums over its entries run in an order that only its width decides.
+Compiled code is cached beside this file, or in the user's cache.
 """
 
 import math
@@ -14,14 +14,14 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-_LAX = {"reassoc", "contract", "nsz"}  # lets the sum over a row run in lanes; NaN and infinity keep their meaning
-_TINY = 1e-150  # a norm below it has lost squares to underflow
-_MOST = np.int64(2**31 - 1)  # that 32 bits hold
+_LAX = {"reassoc", "contract", "nsz"}  # vectorizes the sum over a row; NaN and infinity keep their meaning
+_TINY = 1e-150  # the squares of a smaller norm may have underflowed
+_MOST = np.int64(2**31 - 1)  # the largest 32-bit integer
 SPREAD = 64  # entries that one transform mixes; a power of two
 
 
 def _compiled(function: Any, **options: Any) -> Any:
-    """The function compiled, and kept for the next process where there is a folder to keep it in."""
+    """The compiled function, cached for the next process if there is a folder for the cache."""
     try:
         return njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:
@@ -29,7 +29,7 @@ def _compiled(function: Any, **options: Any) -> Any:
 
 
 def readable(block: NDArray[Any]) -> NDArray[Any]:
-    """A block of rows as these loops take it: the bits of float16, float32, or float64; others become float64."""
+    """A block of rows as these loops read it: float16 as its bits, float32 and float64; other types become float64."""
     if block.dtype == np.float16:
         return np.ascontiguousarray(block).view(np.int16)
     kept = block.dtype in (np.float32, np.float64) and block.dtype.isnative
@@ -37,12 +37,12 @@ def readable(block: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_buffer(rows: NDArray[Any], wide: bool = False) -> NDArray[Any]:
-    """Room for one row of a readable block, in floats; in float64 where entries are not only read."""
+    """Scratch buffer for one row of a readable block; `wide` makes it float64 for loops that modify entries."""
     return np.empty(rows.shape[1], np.float64 if wide or rows.dtype == np.float64 else np.float32)
 
 
 @intrinsic
-def _half(context: Any, bits: Any) -> Any:  # numba has no float16 on processors
+def _half(context: Any, bits: Any) -> Any:  # numba has no float16 on CPUs
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.fpext(builder.bitcast(values[0], ir.HalfType()), ir.FloatType())
 
@@ -62,38 +62,29 @@ def _number_by_type(value: Any) -> Any:
 
 
 @_compiled
-def _read(row: Any, buffer: Any) -> None:
+def _read(row: Any, buffer: Any, centre: Any = None, radius: float = 1.0) -> None:
     for j in range(len(row)):
-        buffer[j] = _number(row[j])
-
-
-@_compiled
-def _read_about(row: Any, centre: Any, radius: float, buffer: Any) -> None:
-    for j in range(len(row)):
-        buffer[j] = (np.float64(_number(row[j])) - centre[j]) / radius
+        if centre is None:
+            buffer[j] = _number(row[j])
+        else:
+            buffer[j] = (np.float64(_number(row[j])) - centre[j]) / radius
 
 
 @partial(_compiled, fastmath=_LAX)
-def _squared(row: Any) -> float:
+def _squared(row: Any, centre: Any = None) -> float:
+    """Squared norm of a row, or its squared distance from a centre."""
     total = 0.0
     for j in range(len(row)):
         value = np.float64(_number(row[j]))
-        total += value * value
-    return total
-
-
-@partial(_compiled, fastmath=_LAX)
-def _squared_distance(row: Any, centre: Any) -> float:
-    total = 0.0
-    for j in range(len(row)):
-        value = np.float64(_number(row[j])) - centre[j]
+        if centre is not None:
+            value -= centre[j]
         total += value * value
     return total
 
 
 @_compiled
 def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
-    """Two numbers by which a row is multiplied, one after the other, so that it has norm `scale`, or less."""
+    """Two factors that, multiplied to a row one after the other, bring its norm to `scale` or less."""
     norm = math.sqrt(_squared(row))
     if _TINY < norm < math.inf:
         return scale / max(norm, floor), 1.0
@@ -110,7 +101,7 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
         value = np.float64(row[j]) / largest
         squares += value * value
     first = 1.0 / largest if largest > 1e-300 else 1e300
-    return first, scale / (math.sqrt(squares) * (largest * first))  # so bracketed, no product is subnormal
+    return first, scale / (math.sqrt(squares) * (largest * first))  # with these brackets no product is subnormal
 
 
 @_compiled
@@ -127,23 +118,24 @@ def add_rows(
     labels : array of shape (b,), int64
     scale : float
     floor : float
-        Rows shorter than this are divided by it and not by their own norm: 0 makes all rows unit, 1 scales none up.
+        Rows shorter than this are divided by it instead of their norm: 0 makes all rows unit rows, 1 scales none up.
     totals : array of shape (C, d), float64
         Exact as long as no entry leaves 53 bits.
     row : array of shape (d,)
         From `row_buffer`, wide where there are centres.
     centres : array of shape (C, d), float64, optional
-        Subtracted from the rows of each class before anything else.
+        Subtracted from the rows of each class first.
     radii : array of shape (C,), float64
-        By which those are then divided; given with `centres`.
+        By which the differences are then divided; given with `centres`.
     """
+    centre: Any
     for i in range(rows.shape[0]):
         total = totals[labels[i]]
         if centres is None:
-            radius, length = 1.0, math.sqrt(_squared(rows[i]))
+            centre, radius = None, 1.0
         else:
             centre, radius = centres[labels[i]], radii[labels[i]]
-            length = math.sqrt(_squared_distance(rows[i], centre))
+        length = math.sqrt(_squared(rows[i], centre))
         norm = length / radius
         if length > _TINY and _TINY < norm < math.inf:
             factor = scale / max(norm, floor) / radius
@@ -153,10 +145,7 @@ def add_rows(
                     value -= centre[j]
                 total[j] += np.trunc(value * factor)
             continue
-        if centres is None:
-            _read(rows[i], row)
-        else:
-            _read_about(rows[i], centre, radius, row)
+        _read(rows[i], row, centre, radius)
         first, second = _factor(row, scale, floor)
         if first != 0.0:
             for j in range(rows.shape[1]):
@@ -165,10 +154,10 @@ def add_rows(
 
 @_compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
-    """An orthogonal map, in place, that spreads an entry over up to SPREAD^2 others; `room` is as long as the row.
+    """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long as the row.
 
-    Public signs, a Hadamard transform of each SPREAD entries that lie equally far apart, an exchange of places, and
-    both once more. Entries left over at the end take part the second time only, and reach SPREAD others.
+    The steps: multiply by public signs, apply a Hadamard transform to groups of SPREAD equally spaced entries, permute,
+    then signs and transform again. Entries that no group takes are only in the second transform, with SPREAD others.
     """
     size = 1
     while 2 * size <= min(len(row), SPREAD):
@@ -204,21 +193,21 @@ def _transform(part: Any, size: int, apart: int) -> None:
 
 
 def rotation_signs(width: int) -> NDArray[np.float32]:
-    """Public signs for rows of this width, (2, d): always the same."""
+    """Public signs for rows of this width, of shape (2, d); fixed for each width."""
     drawn = np.random.PCG64(width).random_raw((2, width)) >> np.uint64(63)
     return 1 - 2 * drawn.astype(np.float32)
 
 
 @_compiled
 def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
-    """Rows scaled to norm `scale`, each entry rounded to the nearest integer and held within +-limit.
+    """Scale rows to norm `scale`, round each entry to the nearest integer and clip it to +-limit.
 
     Parameters
     ----------
     rows : array of shape (b, d), readable
     scale, limit : float
     out : array of shape (b, d)
-        Of a type that holds integers up to `limit`.
+        Takes the integers; its type must hold `limit`.
     row : array of shape (d,)
         From `row_buffer`.
     """
@@ -235,19 +224,19 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
 
 @_compiled
 def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any) -> None:
-    """The same for rows that are rotated first, all in the same way.
+    """Like `round_rows`, for rows that are rotated first, all in the same way.
 
     Parameters
     ----------
     rows, scale, limit, row
         As for `round_rows`.
     out : array of shape (b, d or more)
-        Whose first d columns take the integers.
+        Its first d columns take the integers.
     signs : array of shape (2, d), float32
         From `rotation_signs`.
     along : array of shape (d,), float64
     lost : array of shape (b,), float64
-        Takes what rounding took from each row's product with `along`.
+        Takes what rounding removes from each row's product with `along`.
     """
     room = np.empty_like(row)
     for i in range(rows.shape[0]):
@@ -276,17 +265,17 @@ def _lost(row: Any, own: Any, along: Any) -> float:
 
 @_compiled
 def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
-    """Clip integer products, subtract the lower bound, and add them up over the rows of each segment.
+    """Clip integer products, subtract the lower bound, and add them up over each segment of rows.
 
     Parameters
     ----------
     products : array of shape (r, t), float32, float64 or int32, of whole numbers
     ends : array of shape (s,), int64
-        Where each segment of rows ends; the first begins at 0.
+        End of each segment; the first begins at row 0.
     low, high : int
-        Bounds, which the type of the products holds exactly.
+        Bounds; the type of the products must hold them exactly.
     totals : array of shape (s, t), int64
-        Added to.
+        The sums are added to it.
     """
     width = products.shape[1]
     narrow_enough = high - low < _MOST and low > -_MOST and high < _MOST
@@ -306,7 +295,7 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
 
 @_compiled
 def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any) -> None:
-    """The same for one segment: `few` rows at a time add up in 32 bits without overflow."""
+    """One segment of `add_clipped`: `few` rows at a time are added in 32 bits, which cannot overflow."""
     least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)
     for first in range(start, end, few):
         narrow[:] = 0

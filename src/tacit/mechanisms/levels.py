@@ -1,14 +1,15 @@
-"""An index drawn with probability proportional to exp(score / scale), exactly, from integer scores.
+"""Draw an index with probability proportional to exp(score / scale), exactly, from integer scores.
 
-Gaps to the largest score are cut into levels, whole numbers L_i with gap_i = scale (L_i + x_i), 0 <= x_i < 1.01 (levels
-end at 2^40; beyond, x_i is what is left). A level is drawn with probability proportional to N_l exp(-l), N_l the number
-of candidates in it, then one of them uniformly, and it is kept with probability exp(-x_i), else all is drawn anew: P(i)
-is proportional to exp(-L_i - x_i), as it should be. At most e^1.01 rounds are needed on average, whatever the scores.
+Each candidate's gap to the largest score is split into an integer level L_i and a rest: gap_i = scale (L_i + x_i) with
+0 <= x_i < 1.01. (Levels end at 2^40; beyond, x_i is larger.) A level l is drawn with probability proportional to
+N_l exp(-l), where N_l is its number of candidates; then a candidate of the level is drawn uniformly and accepted with
+probability exp(-x_i). After a rejection everything is drawn again. So P(i) is proportional to exp(-L_i - x_i). At most
+e^1.01 rounds are needed on average, for any scores.
 
-Exactness. The level is where a uniform number falls among the partial sums of N_l exp(-l). The number's bits are drawn
-as they are needed, the sums are enclosed in integers of as many bits, and when the enclosures do not tell where it
-falls both get twice as many bits: no rounding enters (von Neumann 1951; Knuth and Yao 1976). The chosen candidate's x
-is an exact fraction, whose coin `coins.py` flips.
+Exactness: the level is found by comparing a uniform number with the partial sums of N_l exp(-l). Bits of the number are
+drawn as they are needed, and the sums are bounded by integers with as many bits. If the bounds do not decide the
+comparison, both get twice as many bits, so no rounding error remains (von Neumann 1951; Knuth and Yao 1976). x_i is an
+exact fraction, for which `coins.py` flips a coin.
 """
 
 from fractions import Fraction
@@ -21,7 +22,7 @@ from tacit.mechanisms.coins import RandBelow, flip_exp, powers
 Integers = NDArray[np.int64]
 
 BITS = 192
-_SAFE = 1 - 2.0**-48  # keeps a level at or below its gap despite three roundings
+_SAFE = 1 - 2.0**-48  # keeps a level at or below its gap despite three rounding errors
 
 
 def choose(scores: Integers, scale: float, randbelow: RandBelow) -> int:
@@ -33,7 +34,7 @@ def choose(scores: Integers, scale: float, randbelow: RandBelow) -> int:
     scale : float
         Finite and above 0.
     randbelow : callable
-        The source of randomness.
+        Source of randomness.
 
     Returns
     -------
@@ -64,9 +65,9 @@ def _level(levels: Integers, randbelow: RandBelow) -> int:
 
 
 def _located(number: int, bits: int, counts: Integers, m: int) -> int | None:
-    """The level in which a number of so many bits falls; None if enclosures of so many bits do not tell.
+    """The level in which a number of so many bits falls; None if bounds of so many bits do not decide it.
 
-    `counts` are those of levels below `bits`, beyond which m candidates at most have so little weight.
+    `counts` are those of the levels below `bits`; at most m candidates, of small weight, are in levels beyond.
     """
     lows, highs = powers(bits)
     ends, low, high = [], 0, 0
@@ -74,7 +75,7 @@ def _located(number: int, bits: int, counts: Integers, m: int) -> int | None:
         low, high = low + count * least, high + count * most
         ends.append((low, high))
     high += m * highs[bits]
-    least, most = number * low, (number + 1) * high  # the number times the total weight lies between
+    least, most = number * low, (number + 1) * high  # bounds of the number times the total weight
     before = 0
     for level, (end_low, end_high) in enumerate(ends):
         if most <= end_low << bits:

@@ -1,11 +1,12 @@
-"""Where noise comes from: `secure` for anything that may be released, `research` for everything else.
+"""Sources of noise: `secure` for anything that may be released, `research` for everything else.
 
-Both draw on integers, so that mechanisms hand over scores and sums that carry no float error.
+Both add noise to integers, since mechanisms compute scores and sums without rounding error.
 
-`secure`    exact samplers with randomness of the operating system: OpenDP's discrete Gaussian and Laplace. The index
-            of the largest score plus Gumbel noise is drawn by `levels.py`; plus exponential noise, it is permute-and-
-            flip [Ding et al. 2021], which gives every candidate a coin (`coins.py`) and takes one of those that show
-            heads at random. OpenDP compares partial samples, which takes seconds for a million. It takes no seed.
+`secure`    exact samplers with the operating system's randomness: OpenDP's discrete Gaussian and Laplace noise. The
+            index of the largest score plus Gumbel noise is drawn by `levels.py`. With exponential noise it is
+            permute-and-flip [Ding et al. 2021]: every candidate flips a coin (`coins.py`), and one of those that show
+            heads is chosen at random. (OpenDP compares partial samples, which takes seconds for a million scores.)
+            There is no seed.
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
@@ -35,7 +36,7 @@ _MOST_SCALE = 2.0**55
 
 
 class NoiseSource(ABC):
-    """What every mechanism draws from."""
+    """The randomness that mechanisms draw from."""
 
     @abstractmethod
     def gaussian(self, values: Integers, scale: float) -> Integers:
@@ -51,7 +52,7 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def subset(self, n: int, k: int) -> Integers:
-        """A uniformly random set of k distinct whole numbers below n, in increasing order."""
+        """A uniformly random set of k distinct integers from 0 to n - 1, in increasing order."""
 
     @abstractmethod
     def bernoulli(self, p: Fraction) -> bool:
@@ -63,7 +64,7 @@ class NoiseSource(ABC):
 
 
 class SecureNoise(NoiseSource):
-    """Exact samplers of OpenDP on randomness of the operating system."""
+    """Exact samplers with the operating system's randomness."""
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
         from opendp.measurements import make_gaussian
@@ -81,7 +82,7 @@ class SecureNoise(NoiseSource):
     def _added(self, add_noise: Any, values: Integers) -> Integers:
         flat = values.ravel()
         chunks = [flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK)]
-        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)  # OpenDP lets go of the lock
+        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)  # OpenDP releases the GIL
         return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(values.shape)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
@@ -101,7 +102,7 @@ class SecureNoise(NoiseSource):
 
 
 def _within(scale: float) -> float:
-    """The scale, if noise of 100 times as much still leaves 64-bit sums room."""
+    """The scale; an error if 100 times this noise could overflow 64-bit sums."""
     if scale > _MOST_SCALE:
         raise BudgetError(
             f"noise of {scale:.3g} units exceeds {_MOST_SCALE:.3g}, beyond which 64-bit sums overflow; "
@@ -119,7 +120,7 @@ def _integer_vectors() -> Any:
 
 
 class ResearchNoise(NoiseSource):
-    """Float64 noise from a seeded numpy Generator; what is made with it is not for release."""
+    """Float64 noise from a seeded numpy Generator; results drawn with it are not for release."""
 
     def __init__(self, random_state: int | np.random.Generator | np.random.RandomState | None) -> None:
         if isinstance(random_state, np.random.RandomState):  # scikit-learn's checks pass one
@@ -138,8 +139,8 @@ class ResearchNoise(NoiseSource):
         return values + np.rint(self.generator.laplace(scale=_within(scale), size=values.shape)).astype(np.int64)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
-        # relative to the largest, so that float64 resolves the scores that can win; -log E is Gumbel with
-        # a far tail that -log(-log U) on a grid does not have
+        # scores relative to the largest, so that float64 resolves those that can win; -log E is Gumbel noise with a
+        # longer tail than -log(-log U), since uniform floats lie on a grid
         draw = self.generator.standard_exponential(len(scores))
         return int(np.argmax((scores - scores.max()) / scale + (-np.log(draw) if noise == "gumbel" else draw)))
 
@@ -156,7 +157,7 @@ class ResearchNoise(NoiseSource):
 def noise_source(
     noise: str, random_state: int | np.random.Generator | np.random.RandomState | None = None
 ) -> NoiseSource:
-    """Make the source named by `noise`, one of "secure" and "research"; only research noise is seeded."""
+    """The source named by `noise`, "secure" or "research"; only research noise takes a seed."""
     if noise == "research":
         return ResearchNoise(random_state)
     if noise != "secure":

@@ -1,11 +1,11 @@
 """Noise on a one-hot label, and on histograms of labels.
 
-Unit: change one label. It moves two entries of a one-hot label, or two cells of a histogram of disjoint records, by 1
-each: L1 sensitivity 2, L2 sensitivity the root of 2.
+Unit: change one label. It changes two entries of a one-hot label, or two cells of a histogram of disjoint records, by 1
+each: L1 sensitivity 2, L2 sensitivity sqrt(2).
 Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009,
-on whole multiples of a unit]. Recorded as pure only.
-Theorem, discrete Gaussian noise of standard deviation z times the root of 2: 1/(2 z^2)-zCDP [Canonne, Kamath and
-Steinke 2020, Thm 14].
+on integer multiples of a unit]. Its event is pure DP, as in `counts.py`.
+Theorem, discrete Gaussian noise of standard deviation z sqrt(2): 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
+Thm 14].
 Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public clusters.
 """
 
@@ -21,11 +21,11 @@ from tacit.mechanisms.gaussian import UNIT
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Gaussian, PureDP
 
-MOVED = 2  # entries, by 1 each
+MOVED = 2  # entries that one label changes, by 1 each
 
 
 def noisy_one_hot(labels: Integers, n_classes: int, cost: PureDP | Gaussian, noise: NoiseSource) -> NDArray[np.float64]:
-    """One-hot labels with noise, whole multiples of 2^-32, of shape (n, n_classes)."""
+    """One-hot labels with noise, multiples of 2^-32, of shape (n, n_classes)."""
     values = np.zeros((len(labels), n_classes), dtype=np.int64)
     values[np.arange(len(labels)), labels] = UNIT
     return np.asarray(_noisy(values, UNIT, cost, noise) / UNIT)
@@ -34,7 +34,7 @@ def noisy_one_hot(labels: Integers, n_classes: int, cost: PureDP | Gaussian, noi
 def noisy_histogram(
     labels: Integers, which: Integers, shape: tuple[int, int], cost: PureDP, noise: NoiseSource
 ) -> Integers:
-    """Records of each cluster and class, with noise: whole numbers of shape (clusters, classes), some below 0."""
+    """Number of records of each cluster and class, with noise: integers of shape (clusters, classes), some negative."""
     counts = np.bincount(which * shape[1] + labels, minlength=shape[0] * shape[1]).reshape(shape)
     return np.asarray(_noisy(counts.astype(np.int64), 1, cost, noise))
 

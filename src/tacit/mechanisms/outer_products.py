@@ -1,27 +1,27 @@
 """Gaussian noise on sums of outer products: gradients of linear heads, second moments of rows.
 
 Unit: add/remove one record; a record is one pair of rows, or one row.
-Sensitivity: 1 in Frobenius norm, exactly, on a computer: left and right rows become integers of norm at most N = 2^18
-(`rounding.py`), so that an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
+Sensitivity: 1 in Frobenius norm, exactly, in computer arithmetic: left and right rows become integers of norm at most
+N = 2^18 (`rounding.py`), so an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
 records, are below 2^53: float64 holds every partial sum of the matrix product exactly, in any order, block shape or
-number of threads. Blocks are added in int64. Of second moments with weights w_k >= 0, a record adds K products of
-r_k = trunc(sqrt(w_k) x) with itself: their norm is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
-shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x. Where sum w_k^2 exceeds 1, the w_k are scaled
-down.
-The upper triangle of a symmetric matrix, diagonal included, has no larger norm than the whole and says as much;
-it alone gets noise and is mirrored.
+number of threads. Blocks are added in int64. For second moments with weights w_k >= 0, a record adds K products of
+r_k = trunc(sqrt(w_k) x) with itself. Their norm is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
+shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x. If sum w_k^2 exceeds 1, the w_k are scaled down.
+The upper triangle of a symmetric matrix, diagonal included, determines the matrix and has no larger norm. Only the
+triangle gets noise; the released matrix mirrors it.
 Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP [Canonne,
 Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding, as derived in
 `gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up to 2^26 released numbers and rho <= 2^10.
-Source: a sum of clipped gradients is Abadi et al. 2016, and those of a linear layer, as outer products whose norms are
-those of two rows, Goodfellow 2015; a private second moment is Dwork et al. 2014 ("Analyze Gauss"), in least squares
-and, weighted, in Newton's method Mehta et al. 2023.
+Source: sums of clipped gradients are Abadi et al. 2016; gradients of a linear layer as outer products, whose norm is
+the product of two rows' norms, Goodfellow 2015; private second moments Dwork et al. 2014 ("Analyze Gauss"), and in
+least squares and, weighted, in Newton's method Mehta et al. 2023.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,23 +40,35 @@ _MOST_ROWS = 2**26
 
 
 @dataclass(frozen=True)
-class Rounded:
-    """Rows as whole numbers of norm at most `NORM`, made by `rounded` once for rows that take part in many sums."""
+class IntegerRows:
+    """Rows of integers with norm at most `NORM`, computed once by `rounded` for rows that enter many sums.
+
+    Attributes
+    ----------
+    values : float32 array of shape (b, d)
+        float32 holds every integer up to 2^24.
+    """
 
     values: NDArray[np.float32]
-    """Held in float32, which has every whole number up to 2^24."""
 
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getitem__(self, part: slice) -> IntegerRows:
+        return IntegerRows(self.values[part])
 
-def rounded(rows: Floats) -> Rounded:
-    """Round rows of shape (b, d), scaled into the unit ball, to whole numbers of norm at most `NORM`."""
-    return Rounded(integer_rows(rows, NORM).astype(np.float32))
+
+First = TypeVar("First", Floats, IntegerRows, Floats | IntegerRows)
+Second = TypeVar("Second", Floats, Integers, Floats | IntegerRows)
+
+
+def rounded(rows: Floats) -> IntegerRows:
+    """Round rows of shape (b, d), scaled into the unit ball, to integers of norm at most `NORM`."""
+    return IntegerRows(integer_rows(rows, NORM).astype(np.float32))
 
 
 def noisy_products(
-    blocks: Iterable[tuple[Floats, Floats | Rounded]],
+    blocks: Iterable[tuple[Floats, Floats | IntegerRows]],
     *,
     shape: tuple[int, int],
     noise_multiplier: float,
@@ -67,8 +79,8 @@ def noisy_products(
     Parameters
     ----------
     blocks : iterable of (left, right)
-        Rows of shapes (b, shape[0]) and (b, shape[1]); those longer than 1 are scaled down to norm 1. They must depend
-        on their own record and on what is public or released already, to the last bit.
+        Rows of shapes (b, shape[0]) and (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row may depend
+        only on its own record and on public or already released values, to the last bit.
     shape : tuple of int
         Shape of the result.
     noise_multiplier : float
@@ -85,11 +97,11 @@ def noisy_products(
 
 
 def noisy_second_moments(
-    blocks: Iterable[Floats | Rounded], *, width: int, noise_multiplier: float, noise: NoiseSource
+    blocks: Iterable[Floats | IntegerRows], *, width: int, noise_multiplier: float, noise: NoiseSource
 ) -> Floats:
     """Release the sum over records of the outer product of a row with itself: symmetric, of shape (width, width).
 
-    The noise of an entry off the diagonal is that of its mirror image; see `noisy_products` for the rest.
+    Mirrored entries have the same noise; see `noisy_products` for the rest.
     """
     totals = product_sums(((rows, rows) for rows in blocks), shape=(width, width))
     return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise)[0])
@@ -103,13 +115,13 @@ def noisy_class_second_moments(
     noise_multiplier: float,
     noise: NoiseSource,
 ) -> Floats:
-    """Release the second moments of each class's rows, of shape (n_classes, width, width), with noise of its own."""
+    """Release the second moments of each class's rows, of shape (n_classes, width, width), with independent noise."""
     totals = class_product_sums(blocks, n_classes=n_classes, width=width)
     return _noisy_symmetric(totals, noise_multiplier, noise)
 
 
 def noisy_weighted_second_moments(
-    blocks: Iterable[tuple[Rounded, Floats]],
+    blocks: Iterable[tuple[IntegerRows, Floats]],
     *,
     n_weights: int,
     width: int,
@@ -118,60 +130,52 @@ def noisy_weighted_second_moments(
 ) -> Floats:
     """Release K sums over records of a weight times the outer product of a row with itself: (K, width, width).
 
-    Blocks are rows and their weights of shape (b, K), none negative. Weights of a record whose norm exceeds 1 are
-    scaled down to norm 1; see `noisy_products` for what they may depend on.
+    Blocks are rows and their weights of shape (b, K), none negative. If the norm of a record's weights exceeds 1, they
+    are scaled down to norm 1; see `noisy_products` for what they may depend on.
     """
     totals = weighted_product_sums(blocks, n_weights=n_weights, width=width)
     return _noisy_symmetric(totals, noise_multiplier, noise)
 
 
-def product_sums(blocks: Iterable[tuple[Floats | Rounded, Floats | Rounded]], *, shape: tuple[int, int]) -> Integers:
+def product_sums(
+    blocks: Iterable[tuple[Floats | IntegerRows, Floats | IntegerRows]], *, shape: tuple[int, int]
+) -> Integers:
     """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
     totals = np.zeros(shape, dtype=np.int64)
-    n = 0
-    for left, right in blocks:
-        n = _counted(n, len(left))
-        for part in _parts(len(left)):
-            totals += _exact(_whole(left, part), _whole(right, part))
+    for left, right in _parts(blocks):
+        totals += _exact(_whole(left), _whole(right))
     return totals
 
 
 def class_product_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
     """Exact sum of the outer products of integer rows with themselves, per class, in units of 2^-36; not private."""
     totals = np.zeros((n_classes, width, width), dtype=np.int64)
-    n = 0
-    for rows, labels in blocks:
-        n = _counted(n, len(rows))
+    for rows, labels in _parts(blocks):
+        whole = _whole(rows)
         for c in np.unique(labels):
-            own = rows[labels == c]
-            for part in _parts(len(own)):
-                whole = _whole(own, part)
-                totals[c] += _exact(whole, whole)
+            own = whole[labels == c]
+            totals[c] += _exact(own, own)
     return totals
 
 
-def weighted_product_sums(blocks: Iterable[tuple[Rounded, Floats]], *, n_weights: int, width: int) -> Integers:
+def weighted_product_sums(blocks: Iterable[tuple[IntegerRows, Floats]], *, n_weights: int, width: int) -> Integers:
     """Exact sum of outer products of integer rows, for each weight, in units of 2^-36; not private."""
     totals = np.zeros((n_weights, width, width), dtype=np.int64)
-    n = 0
-    for rows, weights in blocks:
-        n = _counted(n, len(rows))
-        factors = _factors(weights)
-        for part in _parts(len(rows)):
-            whole = _whole(rows, part)
-            for k in range(n_weights):
-                own = np.trunc(whole * factors[part, k : k + 1])
-                totals[k] += _exact(own, own)
+    for rows, weights in _parts(blocks):
+        whole, factors = _whole(rows), _factors(weights)
+        for k in range(n_weights):
+            own = np.trunc(whole * factors[:, k : k + 1])
+            totals[k] += _exact(own, own)
     return totals
 
 
 def event(noise_multiplier: float) -> Gaussian:
-    """What `noisy_products`, `noisy_second_moments` or `noisy_weighted_second_moments` costs."""
+    """Event of `noisy_products`, `noisy_second_moments` and `noisy_weighted_second_moments`."""
     return Gaussian(noise_multiplier)
 
 
 def class_event(noise_multiplier: float) -> Parallel:
-    """What `noisy_class_second_moments` costs: one Gaussian, since a record is in one class."""
+    """Event of `noisy_class_second_moments`: one Gaussian, since a record is in one class."""
     return Parallel(Gaussian(noise_multiplier), over="classes")
 
 
@@ -185,30 +189,32 @@ def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSour
 
 
 def _factors(weights: Floats) -> Floats:
-    """Roots of weights scaled into the unit ball, each row by its own values alone; zeros where one is not finite."""
+    """Roots of weights scaled into the unit ball, each row by itself; zeros if a weight of the row is not finite."""
     weights = np.ascontiguousarray(weights)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = row_norms(weights)
         scaled = np.maximum(weights, 0.0) / np.maximum(norms, 1.0)[:, None]
     scaled[~np.isfinite(norms)] = 0.0
-    result: Floats = np.sqrt(scaled) * (1 - 2.0**-32)
-    return result
+    return np.asarray(np.sqrt(scaled) * (1 - 2.0**-32))
 
 
-def _whole(rows: Floats | Rounded, part: slice) -> Floats:
-    whole = rows.values[part] if isinstance(rows, Rounded) else integer_rows(rows[part], NORM)
-    return whole.astype(np.float64)
+def _parts(blocks: Iterable[tuple[First, Second]]) -> Iterator[tuple[First, Second]]:
+    """Blocks cut into parts whose sums of products are exact in float64."""
+    n = 0
+    for first, second in blocks:
+        n += len(first)
+        if n > _MOST_ROWS:
+            raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
+        for start in range(0, len(first), _EXACT_ROWS):
+            part = slice(start, start + _EXACT_ROWS)
+            yield first[part], second[part]
+
+
+def _whole(rows: Floats | IntegerRows) -> Floats:
+    if isinstance(rows, IntegerRows):
+        return rows.values.astype(np.float64)
+    return integer_rows(rows, NORM).astype(np.float64)
 
 
 def _exact(left: Floats, right: Floats) -> Integers:
     return np.asarray((left.T @ right).astype(np.int64))
-
-
-def _parts(n: int) -> Iterator[slice]:
-    return (slice(start, start + _EXACT_ROWS) for start in range(0, n, _EXACT_ROWS))
-
-
-def _counted(n: int, more: int) -> int:
-    if n + more > _MOST_ROWS:
-        raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
-    return n + more

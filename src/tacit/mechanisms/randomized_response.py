@@ -1,62 +1,61 @@
 """Randomized response on a label, over all classes or over the likeliest of a prior.
 
 Unit: change one label.
-A response has an order of the classes and a number k. A label among the first k classes of the order is kept with
-probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k with 1/(E + k - 1). Any other label becomes
-one of the k, uniformly.
+A response is given by an order of the classes and a number k. A label among the first k classes of the order is kept
+with probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k classes with probability 1/(E + k - 1).
+Any other label becomes one of the k classes, uniformly.
 Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
 al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
-Theorem, curves: the event is randomized response over k labels, of profile (E - e^t)/(E + k - 1) for 0 <= t <= epsilon,
-whatever the number of classes. For two labels among the k that is the profile itself. For one of them against a label
-outside, with p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k between q and p: the profile is max(p - u e^t, 0) one way
-and (k - 1) max(u - q e^t, 0) the other; the first is at most p - q e^t since u >= q, the second is p - u <= p - q at
-t = 0 and falls by a slope of (k - 1) q e^t >= q e^t. Profiles at t < 0 follow from these by symmetry. The profile falls
-with k, so where labels have priors of different k, the smallest k above 1 bounds all [checked against the matrices in
-tests/contracts/test_randomizers.py].
-Sampling: one 64-bit word u for each label, which is exact: label y gives the class at place u // m of the order, or
-stays y where that is k or more, with m = ceil(2^64/(E + k - 1)), so that the probability to keep is rounded down. A
-label outside the first k has m = floor(2^64/k), and the last words, fewer than k, give one class each. The cost does
-not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word matters, is refused.
+Theorem, curves: the event is randomized response over k labels, with privacy profile (E - e^t)/(E + k - 1) for
+0 <= t <= epsilon, for any number of classes. Two labels among the k have this profile. For a label among the k and a
+label outside, let p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k, which is between q and p. The profile is
+max(p - u e^t, 0) one way and (k - 1) max(u - q e^t, 0) the other. The first is at most p - q e^t since u >= q. The
+second is p - u <= p - q at t = 0 and falls with slope (k - 1) q e^t >= q e^t. Profiles at t < 0 follow by symmetry. The
+profile falls with k, so if labels have priors of different k, the smallest k above 1 bounds all [checked against the
+matrices in tests/contracts/test_randomizers.py].
+Sampling: one 64-bit word u for each label, without rounding error. Label y becomes the class at place u // m of the
+order, or stays y if that place is k or more, with m = ceil(2^64/(E + k - 1)), so the probability to keep is rounded
+down. A label outside the first k has m = floor(2^64/k), and each of the last words, fewer than k, gives another class.
+The running time does not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word would matter, is
+refused.
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 
 WORDS = 2**64
-LAST = np.uint64(WORDS - 2**32)  # from here on a word may be one of the last, as long as k is below 2^32
+LAST = np.uint64(WORDS - 2**32)  # words from here on may be among the last k, as long as k is below 2^32
 _BLOCK = 1 << 16
-_THREADS = 2
 
 
 @lru_cache(maxsize=4096)
 def inside(epsilon: float, k: int) -> int:
-    """m of a label among the k: how many words give each other class; the smallest that keeps epsilon."""
+    """m of a label among the k: the smallest number of words for each other class that keeps epsilon."""
     rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50)) if epsilon < 700 else Fraction(2) ** 1000
     return max(math.ceil(WORDS / (rest + k)), 1)
 
 
 def outside(k: int) -> int:
-    """m of any other label; the words that remain give one class each."""
+    """m of any other label; each remaining word gives another class."""
     return WORDS // k
 
 
 def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
-    """How many of the 2^64 words give each place of the order, for a label at place 0 and for one outside.
+    """How many of the 2^64 words give each place of the order, for a label at place 0 and for a label outside.
 
-    For a label at place i below k swap entries 0 and i; where there is no label outside, the second list is empty.
+    For a label at place i below k swap entries 0 and i. If no label is outside, the second list is empty.
     """
     if k == 1:
         return [WORDS], [WORDS] * (n_classes > 1)
@@ -78,28 +77,29 @@ class Responses:
 
     def __init__(self, epsilon: float, orders: Integers, k: Integers) -> None:
         n_priors, self.n_classes = orders.shape
-        worst = int(k[k < self.n_classes].max(initial=0))
-        if epsilon < 16 * worst**2 / WORDS:
+        largest = int(k[k < self.n_classes].max(initial=0))
+        if epsilon < 16 * largest**2 / WORDS:
             raise InputError(
-                f"epsilon={epsilon:g} is too small for {worst} of {self.n_classes} classes; pass a larger one"
+                f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes; pass a larger one"
             )
-        self.plain = n_priors == 1 and k[0] == self.n_classes > 1
-        if self.plain:
-            self.share = np.uint64(inside(epsilon, self.n_classes))
+        self._plain = n_priors == 1 and k[0] == self.n_classes > 1
+        if self._plain:
+            self._share = np.uint64(inside(epsilon, self.n_classes))
             return
         places = np.empty_like(orders)
         np.put_along_axis(places, orders, np.arange(self.n_classes)[None], axis=1)
         each, kind = np.unique(k, return_inverse=True)
-        own = np.array([min(inside(epsilon, int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
-        other = np.array([min(outside(int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
-        self.shares = np.where(places < k[:, None], own[:, None], other[:, None]).ravel()
+        among = np.array([min(inside(epsilon, int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
+        beyond = np.array([min(outside(int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
+        shares = np.where(places < k[:, None], among[:, None], beyond[:, None])
         constant = k == 1  # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
-        self.shares = np.where(np.repeat(constant, self.n_classes), np.uint64(WORDS - 1), self.shares)
-        self.limits = np.where(constant, 2, k).astype(np.uint64)
+        shares[constant] = WORDS - 1
+        self._shares = shares.ravel()
+        self._limits = np.where(constant, 2, k).astype(np.uint64)
         outputs = orders.astype(np.int64)
         if self.n_classes > 1:
             outputs[constant, 1] = outputs[constant, 0]
-        self.outputs = outputs.ravel()
+        self._outputs = outputs.ravel()
 
     def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
         """Respond for each label.
@@ -109,7 +109,7 @@ class Responses:
         labels : int64 array of shape (n,)
             Class indices.
         which : int64 array of shape (n,) or None
-            The prior of each; None where there is one.
+            The prior of each label; None if there is one prior.
         noise : NoiseSource
 
         Returns
@@ -119,39 +119,30 @@ class Responses:
         if self.n_classes == 1:
             return np.zeros_like(labels)
         result = np.empty(len(labels), dtype=np.int64)
-        parts = [slice(start, min(start + _BLOCK, len(labels))) for start in range(0, len(labels), _BLOCK)]
 
-        def respond(part: slice, words: NDArray[np.uint64]) -> None:
-            own = labels[part]
-            if self.plain:
-                place = words // self.share
-                kept = place >= np.uint64(self.n_classes)
-                result[part] = np.where(kept, own, place.astype(np.int64))
-                return
+        def respond(block: tuple[slice, NDArray[np.uint64]]) -> int:
+            part, words = block
             prior = np.zeros(1, dtype=np.int64) if which is None else which[part]
-            first = prior * self.n_classes
-            place = words // self.shares[first + own]
-            kept = place >= self.limits[prior]
-            for i in np.flatnonzero(words >= LAST).tolist():
-                self._settle(i, own, prior, words, place, kept)
-            place[kept] = 0
-            result[part] = np.where(kept, own, self.outputs[first + place.astype(np.int64)])
+            result[part] = self._responses(labels[part], prior, words)
+            return len(words)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            waiting: list[Any] = []
-            for part in progress(parts, "randomising labels", len(labels), lambda part: part.stop - part.start):
-                waiting.append(pool.submit(respond, part, noise.words(part.stop - part.start)))
-                if len(waiting) > 2 * _THREADS:
-                    waiting.pop(0).result()
-            for one in waiting:
-                one.result()
+        parts = (slice(start, start + _BLOCK) for start in range(0, len(labels), _BLOCK))
+        blocks = ((part, noise.words(len(labels[part]))) for part in parts)
+        for _ in progress(in_threads(respond, blocks), "randomising labels", len(labels), int):
+            pass
         return result
 
-    def _settle(
-        self, i: int, labels: Integers, prior: Integers, words: NDArray[np.uint64], place: Any, kept: Any
-    ) -> None:
-        """Where the last words of a label outside the first k go: one class each."""
-        row = int(prior[i if len(prior) > 1 else 0])
-        k = int(self.limits[row])
-        if kept[i] and self.shares[row * self.n_classes + int(labels[i])] == outside(k):
-            place[i], kept[i] = int(words[i]) - k * outside(k), False
+    def _responses(self, labels: Integers, prior: Integers, words: NDArray[np.uint64]) -> Integers:
+        if self._plain:
+            place = words // self._share
+            return np.where(place >= np.uint64(self.n_classes), labels, place.astype(np.int64))
+        first = prior * self.n_classes
+        place = words // self._shares[first + labels]
+        kept = place >= self._limits[prior]
+        for i in np.flatnonzero(words >= LAST).tolist():  # the last words of a label outside the first k
+            row = int(prior[i if len(prior) > 1 else 0])
+            k = int(self._limits[row])
+            if kept[i] and self._shares[row * self.n_classes + int(labels[i])] == outside(k):
+                place[i], kept[i] = int(words[i]) - k * outside(k), False  # one class each
+        place[kept] = 0
+        return np.where(kept, labels, self._outputs[first + place.astype(np.int64)])

@@ -1,14 +1,14 @@
-"""Private search: a secret random number of runs, of which only the best one's output leaves.
+"""Private search: a secret random number of runs, of which only the best run's output is released.
 
 Unit: that of one run.
-Sensitivity: that of one run, which includes the score by which it is compared: both must be private.
+Sensitivity: that of one run. Its event includes the score by which runs are compared: output and score must be private.
 Number of runs: truncated negative binomial of shape s and parameter g, P(k) proportional to (1-g)^k/k times the product
-of (l+s)/l over l = 1 to k-1; s = 0 is logarithmic, s = 1 geometric. Drawn exactly, with rational numbers alone: a
-geometric k, kept with probability the product of (l+s)/(l+1) over l = 1 to k-1, else drawn anew. g is the very float
-that the price is computed from.
-Theorem: that of `RepeatAndSelect` and `tacit.privacy.accounting` [Papernot and Steinke 2022, Theorem 2]. It holds for
-identical runs: which candidate a run tries is drawn in the run, and ties go to the earliest run, which is a random
-one. It does not cover a fixed number of runs, nor trying every candidate once.
+of (l+s)/l over l = 1 to k-1; s = 0 is logarithmic, s = 1 geometric. It is drawn exactly, with rational numbers: a
+geometric k is accepted with probability the product of (l+s)/(l+1) over l = 1 to k-1, else drawn again. g is the same
+float that the privacy cost is computed from.
+Theorem: see `tacit.privacy.events.RepeatAndSelect` [Papernot and Steinke 2022, Theorem 2]. It holds for identical runs:
+each run draws the candidate that it tries, and ties go to the earliest run, which is a random one. The theorem does not
+cover a fixed number of runs, nor trying every candidate once.
 Source: Papernot and Steinke 2022; the geometric number of runs is Liu and Talwar 2019. The exact draw is tacit's.
 """
 
@@ -20,7 +20,7 @@ from tacit.privacy.events import Event, RepeatAndSelect
 
 
 def number_of_runs(search: RepeatAndSelect, noise: NoiseSource) -> int:
-    """Draw the number of runs, at least 1, of what `event` made; it must stay secret."""
+    """Draw the number of runs, at least 1, of a search from `event`; it must stay secret."""
     go_on, shape = 1 - Fraction(search.halt), Fraction(search.shape)
     runs = 1
     while noise.bernoulli(go_on):
@@ -30,7 +30,7 @@ def number_of_runs(search: RepeatAndSelect, noise: NoiseSource) -> int:
 
 
 def event(one: Event, mean: float, shape: float) -> RepeatAndSelect:
-    """What a search costs, each run of which costs `one`; shape is from 0 to 1, where the draw is exact."""
+    """Event of a search whose runs cost `one` each; shape is from 0 to 1, where the draw is exact."""
     if not 0 <= shape <= 1:
         raise InputError(f"shape={shape} must be from 0 to 1, where the draw is exact; pass shape=1 (geometric)")
     return RepeatAndSelect(one, mean, shape)

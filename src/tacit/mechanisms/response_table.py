@@ -1,9 +1,10 @@
 """Outputs drawn by a table: any randomizer of a label with finitely many outputs.
 
 Unit: change one label.
-A table has a row of probabilities of the outputs for each label.
-Theorem: epsilon-DP with epsilon the largest log ratio within a column [Dwork et al. 2006, by definition]. The table is
-turned into whole numbers of the 2^64 values of a word, and epsilon is that of these numbers, which are what is sampled.
+The table has one row of output probabilities for each label.
+Theorem: epsilon-DP with epsilon the largest log ratio within a column [Dwork et al. 2006, by definition]. Probabilities
+are converted to numbers of the 2^64 values of a random word. These numbers are sampled, and epsilon is computed from
+them.
 Source: inverse sampling from a cumulative table.
 """
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class ResponseTable:
-    """A table of whole numbers of words.
+    """A table of numbers of random words.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ class ResponseTable:
     Attributes
     ----------
     words : list of list of int
-        Of each label, how many of the 2^64 words give each output.
+        For each label, how many of the 2^64 words give each output.
     epsilon : float
     """
 
@@ -48,11 +49,11 @@ class ResponseTable:
         self._last = [max(i for i, words in enumerate(row) if words) for row in self.words]
 
     def matrix(self) -> Floats:
-        """The probabilities that are sampled, (labels, outputs)."""
+        """The probabilities as sampled, of shape (labels, outputs)."""
         return np.array([[words / WORDS for words in row] for row in self.words])
 
     def sample(self, labels: Integers, noise: NoiseSource) -> Integers:
-        """Draw the place of an output for each label, of shape (n,)."""
+        """Draw the index of an output for each label, of shape (n,)."""
         words, result = noise.words(len(labels)), np.empty(len(labels), dtype=np.int64)
         for label, (ends, last) in enumerate(zip(self._ends, self._last, strict=True)):
             own = labels == label
@@ -62,7 +63,7 @@ class ResponseTable:
 
 
 def _whole(row: list[float]) -> list[int]:
-    """Whole numbers in proportion, positive where the row is, that add up to 2^64; the largest takes the rest."""
+    """Integers in proportion to the row, positive where it is, with sum 2^64; the largest absorbs the rounding."""
     total = math.fsum(row)
     words = [max(int(value / total * WORDS), 1) if value > 0 else 0 for value in row]
     words[row.index(max(row))] += WORDS - sum(words)

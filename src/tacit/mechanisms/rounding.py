@@ -1,11 +1,10 @@
-"""Rows of floats become rows of integers with an exact bound on their norm.
+"""Convert rows of floats to rows of integers with an exact bound on their norm.
 
-Each row is scaled into the unit ball where it is longer, multiplied by unit (1 - 2^-32) and rounded toward
-zero. Rounding toward zero never lengthens a row; the factor covers the float64 error of the norm and of
-the divisions, at most (d + 8) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer
-row has norm at most `unit`. A row with an infinite or undefined entry, or whose norm overflows, becomes
-zeros: by its own values alone, so that it too moves a sum by no more than `unit`.
-`tests/mechanisms/test_rounding.py` checks it in exact arithmetic.
+A row longer than 1 is scaled down to norm 1. Then each row is multiplied by unit (1 - 2^-32) and rounded toward zero,
+which never lengthens it. The factor covers the float64 error of the norm and of the divisions, which is at most
+(d + 8) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer row has norm at most `unit`. A row with an
+entry that is not finite, or whose norm overflows, becomes zeros. That depends on its own values alone, so this row too
+changes a sum by at most `unit`. `tests/mechanisms/test_rounding.py` checks the bound in exact arithmetic.
 """
 
 import numpy as np
@@ -24,9 +23,9 @@ def check_width(width: int) -> None:
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Euclidean norms of contiguous rows (n, d), of shape (n,): each by its own values alone, to the last bit.
+    """Euclidean norms, of shape (n,), of contiguous rows (n, d); each depends on its own row alone, to the last bit.
 
-    (`einsum` sums in another order where there is one row only, beyond 8192 columns.)
+    (`einsum` sums a single row of more than 8192 columns in another order than several rows.)
     """
     return np.asarray(np.linalg.norm(rows, axis=1))
 
@@ -34,7 +33,7 @@ def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     """Round rows of shape (n, d), scaled into the unit ball, to integers of norm at most `unit`."""
     check_width(rows.shape[1])
-    rows = np.ascontiguousarray(rows)  # so that a row's norm does not depend, in its bits, on the rows beside it
+    rows = np.ascontiguousarray(rows)  # so that no bit of a row's norm depends on other rows
     with np.errstate(over="ignore", invalid="ignore"):
         norms = row_norms(rows)
         factor = unit * SLACK / np.maximum(norms, 1.0)

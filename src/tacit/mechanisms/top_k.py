@@ -1,23 +1,23 @@
 """Joint selection of an unordered set of k candidates by the score of its worst member.
 
-Unit: add/remove one record. Scores are exact integers, monotone, with rise in [0, W] per record.
-Mechanism: P(S) proportional to exp(epsilon u(S) / W), u(S) the smallest score in S. Sort scores
-downward, ties by position; the sets whose worst member has rank y (from 1) are C(y-1, k-1) in number and
-share u(S) = u_(y). So draw y >= k with weight C(y-1, k-1) exp(epsilon u_(y) / W), then the other k-1
-members uniformly from the ranks above y. Return the set in the order of positions: ranks and draw
-order would show the worst member.
-Sensitivity: u(S) is monotone with rise in [0, W], so without rounding the losses lie in an interval of
-width epsilon: epsilon-bounded range, epsilon-DP, epsilon^2/8-zCDP, as for `exponential.py`.
-Rounding, charged: the rank is the largest of the integers u_(y) + round(s L_y) with Gumbel noise of scale
-s, L_y the float64 value of ln C(y-1, k-1). The scores u_(y) enter exactly. L_y differs from the true
-logarithm by at most eta, and rounding adds at most 1/(2 s), so set S has in truth the weight
-exp(u(S)/s + r_y), |r_y| <= r = 1/(2 s) + eta, with y depending on the data. Between neighbours the
-exponent moves within [-2r, W/s + 2r], an interval of width W/s + 4r = W/s + 2/s + 4 eta. We take s so that this
-is at most epsilon: s >= (W + 2)/(epsilon - 4 eta).
-Scores far below the top are raised to a floor, max(u, u_max - 2^61): the maximum of two monotone scores
-with rise in [0, W] is one too. They have probability zero for all purposes, but their sums stay in 64 bits.
-Source: DPPL-Public Top-K (Wahdany et al. 2024), which weighs ranks by C(y, k), halves the exponent and reuses
-the key of the rank for the fill. C(y, k) counts wrong by y/k, a factor that depends on the data: not
+Unit: add/remove one record. Scores are exact integers, monotone, and one record raises each by at most W.
+Mechanism: P(S) is proportional to exp(epsilon u(S) / W), where u(S) is the smallest score in S. Sort scores in falling
+order, ties by position. There are C(y-1, k-1) sets whose worst member has rank y (from 1), all with u(S) = u_(y). So
+draw y >= k with weight C(y-1, k-1) exp(epsilon u_(y) / W), then the other k-1 members uniformly from the ranks above y.
+The set is returned in the order of positions, since ranks or the order of draws would reveal the worst member.
+Sensitivity: u(S) is monotone, and one record raises it by at most W.
+Theorem: without rounding the losses lie in an interval of width epsilon: epsilon-bounded range, epsilon-DP,
+epsilon^2/8-zCDP, as for `exponential.py`.
+Rounding is part of the privacy cost: the rank is the largest of the integers u_(y) + round(s L_y) with Gumbel noise of
+scale s, where L_y is the float64 value of ln C(y-1, k-1). The scores u_(y) are exact. L_y differs from the true
+logarithm by at most eta, and rounding adds at most 1/(2 s). So the true weight of S is exp(u(S)/s + r_y) with |r_y| <=
+r = 1/(2 s) + eta, where y depends on the data. Between neighbouring data sets the exponent changes within
+[-2r, W/s + 2r], an interval of width W/s + 4r = W/s + 2/s + 4 eta. s is chosen so that this is at most epsilon:
+s >= (W + 2)/(epsilon - 4 eta).
+Scores far below the top are raised to a floor, max(u, u_max - 2^61), so that sums stay in 64 bits; their probability is
+negligible either way. The maximum of two monotone scores that rise by at most W is monotone and rises by at most W.
+Source: DPPL-Public Top-K (Wahdany et al. 2024), which weighs ranks by C(y, k), halves the exponent and reuses the key
+of the rank for the other members. C(y, k) is wrong by a factor y/k, which depends on the data, so that mechanism is not
 epsilon-DP (tests/mechanisms/test_top_k.py shows a log ratio above 1.58 at epsilon 1 for n = 5, k = 1).
 """
 
@@ -33,7 +33,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Exponential, Parallel
 
 _FLOOR = 2**61
-_FEW = 64  # ranks, each of which takes a pass over all scores
+_FEW = 64  # ranks up to which one pass over all scores for each is faster than sorting positions
 
 
 def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, noise: NoiseSource) -> Integers:
@@ -46,7 +46,7 @@ def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, no
     k : int
         Size of the set.
     sensitivity : int
-        The most by which one record raises a score (W above).
+        Largest amount by which one record raises a score (W above).
     epsilon : float
         Finite and above 0.
     noise : NoiseSource
@@ -66,8 +66,8 @@ def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, no
 def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
     """Positions, in increasing order, of the candidates that `best_first` puts at these ranks (from 0).
 
-    Only the scores are sorted, which is much faster than to sort their positions along: of equal scores, the ones with
-    lower positions rank first.
+    Only the scores are sorted, which is much faster than sorting positions with them. Of equal scores, those with lower
+    positions rank first.
     """
     if len(ranks) > _FEW:
         return np.sort(best_first(scores)[ranks])
@@ -104,7 +104,7 @@ def rank_keys(ranked: Integers, k: int, *, sensitivity: int, epsilon: float) -> 
 
 
 def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float) -> float:
-    """The scale s above for m candidates, from public facts alone.
+    """The scale s above for m candidates; it depends on public values alone.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float) -> float:
         If epsilon is too small for the float error, or for keys of 64 bits.
     """
     most = _largest_partial_sum(m, k)
-    eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each within an ulp
+    eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each with an error of an ulp at most
     if epsilon <= 8 * eta:
         raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; spend at least {16 * eta:.1e}")
     spend = Fraction(epsilon) - 4 * Fraction(eta)
@@ -137,10 +137,10 @@ def log_binomials(m: int, k: int) -> NDArray[np.float64]:
     logs = np.zeros(len(above))
     for i in range(k - 1):
         logs += np.log(above - i) - math.log(i + 1)
-    logs.setflags(write=False)  # kept for the next class
+    logs.setflags(write=False)  # cached for the next class
     return logs
 
 
 def event(epsilon: float) -> Parallel:
-    """What one set per class costs: one exponential mechanism, since a record is in one class."""
+    """Event of one set per class: one exponential mechanism, since a record is in one class."""
     return Parallel(Exponential(epsilon), over="classes")

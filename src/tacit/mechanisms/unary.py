@@ -2,10 +2,11 @@
 
 Unit: change one label, which changes two bits.
 Bit 1 stays 1 with probability p, bit 0 becomes 1 with probability q, all independently.
-Theorem: epsilon-DP if p (1 - q)/((1 - p) q) <= e^epsilon. Symmetric: p = 1 - q = e^(epsilon/2)/(1 + e^(epsilon/2))
-[Erlingsson et al. 2014]. Optimised: p = 1/2, q = 1/(e^epsilon + 1) [Wang et al. 2017].
-Sampling: one 64-bit word for each bit. Words of 2^64 that give 1 are rounded so that the ratio is kept.
-Source: as above; "vector approximation" in the label-privacy literature.
+Theorem: epsilon-DP if p (1 - q)/((1 - p) q) <= e^epsilon. Symmetric: p = 1 - q = e^(epsilon/2)/(1 + e^(epsilon/2)).
+Optimised: p = 1/2, q = 1/(e^epsilon + 1).
+Sampling: one 64-bit word for each bit. The number of words that give 1 is rounded so that epsilon is kept.
+Source: Erlingsson et al. 2014 (symmetric), Wang et al. 2017 (optimised); "vector approximation" in the label-privacy
+literature.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ _BLOCK = 1 << 14
 
 
 def symmetric(epsilon: float) -> tuple[int, int]:
-    """Words that give 1 for a bit that is 1, and for one that is 0."""
+    """How many of the 2^64 words give 1 for a bit that is 1, and for a bit that is 0."""
     half = Fraction(math.expm1(epsilon / 2)) * (1 - Fraction(1, 2**50))
     flipped = math.ceil(WORDS / (half + 2))
     return WORDS - flipped, flipped
 
 
 def optimised(epsilon: float) -> tuple[int, int]:
-    """The same for p = 1/2."""
+    """Like `symmetric`, with p = 1/2."""
     rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50))
     return WORDS // 2, math.ceil(WORDS / (rest + 2))
 
 
 def epsilon_of(words: tuple[int, int]) -> float:
-    """ln of p (1 - q)/((1 - p) q), as sampled."""
+    """The epsilon of these numbers of words: ln of p (1 - q)/((1 - p) q)."""
     one, zero = words
     return math.log(Fraction(one * (WORDS - zero), (WORDS - one) * zero))
 

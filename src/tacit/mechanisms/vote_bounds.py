@@ -1,12 +1,12 @@
 """Data-dependent Renyi bounds of noisy votes. They depend on the votes, so they are private themselves.
 
-Unit and sensitivity: as in `votes.py`; sigma/s enters wherever a privacy cost does, sigma where the noise does.
+Unit and sensitivity: as in `votes.py`; privacy costs depend on sigma/s, probabilities on sigma.
 Theorem: let q bound the probability that a mechanism with Renyi costs mu_1 -> e_1 and mu_2 -> e_2 gives another output
 than the likeliest. Then its cost at order lambda is at most ln[(1-q) A^(lambda-1) + q B^(lambda-1)]/(lambda-1), with
-A = (1-q)/(1 - (q e^{e_2})^{(mu_2-1)/mu_2}) and B = e^{e_1}/q^{1/(mu_1-1)}, where lambda <= mu_1, mu_2 > 1,
+A = (1-q)/(1 - (q e^{e_2})^{(mu_2-1)/mu_2}) and B = e^{e_1}/q^{1/(mu_1-1)}, if lambda <= mu_1, mu_2 > 1,
 ln q <= (mu_2-1) e_2 - mu_2 [ln(mu_1/(mu_1-1)) + ln(mu_2/(mu_2-1))] and -ln q > e_2 [Papernot et al. 2018, Thm 6], with
-mu_2 = sigma sqrt(-ln q) and mu_1 = mu_2 + 1. Where it does not hold, or is not smaller, the cost that no votes change
-takes its place. Laplace: Papernot et al. 2017, Thm 3 and Lemma 4.
+mu_2 = sigma sqrt(-ln q) and mu_1 = mu_2 + 1. If it does not hold, or is not smaller, the data-independent cost is used.
+Laplace: Papernot et al. 2017, Thm 3 and Lemma 4.
 Source: Papernot et al. 2018; formulas and reference numbers in the tests.
 """
 
@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+LogQ = Callable[[Floats, float], Floats]
+"""Maps counts and sigma to log q: `log_q_union` or `log_q_exact`."""
 
 _BLOCK = 4096
 _ROWS = 256
-_SPACING, _TAIL = 0.2, 10.0  # of the quadrature; the trapezoid rule then errs by less than 1e-14
+_SPACING, _TAIL = 0.2, 10.0  # of the quadrature; the error of the trapezoid rule is then below 1e-14
 
 
 def log_q_union(counts: Floats, sigma: float) -> Floats:
-    """Log of the union bound on the probability of another label than the top one.
+    """Log of the union bound on the probability that another label than the top label wins.
 
     Parameters
     ----------
@@ -49,10 +51,9 @@ def log_q_union(counts: Floats, sigma: float) -> Floats:
 
 
 def log_q_exact(counts: Floats, sigma: float) -> Floats:
-    """Log of the probability of another label than the top one, by quadrature; shapes as in `log_q_union`.
+    """Log of the probability that another label than the top label wins, by quadrature; shapes as in `log_q_union`.
 
-    1 - prod_j Phi(x + gap_j/sigma), integrated over the noise x of the top count. Where it is below 1e-300 the union
-    bound stands in.
+    1 - prod_j Phi(x + gap_j/sigma), integrated over the noise x of the top count. Below 1e-300 the union bound is used.
     """
     from scipy.special import log_ndtr, logsumexp
 
@@ -85,7 +86,7 @@ def log_q_check(largest: Floats, threshold: float, sigma: float) -> Floats:
 
 
 def log_q_laplace(counts: Floats, gamma: float) -> Floats:
-    """Log of the bound on the probability of another label under Laplace noise of scale 1/gamma; (queries,)."""
+    """Log of a bound on the probability that another label wins under Laplace noise of scale 1/gamma; (queries,)."""
     from scipy.special import logsumexp
 
     if counts.shape[1] == 1:
@@ -103,8 +104,8 @@ def gaussian_renyi(log_q: Floats, sigma: Floats | float, orders: Floats) -> Floa
     log_q : ndarray of shape (queries,)
         Log of a bound on the probability of another output than the likeliest.
     sigma : float or ndarray of shape (queries,)
-        Standard deviation of the noise divided by the sensitivity: the cost that no votes change is lambda/sigma^2.
-        For a check pass sqrt(2) sigma_1/s.
+        Standard deviation of the noise divided by the sensitivity: the data-independent cost is lambda/sigma^2. For a
+        check pass sqrt(2) sigma_1/s.
     orders : ndarray of shape (orders,)
         Above 1.
 
@@ -118,7 +119,7 @@ def gaussian_renyi(log_q: Floats, sigma: Floats | float, orders: Floats) -> Floa
             return gaussian_renyi(distinct, sigma, orders)[place]
     sigma = np.broadcast_to(sigma, log_q.shape)
     result = orders / sigma[:, None] ** 2
-    with np.errstate(all="ignore"):  # where a logarithm has no value, the bound does not hold
+    with np.errstate(all="ignore"):  # if a logarithm is undefined, the bound does not hold
         mu2 = sigma * np.sqrt(-log_q)
         mu1 = mu2 + 1
         e1, e2 = mu1 / sigma**2, mu2 / sigma**2
@@ -134,7 +135,7 @@ def gaussian_renyi(log_q: Floats, sigma: Floats | float, orders: Floats) -> Floa
 
 
 def laplace_renyi(log_q: Floats, gamma: Floats | float, orders: Floats) -> Floats:
-    """Renyi cost of each label under Laplace noise; `gamma` is multiplied by the sensitivity. Shapes as above."""
+    """Renyi cost of each label under Laplace noise; shapes as in `gaussian_renyi`. Pass gamma times the sensitivity."""
     pure = 2 * np.broadcast_to(gamma, log_q.shape)
     result = np.minimum(pure[:, None] ** 2 * orders / 2, pure[:, None])
     with np.errstate(all="ignore"):
@@ -145,18 +146,18 @@ def laplace_renyi(log_q: Floats, gamma: Floats | float, orders: Floats) -> Float
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Slices of n queries, so that memory does not grow with their number."""
+    """Slices of n queries, which bound the memory in use."""
     return (slice(start, start + _BLOCK) for start in range(0, n, _BLOCK))
 
 
 def _gaps(counts: Floats) -> Floats:
-    """Lead of the top class over each other one, of shape (queries, classes - 1)."""
+    """Lead of the top class over each other class, of shape (queries, classes - 1)."""
     ordered = np.sort(np.asarray(counts, dtype=np.float64), axis=1)
     return np.asarray(ordered[:, -1:] - ordered[:, :-1])
 
 
 def _log_overtaken(gaps: Floats, scale: float) -> Floats:
-    """ln Phi(-gap/scale); whole gaps, which are few different ones, are looked up."""
+    """ln Phi(-gap/scale); integer gaps, which have few different values, are looked up in a table."""
     from scipy.special import log_ndtr
 
     most = int(gaps.max(initial=0.0))
@@ -168,9 +169,9 @@ def _log_overtaken(gaps: Floats, scale: float) -> Floats:
 def _lower(
     costs: Floats, holds: NDArray[np.bool_], most: Floats, orders: Floats, log_q: Floats, log_a: Floats, log_b: Floats
 ) -> None:
-    """Where the bound holds, lower costs of shape (queries, orders) to it: ln[(1-q) A^(o-1) + q B^(o-1)]/(o-1).
+    """Lower costs of shape (queries, orders) to the bound ln[(1-q) A^(o-1) + q B^(o-1)]/(o-1) where it holds.
 
-    It holds for the queries `holds`, at orders up to `most`.
+    It holds for the queries in `holds`, at orders up to `most`.
     """
     own = np.flatnonzero(holds)
     own = own[np.argsort(most[own])]  # rows of a block need about the same orders
@@ -184,10 +185,10 @@ def _lower(
 
 
 def _log_mixture(log_q: Floats, a: Floats, b: Floats) -> Floats:
-    """ln[(1-q) e^a + q e^b] for a, b >= 0 of one shape, to the last digits also where it is tiny."""
+    """ln[(1-q) e^a + q e^b] for a, b >= 0 of one shape, accurate also if it is tiny."""
     q = np.exp(log_q)
     result = np.asarray(np.log1p((1 - q) * np.expm1(a) + q * np.expm1(b)))
-    hard = (np.maximum(a, log_q + b) > 30) | (log_q < -650)  # something above may overflow, or underflow
+    hard = (np.maximum(a, log_q + b) > 30) | (log_q < -650)  # the line above may overflow or underflow
     if hard.any():
         log_q, a, b = np.broadcast_to(log_q, a.shape)[hard], a[hard], b[hard]
         q = np.exp(log_q)
@@ -195,7 +196,3 @@ def _log_mixture(log_q: Floats, a: Floats, b: Floats) -> Floats:
         large = np.logaddexp(np.log1p(-q) + a, log_q + b)
         result[hard] = np.where(np.maximum(a, log_q + b) > 30, large, small)
     return result
-
-
-LogQ = Callable[[Floats, float], Floats]
-"""From counts and sigma to log q: `log_q_union` or `log_q_exact`."""

@@ -1,15 +1,15 @@
-"""Noisy votes: the class with the most votes under noise, and a noisy look at how many it has.
+"""Noisy votes: the class with the most votes under noise, and a noisy check of how many votes that is.
 
-Unit: replace one record. It is behind votes of total weight s at most, its sensitivity (1 in plain PATE).
-Sensitivity: a vote of weight s that moves from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
-in L1; it changes the largest count, and the largest count less public numbers, by s. All exactly, on a computer:
-votes are counted in whole units of 2^-20, and noise is drawn on whole units.
-Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop.
-8], a check s^2/(2 sigma_1^2). Both are functions of a (discrete) Gaussian release [Canonne, Kamath and Steinke 2020,
-Thm 14], so they are `Gaussian` events; `gaussian.py` says why its exact curve holds for the discrete noise too. Under
-Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete, in units of
-2^-20, and its event is that of continuous noise: in units so small their curves differ by less than gamma 2^-20 (on
-counts in whole units, where they differ much more, `counts.py` records a pure event).
+Unit: replace one record. It influences votes of total weight s at most (1 in plain PATE).
+Sensitivity: a vote of weight s that changes from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
+in L1. It changes the largest count, also after public numbers are subtracted, by s. Both are exact in computer
+arithmetic: votes are counted in integer units of 2^-20, and noise is drawn in integer units.
+Theorem: a label costs s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda [Papernot et al. 2018, Prop. 8];
+a check costs s^2/(2 sigma_1^2). Both are functions of a discrete Gaussian release [Canonne, Kamath and Steinke 2020,
+Thm 14], so they are `Gaussian` events; `gaussian.py` derives why the exact curve holds for discrete noise too. Under
+Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete, and its event is
+that of continuous noise: in units of 2^-20 their curves differ by less than gamma 2^-20. (On counts in units of 1 they
+differ much more, so `counts.py` has a pure event.)
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 
@@ -36,7 +36,7 @@ def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
     votes : ndarray of shape (queries, teachers)
         Class indices.
     weights : ndarray of shape (queries, teachers) or (teachers,)
-        Weight of each vote in these units; 0 where a teacher takes no part.
+        Weight of each vote in these units; 0 if a teacher does not vote.
     n_classes : int
 
     Returns
@@ -51,33 +51,33 @@ def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
 
 
 def noisy_argmax(counts: Integers, sigma: float, noise: NoiseSource) -> Integers:
-    """Class with the largest count + N(0, sigma^2), counts in units of 2^-20; at sigma = 0 the first of the largest."""
+    """Class with the largest count + N(0, sigma^2); counts are in units of 2^-20. Without noise the first wins ties."""
     noisy = noise.gaussian(counts, scale=sigma * UNIT) if sigma > 0 else counts
     return np.asarray(np.argmax(noisy, axis=1))
 
 
 def laplace_argmax(counts: Integers, gamma: float, noise: NoiseSource) -> Integers:
-    """Class with the largest count + Lap(1/gamma), for counts in units of 2^-20."""
+    """Class with the largest count + Lap(1/gamma); counts are in units of 2^-20."""
     noisy = noise.laplace(counts, scale=UNIT / gamma) if math.isfinite(gamma) else counts
     return np.asarray(np.argmax(noisy, axis=1))
 
 
 def noisy_exceeds(largest: Integers, threshold: float, sigma: float, noise: NoiseSource) -> NDArray[np.bool_]:
-    """Whether each of these + N(0, sigma^2) reaches the threshold, in votes; the others are in units of 2^-20."""
+    """Whether largest counts, in units of 2^-20, + N(0, sigma^2) reach the threshold, which is in votes like sigma."""
     noisy = noise.gaussian(largest, scale=sigma * UNIT) if sigma > 0 else largest
     return np.asarray(noisy >= threshold * UNIT)
 
 
 def label_event(sigma: float, sensitivity: float) -> Gaussian:
-    """What a label of `noisy_argmax` costs: rho = s^2/sigma^2."""
+    """Event of a label of `noisy_argmax`: rho = s^2/sigma^2."""
     return Gaussian(sigma / (math.sqrt(2) * sensitivity))
 
 
 def laplace_event(gamma: float, sensitivity: float) -> Laplace:
-    """What a label of `laplace_argmax` costs: 2 gamma s in pure epsilon."""
+    """Event of a label of `laplace_argmax`: pure epsilon 2 gamma s."""
     return Laplace(1 / (2 * gamma * sensitivity))
 
 
 def check_event(sigma: float, sensitivity: float) -> Gaussian:
-    """What a check of `noisy_exceeds` costs: rho = s^2/(2 sigma^2)."""
+    """Event of a check of `noisy_exceeds`: rho = s^2/(2 sigma^2)."""
     return Gaussian(sigma / sensitivity)

@@ -1,1 +1,1 @@
-"""What a release costs: units, events, guarantees, budgets and the ledger."""
+"""Accounting of privacy: units, events, guarantees, budgets and the ledger."""

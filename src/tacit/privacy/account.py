@@ -1,4 +1,4 @@
-"""What a ledger says of one data set: its allowance, its charges, and what they leave."""
+"""What a ledger says about one data set: its allowance, its charges, and what they leave."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """What the ledger says of one identity: the allowance in force, all charges, and what they leave.
+    """What the ledger says about one identity: the allowance in force, all charges, and what they leave.
 
     Attributes
     ----------
     allowance : Allowance or None
     charges : tuple of Charge
     left : Decimal or None
-        In the currency of the allowance; None where no allowance is stated.
+        In the currency of the allowance; None if no allowance is stated.
     first : Allowance or None
         The allowance in force at the first charge.
     others : tuple of str
@@ -50,7 +50,7 @@ class Account:
 
     @property
     def unit(self) -> Unit:
-        """The unit in which charges are added up: without an allowance that of the charges, if they share one."""
+        """The unit in which charges are added up: without an allowance the unit of all charges, if they share one."""
         if self.allowance is not None:
             return self.allowance.unit
         units = {charge.guarantee.unit for charge in self.charges}
@@ -58,16 +58,16 @@ class Account:
 
     @property
     def spent(self) -> Event:
-        """The sum of all charges, under the allowance's unit; personal budgets at the group that costs most."""
+        """The sum of all charges under the allowance's unit; personal budgets at the most expensive group's cost."""
 
         def cost(event: Event) -> float:
             return event.rho if self.allowance is None else self.allowance.cost(event)
 
-        return compose(charge.guarantee.to(self.unit).of_everybody(cost).event for charge in self.charges)
+        return compose(charge.guarantee.to(self.unit).without_groups(cost).event for charge in self.charges)
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was charged that costs anything, so that nothing was learned from the data yet."""
+        """Whether no charge has a privacy cost, so that nothing was learned from the data yet."""
         return all(free(charge.guarantee) for charge in self.charges)
 
     @property
@@ -99,14 +99,14 @@ class Account:
             return self.allowance.after_first(guarantee)
         return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
 
-    def stated(self, allowance: Allowance, left: Decimal | None) -> Account:
+    def with_allowance(self, allowance: Allowance, left: Decimal | None) -> Account:
         """This account once an allowance is stated; `left` is computed from the charges if None."""
         if left is None:
             left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
         return replace(self, allowance=allowance, left=left, first=allowance if self.untouched else self.first)
 
-    def charged(self, charge: Charge, left: Decimal | None) -> Account:
-        """This account after a charge; `left` is None where no allowance was stated, or by an earlier version."""
+    def with_charge(self, charge: Charge, left: Decimal | None) -> Account:
+        """This account after a charge; `left` is None without an allowance, or if an earlier version recorded it."""
         unfiltered = self.unfiltered
         if left is None and self.allowance is not None:
             left = self.after(charge.guarantee)
@@ -114,43 +114,41 @@ class Account:
             left = left or NONE_LEFT
         return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
 
-
-def following(account: Account, entry: dict[str, Any]) -> Account:
-    """The account after one more line."""
-    left = None
-    if "left" in entry:
-        left = Decimal(entry["left"])
-        if not left >= 0:
+    def with_entry(self, entry: dict[str, Any]) -> Account:
+        """This account after one more line of the ledger."""
+        left = Decimal(entry["left"]) if "left" in entry else None
+        if left is not None and not left >= 0:
             raise ValueError(f"left={left} must be zero or positive")
-    if entry["kind"] == "allow":
-        return account.stated(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
-    if entry["kind"] != "charge":
-        raise ValueError(f"kind {quoted(entry['kind'])} is not known")
-    charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
-    return account.charged(charge, left)
+        if entry["kind"] == "allow":
+            return self.with_allowance(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
+        if entry["kind"] != "charge":
+            raise ValueError(f"kind {quoted(entry['kind'])} is not known")
+        charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
+        return self.with_charge(charge, left)
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
-    """What a guarantee costs, in the currency of the allowance; without an allowance in rho, if there is one.
+    """The privacy cost of a guarantee in words: in the currency of the allowance, without one in rho if there is one.
 
-    With `exact`, as the first charge to an approximate allowance is counted: by its epsilon.
+    With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """
-    own = guarantee if account.allowance is None else guarantee.to(account.unit)
-    if account.allowance is not None and not exact:
-        cost = account.allowance.cost_of(own)
-        if math.isfinite(cost):
+    guarantee = guarantee if account.allowance is None else guarantee.to(account.unit)
+    delta = 1e-6
+    if account.allowance is None:
+        if guarantee.rho is not None:
+            return f"rho={guarantee.rho:.6g}"
+    else:
+        delta = account.allowance.budget.delta or 0.0
+        if not exact and math.isfinite(cost := account.allowance.cost_of(guarantee)):
             return account.allowance.amount(cost)
-    elif account.allowance is None and own.rho is not None:
-        return f"rho={own.rho:.6g}"
-    delta = 1e-6 if account.allowance is None else account.allowance.budget.delta or 0.0
-    return f"epsilon={own.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
+    return f"epsilon={guarantee.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
 
 
 def balance(account: Account) -> str:
-    """Say what is allowed and what was spent, for people."""
+    """What is allowed and what was spent, in words."""
     charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
     if account.allowance is None:
         return f"{charges}, no allowance stated"
     spent = account.allowance.spent(account.left or NONE_LEFT)
-    said = f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
-    return said + (f" ({account.caveat})" if account.caveat else "")
+    caveat = f" ({account.caveat})" if account.caveat else ""
+    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}{caveat}"

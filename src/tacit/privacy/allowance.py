@@ -1,20 +1,20 @@
-"""Allowances: what may be spent on a data set in all, in a currency that is fixed when the allowance is stated.
+"""Allowances: the total that may be spent on a data set, in a currency that is fixed when the allowance is stated.
 
-The next charge may depend on what earlier charges released. A ledger that accepts a charge whenever the smallest of
-several bounds on the charges so far is within (epsilon, delta) is then no privacy filter: whoever chooses the next
+The next charge may depend on what earlier charges released. A ledger that accepted a charge whenever the smallest of
+several bounds on the charges so far is within (epsilon, delta) would be no privacy filter: whoever chooses the next
 charge by an earlier output can exceed delta (tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one
-currency is a filter, whatever the order and however charges are chosen:
+currency is a filter for charges in any order, however they are chosen:
 
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
 `epsilon`  pure epsilon; for epsilon=...  [Rogers et al. 2016]
 `mu`       mu^2 of Gaussian DP; the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
-`renyi`    Renyi divergence at one order that follows from (epsilon, delta); prices what has no mu, such as zCDP and
-           searches, and leaves Gaussian noise less  [Feldman and Zrnic 2021; Lecuyer 2021]
+`renyi`    Renyi divergence at one order that follows from (epsilon, delta); prices events without a mu, such as zCDP
+           and searches, and permits fewer Gaussian releases  [Feldman and Zrnic 2021; Lecuyer 2021]
 
-The first charge is not chosen by any output, so it may enter an (epsilon, delta) allowance by its exact curve: what it
-leaves is the mu' such that the first charge composed with a mu'-GDP mechanism is (epsilon, delta)-DP. That is fixed
-before the first charge draws noise; later charges are subtracted from mu'^2. A fit calibrated to exactly the allowance
-is therefore accepted.
+The first charge is not chosen by any output, so an (epsilon, delta) allowance may count it by its exact curve: it
+leaves the mu' such that the first charge composed with a mu'-GDP mechanism is (epsilon, delta)-DP. mu' is fixed before
+the first charge draws noise; later charges are subtracted from mu'^2. Hence a fit that is calibrated to exactly the
+allowance is accepted.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from tacit.privacy.unit import Unit
 NONE_LEFT = Decimal(0)
 _UNLIMITED = Decimal("Infinity")
 
-_MOST_WORK = 4e5  # microseconds to account a first charge once; its exact curve is computed a dozen times
+_MOST_WORK = 4e5  # microseconds that the epsilon of a first charge may take; it is computed a dozen times
 _CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi")}
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """A budget for everything that is done to a data set, and the currency in which charges are added up.
+    """A budget for all uses of a data set, and the currency in which charges are added up.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Allowance:
 
     @classmethod
     def of(cls, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> Allowance:
-        """Read an allowance, in the default currency of its budget unless another is named.
+        """An allowance in this currency, by default that of the budget.
 
         Raises
         ------
@@ -97,19 +97,19 @@ class Allowance:
 
     @cached_property
     def order(self) -> float:
-        """The Renyi order that leaves zCDP most, for the currency "renyi"."""
+        """For the currency "renyi": the order that allows the largest rho."""
         return accounting.best_order(float(self.budget.epsilon or 0), float(self.budget.delta or 0))
 
     def cost(self, event: Event) -> float:
-        """What an event costs in the currency; infinite if the currency cannot price it."""
+        """Privacy cost of an event in the currency; infinite if the currency cannot price it."""
         if self.currency == "mu":
             return event.mu * event.mu  # a power would raise where this overflows to inf
         if self.currency == "renyi":
-            return float(accounting.renyi(event, np.array([self.order]))[0])
+            return float(event.renyi(np.array([self.order]))[0])
         return event.rho if self.currency == "rho" else event.pure
 
     def cost_of(self, guarantee: Guarantee) -> float:
-        """What a guarantee costs in the allowance's unit and currency; with groups, the most that any group pays."""
+        """Privacy cost of a guarantee in this unit and currency; with groups, that of the most expensive group."""
         return max(self.cost(total) for total in guarantee.to(self.unit).totals())
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
@@ -119,7 +119,7 @@ class Allowance:
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
         """What these charges leave in the currency, in this order; None if they exceed the allowance."""
-        left, charged = self._whole(), False
+        left, charged = _decimal(self.total), False
         for charge in charges:
             rest = self.after_next(charge, left) if charged else self.after_first(charge)
             if rest is None:
@@ -129,7 +129,7 @@ class Allowance:
 
     def after_first(self, guarantee: Guarantee) -> Decimal | None:
         """What a first charge leaves; None if it exceeds the allowance."""
-        left = self.after_next(guarantee, self._whole())
+        left = self.after_next(guarantee, _decimal(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
         totals = guarantee.to(self.unit).totals()
@@ -149,9 +149,6 @@ class Allowance:
             return None
         return left - _decimal(cost)
 
-    def _whole(self) -> Decimal:
-        return _decimal(self.total)
-
     @property
     def kind(self) -> str:
         """Unit and currency; amounts of two kinds are never added up."""
@@ -159,20 +156,16 @@ class Allowance:
         return f"{counted} under unit {self.unit.value}"
 
     def spent(self, left: Decimal) -> str:
-        """Say what was spent where so much is left."""
+        """What was spent if this is left, in words."""
         return "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
 
     def amount(self, cost: float) -> str:
-        """An amount of the currency, for people."""
-        if self.currency == "mu":
-            return f"mu^2={cost:.6g}"
-        if self.currency == "renyi":
-            return f"Renyi divergence {cost:.6g}"
-        return f"{self.currency}={cost:.6g}"
+        """An amount of the currency in words."""
+        return {"mu": "mu^2=", "renyi": "Renyi divergence "}.get(self.currency, f"{self.currency}=") + f"{cost:.6g}"
 
     @property
     def rule(self) -> str:
-        """How charges are counted, in a sentence; it follows from the allowance alone."""
+        """How charges are counted, as a clause."""
         if self.budget.infinite:
             return "nothing is refused"
         if self.budget.kind != "approx":
@@ -190,13 +183,13 @@ class Allowance:
 
 
 def free(guarantee: Guarantee) -> bool:
-    """Whether a guarantee costs nothing, so that its output does not depend on the data."""
+    """Whether a guarantee has no privacy cost, so that its output does not depend on the data."""
     return all(total.pure == 0 for total in guarantee.totals())
 
 
 @lru_cache(maxsize=256)
 def _rest(budget: Budget, first: Event) -> float:
-    """mu^2 of the largest Gaussian that keeps the budget beside `first`, rounded down by a thousandth at most."""
+    """Largest mu^2 of a Gaussian that meets the budget composed with `first`, rounded down by at most a thousandth."""
 
     def both(mu: float) -> Event:
         return compose([first, Gaussian(1 / mu)])
@@ -209,5 +202,5 @@ def _rest(budget: Budget, first: Event) -> float:
 
 
 def _decimal(amount: float) -> Decimal:
-    """An amount as the decimal that it is written as, so that 0.1 and 0.2 add up to 0.3."""
+    """The decimal number that a float is written as, so that 0.1 and 0.2 add up to 0.3."""
     return _UNLIMITED if math.isinf(amount) else Decimal(repr(float(amount)))

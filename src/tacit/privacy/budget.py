@@ -1,8 +1,8 @@
 """A budget: what may be spent, as text or as a value, and the noise that spends it.
 
 `epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate differential privacy. A budget is read
-under the unit of whoever spends it. Calibrations round to the safe side: what they return costs no more than the
-budget, in floats too.
+under the unit of the learner that spends it. Calibrations round to the safe side: the noise that they return costs no
+more than the budget, in floats too.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _LEAST, _MOST = 1e-9, 1e9  # of a finite epsilon or rho
 _FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
 _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
 
-# Where a budget is split over several events, noise is this much larger, so that their costs, added up in floats, keep
-# it. That exceeds the tolerance of the solver that finds epsilon, 1e-12.
+# If a budget is split over several events, noise is larger by this factor, so that the costs of the events, added up
+# in floats, stay within the budget. The factor exceeds the tolerance of the solver that finds epsilon, 1e-12.
 _ROUNDED_UP = 1 + 1e-11
 
-# How much further apart two data sets are under a unit than under add/remove, for one event on each of several
-# disjoint classes: in sqrt(rho) (so for Gaussian sums and for selections under zCDP), and in pure epsilon.
+# By which factor the cost under a unit exceeds that under add/remove, for one event on each of several disjoint
+# classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure epsilon.
 _ROOT_RHO = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)}
 _PURE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """An allowance of privacy loss. Made by `pure`, `zcdp`, `approx` or `parse`.
+    """A limit on the privacy cost. Made by `pure`, `zcdp`, `approx` or `parse`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Budget:
             except ValueError:
                 value = math.nan
             if math.isinf(value) and "inf" not in number.lower():
-                value = math.nan  # an overflow, such as 1e400, is no statement that nothing is protected
+                value = math.nan  # an overflow such as 1e400 is a mistake; only "inf" asks for no protection
             if name not in ("epsilon", "delta", "rho") or name in values or math.isnan(value):
                 raise BudgetError(f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}")
             values[name] = value
@@ -103,7 +103,7 @@ class Budget:
 
     @property
     def infinite(self) -> bool:
-        """Whether nothing is protected."""
+        """Whether the budget asks for no protection at all."""
         return math.inf in (self.epsilon, self.rho)
 
     def __str__(self) -> str:
@@ -111,26 +111,26 @@ class Budget:
         return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in given)
 
     def permits(self, event: Event) -> bool:
-        """Whether `event` costs no more than this."""
+        """Whether the privacy cost of `event` is within the budget."""
         if self.rho is not None:
             return event.rho <= self.rho
         assert self.epsilon is not None
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 
     def gaussian(self, unit: Unit = Unit.ADD_REMOVE, *, split: bool = False) -> float:
-        """Noise multiplier of the Gaussian event, one on each of several disjoint classes, that spends the budget.
+        """Noise multiplier of a Gaussian event, once on each of several disjoint classes, that spends the budget.
 
         Parameters
         ----------
         unit : Unit
             The unit in which the budget is read.
         split : bool, default=False
-            Whether the budget is split over several such events. They keep it when sum 1/z_i^2 = 1/z^2.
+            Whether the budget is split over several such events, with sum 1/z_i^2 = 1/z^2.
 
         Raises
         ------
         BudgetError
-            For a pure budget, which no Gaussian noise can meet.
+            If the budget is pure: Gaussian noise has no pure epsilon.
         """
         if self.infinite:
             return 0.0
@@ -146,7 +146,7 @@ class Budget:
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
 
     def _not_pure(self) -> str:
-        """What to pass instead of a pure budget: the approximate form, and rho = epsilon^2/2."""
+        """What to pass instead of a pure budget: epsilon with a delta, or rho = epsilon^2/2."""
         assert self.epsilon is not None
         approximate, rho = f"epsilon={self.epsilon:g},delta=1e-6", self.epsilon**2 / 2
         if not _LEAST <= rho <= _MOST:
@@ -157,7 +157,7 @@ class Budget:
         )
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Epsilon of the exponential mechanism, one on each of several disjoint classes, that spends the budget."""
+        """Epsilon of an exponential mechanism, once on each of several disjoint classes, that spends the budget."""
         if self.infinite:
             return math.inf
         if self.rho is not None:
@@ -169,18 +169,17 @@ class Budget:
         return self.epsilon / _PURE[unit]
 
     def sampled_gaussian(self, sampling_rate: float, count: int) -> float:
-        """Noise multiplier at which so many `SampledGaussian` events keep the budget, rounded up by a thousandth.
+        """Noise multiplier at which `count` `SampledGaussian` events meet the budget, at most a thousandth too large.
 
         Raises
         ------
         BudgetError
-            If the budget is not approximate, the only kind in which sampling gains anything.
+            If the budget is not approximate: sampling gains nothing in the other kinds.
         """
         if self.epsilon is None or self.delta is None:
             raise BudgetError(
                 f"budget {self} is not approximate, so sampling gains nothing; pass for example epsilon=1,delta=1e-5"
             )
-
         if self.infinite:
             return 0.0
 
@@ -203,23 +202,23 @@ class Budget:
 def calibrate(
     budget: Budget, cost: Callable[[float], Event], low: float, high: float, precision: float = 1e-12
 ) -> float:
-    """Largest amount whose cost the budget permits: the one bisection behind every calibrated parameter.
+    """Largest amount whose privacy cost the budget permits: the one bisection behind every calibrated parameter.
 
     Parameters
     ----------
     budget : Budget
     cost : callable
-        From an amount, such as an epsilon or the inverse of a noise multiplier, to the event it costs under the unit
-        in which the budget is read. Events cost more as the amount grows.
+        From an amount, such as an epsilon or the inverse of a noise multiplier, to its event under the unit in which
+        the budget is read. The privacy cost must grow with the amount.
     low, high : float
         Positive ends of the range to search.
     precision : float, default=1e-12
-        Relative; what is returned is at most this much below the largest amount.
+        Relative: the result is at most this much below the largest amount.
 
     Returns
     -------
     float
-        An amount that was checked: `budget.permits(cost(amount))`.
+        An amount for which `budget.permits(cost(amount))` was checked.
 
     Raises
     ------

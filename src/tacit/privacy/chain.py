@@ -1,8 +1,8 @@
 """Lines of JSON, each with a hash of itself and of the hash before it.
 
-The hash finds accidents and careless edits. It does not stop whoever recomputes all hashes, and it does not show that
-lines are missing at the end. Lines without a hash may come first (earlier versions wrote none); the first hash covers
-them.
+The hash finds accidents and careless edits. It does not stop an owner who recomputes all hashes, and it does not show
+that lines are missing at the end. Lines without a hash may come first (earlier versions wrote none); the first hash
+covers them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _HASH = b', "hash": "'
 
 
 class Chain:
-    """Reads the lines of a file in order, then writes the next one."""
+    """Reads the lines of a file in order, then writes the next line."""
 
     def __init__(self) -> None:
-        self._unhashed = hashlib.sha256()  # the lines before the first hash
+        self._unhashed = hashlib.sha256()  # of the lines before the first hash
         self._previous = ""
 
     @property
@@ -29,7 +29,7 @@ class Chain:
         return bool(self._previous)
 
     def read(self, line: bytes, *, compare: bool = True) -> dict[str, Any]:
-        """The entry of the next line, without its hash, which may be left uncompared.
+        """The entry of the next line, without its hash; `compare=False` does not check the hash.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class Chain:
         return {name: value for name, value in entry.items() if name != "hash"}
 
     def next(self, entry: dict[str, Any]) -> bytes:
-        """The line of a new entry after those that were read."""
+        """The line of a new entry after the lines that were read."""
         body = json.dumps(entry).encode()
         return body[:-1] + _HASH + self._digest(body).encode() + b'"}\n'
 

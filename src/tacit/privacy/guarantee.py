@@ -1,6 +1,6 @@
-"""A guarantee: a unit, the sum of recorded events, and what is not protected.
+"""A guarantee: a unit, the sum of the recorded events, and what is not protected.
 
-Every number that tacit states about privacy is a method of this value, computed when asked.
+Every number that tacit states about privacy is computed by a method of this value when it is needed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, compose
-from tacit.privacy.serial import event_from_json, event_to_json
+from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
 
 THIS_RUN = "this run only"
@@ -22,14 +21,14 @@ THIS_RUN = "this run only"
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a release costs, per unit.
+    """The privacy cost of a release under a unit.
 
     Parameters
     ----------
     unit : Unit
         Which change of the data is hidden.
     event : Event
-        The sum of all events; with `groups`, what every group pays in addition to its own.
+        The sum of all events; with `groups`, what every group pays beside its own events.
     unprotected : tuple of str
         Quantities about the private data that the guarantee does not hide.
     groups : tuple of (str, Event)
@@ -65,21 +64,23 @@ class Guarantee:
 
     @property
     def bounded(self) -> bool:
-        """Whether any bound holds for every group; a search may have epsilon at a delta and neither rho nor mu."""
+        """Whether some bound holds for every group; a search may have epsilon at each delta and neither rho nor mu."""
         return all(event.bounded for event in self.totals())
 
     @property
     def rho(self) -> float | None:
-        """zCDP parameter of the worst group, or None when there is none."""
-        return _finite_or_none(max(event.rho for event in self.totals()))
+        """zCDP parameter of the most expensive group; None if there is none."""
+        rho = max(event.rho for event in self.totals())
+        return rho if math.isfinite(rho) else None
 
     @property
     def mu(self) -> float | None:
-        """Gaussian-DP parameter of the worst group, or None when there is none."""
-        return _finite_or_none(max(event.mu for event in self.totals()))
+        """Gaussian-DP parameter of the most expensive group; None if there is none."""
+        mu = max(event.mu for event in self.totals())
+        return mu if math.isfinite(mu) else None
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
-        """Smallest valid epsilon at `delta`, of one group or of the worst.
+        """Smallest valid epsilon at `delta`, of one group or of the most expensive one.
 
         Parameters
         ----------
@@ -100,10 +101,10 @@ class Guarantee:
         return max(accounting.attack_rate(event, false_positive_rate) for event in self.totals())
 
     def to(self, unit: Unit | str) -> Guarantee:
-        """State the same release under another unit.
+        """State the guarantee of the same release under another unit.
 
-        Add/remove converts to replace (two changes: remove one, add one) and to change-label; replace
-        converts to change-label, which it contains. Nothing else follows.
+        Add/remove converts to replace (a removal and an addition: group privacy for two) and to change-label. Replace
+        converts to change-label, which is one kind of replacement. No other conversion holds.
 
         Raises
         ------
@@ -114,8 +115,8 @@ class Guarantee:
         if unit == self.unit:
             return self
         if self.unit == Unit.ADD_REMOVE:
-            groups = tuple((name, _two_changes(event, unit)) for name, event in self.groups)
-            return replace(self, unit=unit, event=_two_changes(self.event, unit), groups=groups)
+            groups = tuple((name, _converted(event, unit)) for name, event in self.groups)
+            return replace(self, unit=unit, event=_converted(self.event, unit), groups=groups)
         if (self.unit, unit) == (Unit.REPLACE, Unit.CHANGE_LABEL):
             return replace(self, unit=unit)
         raise InputError(
@@ -123,19 +124,18 @@ class Guarantee:
             f"{unit.value}"
         )
 
-    def of_everybody(self, cost: Callable[[Event], float]) -> Guarantee:
-        """The same without groups: every record is charged as the group that costs most, in the currency of `cost`.
+    def without_groups(self, cost: Callable[[Event], float]) -> Guarantee:
+        """The same guarantee with every record charged at the most expensive group's cost.
 
-        Groups that cost the same, such as those that the currency cannot price, are compared by rho.
+        Groups of equal cost, such as those that have no finite cost, are compared by rho.
         """
         return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
 
     def statement(self, delta: float = 1e-6) -> str:
-        """Say in words what holds, under which unit, and what is outside."""
+        """The guarantee in words: what holds, under which unit, and what is not covered."""
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
-        lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups] or [
-            f"  {self.figures(None, delta)}"
-        ]
+        lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
+        lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
         if self.unit == Unit.ADD_REMOVE:
             for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
                 lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
@@ -154,9 +154,9 @@ class Guarantee:
         """Return the guarantee as plain JSON values."""
         return {
             "unit": self.unit.value,
-            "event": event_to_json(self.event),
+            "event": self.event.to_json(),
             "unprotected": list(self.unprotected),
-            "groups": {name: event_to_json(event) for name, event in self.groups},
+            "groups": {name: event.to_json() for name, event in self.groups},
             "scope": self.scope,
         }
 
@@ -172,15 +172,17 @@ class Guarantee:
         )
 
     def totals(self, group: str | None = None) -> list[Event]:
-        """What each group pays in all, or one of them; a single event where there are no groups."""
+        """The sum of events of each group, or of one group; a single event if there are no groups."""
         groups = dict(self.groups)
         if group is not None and group not in groups:
-            raise InputError(f"group={group!r} is not one of {list(groups)}; name one of these, or none for the worst")
-        own = [groups[group]] if group is not None else list(groups.values())
-        return [compose((self.event, event)) for event in own] or [self.event]
+            raise InputError(
+                f"group={group!r} is not one of {list(groups)}; name one of these, or none for the most expensive"
+            )
+        chosen = list(groups.values()) if group is None else [groups[group]]
+        return [compose((self.event, event)) for event in chosen] or [self.event]
 
     def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
-        """The numbers of the statement on one line, of one group or of the worst, each the largest over the groups."""
+        """The numbers of the statement on one line: of one group, or each at its largest over the groups."""
         totals = self.totals(group)
         if not all(total.bounded for total in totals):
             return "no bound: this is not private"
@@ -195,14 +197,11 @@ class Guarantee:
 
 
 def rounded_up(value: float) -> str:
-    """A bound with six digits, none below it (but for the error of float arithmetic)."""
+    """A bound with six digits, rounded up (up to the error of float arithmetic)."""
     digits = Context(prec=6, rounding=ROUND_CEILING)
     return f"{float(digits.create_decimal(value * (1 - 1e-12))):.6g}"
 
 
-def _two_changes(event: Event, unit: Unit) -> Event:
-    return event.twice() if unit == Unit.REPLACE else event.relabelled()
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _converted(event: Event, unit: Unit) -> Event:
+    """An event under add/remove, for one replaced record or one changed label."""
+    return event.for_group(2) if unit == Unit.REPLACE else event.for_label_change()

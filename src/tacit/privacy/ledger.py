@@ -1,11 +1,11 @@
 """The ledger: what was spent on a data set so far, in an append-only file beside it.
 
-One JSON object a line, each under a declared identity of the private data (not a hash of its content, which would
-itself be private, and would change with a copy). `allow` lines state the allowance, the last one in force; `charge`
-lines record a guarantee before its noise is drawn and are never refunded. Both record what is left after them, in the
-currency of the allowance (`allowance.py`). An exclusive lock spans reading the balance and writing the charge, so that
-two processes cannot spend the same allowance. Lines are hashed (`chain.py`), which finds accidents and careless edits,
-not an owner who recomputes all hashes, nor lines that are missing at the end.
+Each line is one JSON object under a declared identity of the private data. (A hash of the data as its identity would
+itself be private, and would change with a copy.) An `allow` line states the allowance; the last one is in force. A
+`charge` line records a guarantee before its noise is drawn and is never refunded. Both record what is left after them,
+in the currency of the allowance (`allowance.py`). An exclusive lock is held from reading the balance to writing the
+charge, so two processes cannot spend the same allowance. Lines are hashed (`chain.py`): that finds accidents and
+careless edits, but not an owner who recomputes all hashes, nor lines that are missing at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from tacit.compute.documents import MOST_BYTES
 from tacit.errors import InputError, LedgerError, excerpt, quoted
-from tacit.privacy.account import Account, balance, figure, following
+from tacit.privacy.account import Account, balance, figure
 from tacit.privacy.allowance import NONE_LEFT, Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
@@ -32,7 +32,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 _UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
-_PATIENCE = 1.0  # seconds that a file may be empty, while another process creates it
+_PATIENCE = 1.0  # seconds to wait for the first entry of a file that another process creates
 
 
 class Ledger:
@@ -69,7 +69,7 @@ class Ledger:
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
         """The ledger kept beside a store's folder or a data file."""
-        data = Path(data).resolve()  # a link to the data shares their ledger
+        data = Path(data).resolve()  # a link to the data shares the ledger of the data
         return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
 
     def __repr__(self) -> str:
@@ -98,27 +98,23 @@ class Ledger:
         allowance = Allowance.of(budget, unit, currency)
         with self._locked() as file:
             chain, account = self._read(file)
-            self._check_kind(account, allowance)
+            before = account.allowance
+            if before is not None and not account.untouched and before.kind != allowance.kind:
+                raise LedgerError(
+                    f"allowance {allowance} is counted in {allowance.kind}, and {self.path} has charges against "
+                    f"{before}, counted in {before.kind}; state it in the same kind"
+                )
             left = allowance.after([charge.guarantee for charge in account.charges])
             if left is None:
-                so_far = Guarantee(allowance.unit, account.stated(allowance, NONE_LEFT).spent).figures()
+                spent = Guarantee(allowance.unit, account.with_allowance(allowance, NONE_LEFT).spent)
                 raise LedgerError(
-                    f"allowance {allowance} is below what {self.path} records as spent: {so_far}; allow more"
+                    f"allowance {allowance} is below what {self.path} records as spent: {spent.figures()}; allow more"
                 )
             stated = {"budget": str(allowance.budget), "unit": allowance.unit.value, "currency": allowance.currency}
             self._append(file, chain, account, {"kind": "allow", **stated, "left": str(left)})
 
-    def _check_kind(self, account: Account, allowance: Allowance) -> None:
-        """Refuse another unit or currency once something is charged."""
-        before = account.allowance
-        if before is not None and not account.untouched and before.kind != allowance.kind:
-            raise LedgerError(
-                f"allowance {allowance} is counted in {allowance.kind}, and {self.path} has charges against "
-                f"{before}, counted in {before.kind}; state it in the same kind"
-            )
-
     def charge(self, guarantee: Guarantee, what: str) -> None:
-        """Record a use before it happens; with personal budgets, at the group that costs most.
+        """Record a use before it happens; with personal budgets, at the most expensive group's cost.
 
         Raises
         ------
@@ -137,13 +133,6 @@ class Ledger:
         what = excerpt(what)
         entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
         if account.allowance is not None:
-            try:
-                guarantee.to(account.unit)
-            except InputError as error:
-                raise LedgerError(
-                    f"{what} is private under {guarantee.unit}, which does not convert to {account.unit}, the unit of "
-                    f"{self.path}; keep another ledger for it (--allow ... --unit {guarantee.unit})"
-                ) from error
             return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
         if account.others:
             raise LedgerError(
@@ -153,7 +142,20 @@ class Ledger:
         return entry
 
     def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
-        """What a charge leaves; an error if it does not fit."""
+        """What the charge leaves of the allowance.
+
+        Raises
+        ------
+        LedgerError
+            If the charge does not fit.
+        """
+        try:
+            guarantee.to(account.unit)
+        except InputError as error:
+            raise LedgerError(
+                f"{what} is private under {guarantee.unit}, which does not convert to {account.unit}, the unit of "
+                f"{self.path}; keep another ledger for it (--allow ... --unit {guarantee.unit})"
+            ) from error
         left = account.after(guarantee)
         if left is not None:
             return left
@@ -189,10 +191,16 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
-        """The file, open for appending and locked; if it is created here and gets no entry, it is removed again."""
+        """The file, open for appending and locked; a file that is created here and gets no entry is removed again."""
         self._check_plain()
+        created = True
         try:
-            created, file = self._opened()
+            try:
+                file = self.path.open("xb+", buffering=0)
+            except FileExistsError:
+                created = False
+                self._wait_for_an_entry()
+                file = self.path.open("ab+", buffering=0)
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
         with file:
@@ -204,14 +212,6 @@ class Ledger:
             finally:
                 if created and os.fstat(file.fileno()).st_size == 0:
                     self.path.unlink(missing_ok=True)
-
-    def _opened(self) -> tuple[bool, IO[bytes]]:
-        """Whether the file is created here, and the file."""
-        try:
-            return True, self.path.open("xb+", buffering=0)
-        except FileExistsError:
-            self._wait_for_an_entry()
-            return False, self.path.open("ab+", buffering=0)
 
     def _wait_for_an_entry(self) -> None:
         """A file may be empty only while another process creates it."""
@@ -227,8 +227,8 @@ class Ledger:
     def _append(self, file: IO[bytes], chain: Chain, account: Account, entry: dict[str, Any]) -> None:
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         line = chain.next({"time": moment, "identity": self.identity} | entry)
-        try:  # what cannot be read again would make the ledger useless
-            following(account, Chain().read(line, compare=False))
+        try:  # a line that cannot be read back would make the ledger useless
+            account.with_entry(Chain().read(line, compare=False))
         except _UNREADABLE as error:
             raise LedgerError(f"the entry cannot be recorded ({excerpt(str(error))}); nothing is charged") from error
         length = file.seek(0, os.SEEK_END)
@@ -241,7 +241,7 @@ class Ledger:
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); nothing is charged") from error
 
     def _read(self, file: IO[bytes]) -> tuple[Chain, Account]:
-        """The lines that the next one continues, and what they say of this identity."""
+        """The chain of lines, which the next line continues, and the account of this identity."""
         chain, account, others = Chain(), Account(), set()
         size = file.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
@@ -255,17 +255,16 @@ class Ledger:
                 if "left" in entry and not chain.hashed:
                     raise ValueError("it states what is left and has no hash")
                 if entry["identity"] == self.identity:
-                    account = following(account, entry)
+                    account = account.with_entry(entry)
                 elif entry["kind"] == "allow":
                     others.add(entry["identity"])
             except _UNREADABLE as error:
-                fault = f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))})"
-                if not line.endswith(b"\n"):  # only the last line can be
-                    raise LedgerError(
-                        f"{fault}; restore the file from a copy, or remove this line if no release came of the fit "
-                        "that wrote it"
-                    ) from error
-                raise LedgerError(f"{fault}; restore the file from a copy") from error
+                remove = ", or remove this line if no release came of the fit that wrote it"
+                cut_off = not line.endswith(b"\n")  # only the last line can be
+                raise LedgerError(
+                    f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))}); restore the "
+                    f"file from a copy{remove * cut_off}"
+                ) from error
         return chain, replace(account, others=tuple(sorted(others)))
 
 

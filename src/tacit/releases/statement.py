@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tacit.privacy import accounting
-from tacit.privacy.events import Event, Gaussian
+from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import (
@@ -227,9 +227,8 @@ def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
     if noise == "research":
         return ("noise is secret and exact: does not hold, it is drawn in floating point from a seed",)
     held = "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's randomness"
-    if any(isinstance(part, Gaussian) for part, _ in guarantee.event.contained()):
-        return (held, "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8")
-    return (held,)
+    parts = [part for total in guarantee.totals() for part, _ in total.contained()]
+    return tuple(dict.fromkeys((held, *(part.assumption for part in parts if part.assumption))))
 
 
 def _number(value: float | None) -> Number:

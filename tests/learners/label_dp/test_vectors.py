@@ -1,12 +1,9 @@
-"""Randomizers with vectors: exact ratios of bits, moments of noise, likelihoods, and unbiased estimates."""
+"""Randomizers that answer with a vector: moments of noise, likelihoods, and unbiased estimates."""
 
 import math
-from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from tacit.errors import InputError
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
@@ -16,53 +13,14 @@ from tacit.mechanisms.randomized_response import WORDS
 from tacit.privacy.events import PureDP
 
 
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 4.0, 40.0, *np.random.default_rng(0).uniform(0.1, 3, 10)])
-def test_bits_keep_epsilon_exactly(kind, epsilon):
-    """Two labels differ in two bits: the ratio of all outputs is at most the product of their two ratios."""
-    randomizer = kind(epsilon, 7)
-    one, zero = randomizer.words
-    assert 0 < zero < one < WORDS
-    ratio = Fraction(one * (WORDS - zero), (WORDS - one) * zero)
-    with mpmath.workdps(60):
-        assert mpmath.mpf(ratio.numerator) / ratio.denominator <= mpmath.exp(epsilon)
-    assert randomizer.realised_epsilon == pytest.approx(epsilon, rel=1e-9 if epsilon < 20 else 1e-3)
-    assert randomizer.event.pure == epsilon
-
-
-class Words(ResearchNoise):
-    """Words that are given, in place of random ones."""
-
-    def __init__(self, words):
-        super().__init__(0)
-        self.given = words
-
-    def words(self, n):
-        return np.array(self.given, dtype=np.uint64)
-
-
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])
-def test_as_many_words_as_stated_give_a_one(kind):
-    """Of the 2^64 words those below the stated number: the last of them, and the first beyond."""
-    words = one, zero = kind(1.3, 2).words
-    for label in (0, 1):
-        limits = (one, zero) if label == 0 else (zero, one)
-        for apart, bit in ((-1, True), (0, False)):
-            drawn = unary.sample(np.array([label]), 2, words, Words([limit + apart for limit in limits]))
-            assert drawn.tolist() == [[bit, bit]]
-
-
-@pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary])
-@pytest.mark.parametrize("noise", [ResearchNoise(0), SecureNoise()], ids=["research", "secure"])
-def test_bits_follow_their_probabilities(kind, noise):
-    randomizer = kind(1.0, 3)
-    bits = randomizer.sample(np.ones(100_000, dtype=np.int64), noise)
-    p, q = (count / WORDS for count in randomizer.words)
-    codes = np.bincount(bits @ [1, 2, 4], minlength=8)
-    expected = [
-        math.prod((rate if (code >> i) & 1 else 1 - rate) for i, rate in enumerate((q, p, q))) for code in range(8)
-    ]
-    assert chisquare(codes, np.array(expected) * 100_000).pvalue > 1e-6
+@pytest.mark.parametrize(("kind", "words"), [(SymmetricUnary, unary.symmetric), (OptimisedUnary, unary.optimised)])
+def test_randomizers_of_bits_sample_and_price_their_words(kind, words):
+    randomizer = kind(1.0, 7)
+    assert randomizer.words == words(1.0)
+    assert randomizer.event == PureDP(1.0)
+    assert randomizer.realised_epsilon == unary.epsilon_of(randomizer.words)
+    bits = randomizer.sample(np.array([2, 5]), ResearchNoise(0))
+    assert np.array_equal(bits, unary.sample(np.array([2, 5]), 7, randomizer.words, ResearchNoise(0)))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +98,3 @@ def test_infinite_epsilon_is_the_label():
 def test_what_is_out_of_range_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
-
-
-def test_one_word_gives_one_bit():
-    assert unary.symmetric(1.0)[0] + unary.symmetric(1.0)[1] == WORDS
-    assert unary.optimised(1.0)[0] == WORDS // 2

@@ -10,23 +10,23 @@ import numpy as np
 
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import NORM, Rounded
+from tacit.mechanisms.outer_products import NORM, IntegerRows
 from tacit.models.rows import Floats
 
 Blocks = Sequence[tuple[Any, Integers]]
-"""Unit rows and their classes: rows are `Rounded`, so that sums can be private, or floats for the non-private form."""
+"""Unit rows and their classes; rows are `IntegerRows`, so that sums can be private, or floats without noise."""
 
 Offsets = Floats | list[Floats]
 """Added to the logits: of shape (C,) for all records, or a list with an array of shape (b, C) for each block."""
 
 
-def logits(rows: Rounded | Floats, head: Floats) -> Floats:
-    """Rows times a head of shape (C, d), of shape (b, C); if rows are `Rounded`, each row by its own values alone.
+def logits(rows: IntegerRows | Floats, head: Floats) -> Floats:
+    """Rows times a head of shape (C, d), of shape (b, C); if rows are `IntegerRows`, each row by its own values alone.
 
     The head is scaled by a power of two to whole numbers of norm below 2^35. Products with rows of norm 2^18
     at most, and their partial sums, are then whole numbers up to 2^53: exact, in any order and block shape.
     """
-    if not isinstance(rows, Rounded):
+    if not isinstance(rows, IntegerRows):
         return rows @ head.T
     size = math.frexp(float(np.abs(head).max(initial=0.0)))[1]  # of the entries, lest their squares overflow
     longest = float(np.linalg.norm(np.ldexp(head, -size), axis=1).max(initial=0.0))
@@ -36,7 +36,7 @@ def logits(rows: Rounded | Floats, head: Floats) -> Floats:
     return result
 
 
-def residuals(rows: Rounded | Floats, labels: Integers, head: Floats, offsets: Floats) -> Floats:
+def residuals(rows: IntegerRows | Floats, labels: Integers, head: Floats, offsets: Floats) -> Floats:
     """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C); each row as `logits` has it."""
     shares = logits(rows, head) + offsets
     shares -= shares.max(axis=1, keepdims=True)

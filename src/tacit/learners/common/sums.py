@@ -12,7 +12,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.rows import Floats, exact_class_sums
 
 Blocks = Iterable[tuple[Any, Integers]]
-"""Rows of shape (b, width), floats or `Rounded`, and their class indices, of shape (b,)."""
+"""Rows of shape (b, width), floats or `IntegerRows`, and their class indices, of shape (b,)."""
 
 
 def class_sums(blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource) -> Floats:

@@ -60,7 +60,7 @@ class UnitRows(Prepared):
             yield unit, of_rows
 
     def block_list(self, *, exact: bool) -> list[tuple[Any, Integers]]:
-        """All blocks, for a fit that reads them many times; their rows are `Rounded` unless sums may be exact."""
+        """All blocks, for a fit that reads them many times; their rows are `IntegerRows` unless sums may be exact."""
         return [(rows if exact else rounded(rows), labels) for rows, labels in self.blocks("rows")]
 
     def head(self, theta: Floats, added: Floats | float = 0.0) -> tuple[Floats, Floats]:

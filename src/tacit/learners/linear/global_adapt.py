@@ -16,7 +16,7 @@ from tacit.learners.linear.gradient_descent import Gradient, GradientDescent
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.noise import NoiseSource
-from tacit.mechanisms.outer_products import Rounded
+from tacit.mechanisms.outer_products import IntegerRows
 from tacit.mechanisms.rounding import row_norms
 from tacit.models.released import Released
 from tacit.models.rows import Floats
@@ -134,7 +134,7 @@ class GlobalAdapt(GradientDescent):
             nonlocal following
             threshold, above = following, 0
 
-            def products() -> Iterator[tuple[Floats, Rounded]]:
+            def products() -> Iterator[tuple[Floats, IntegerRows]]:
                 nonlocal above
                 for rows, labels in blocks:
                     left, norms = scaled(residuals(rows, labels, head, offsets), threshold, self.clip)

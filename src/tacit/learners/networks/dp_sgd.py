@@ -133,7 +133,7 @@ class DPSGD(ModelClassifier):
         rate, steps, budget = self._rate(), self._steps(), Budget.parse(self.budget)
         if Unit(self.unit) == Unit.ADD_REMOVE:
             return _multiplier(budget, rate, steps)
-        return 2 * _multiplier(budget, SampledGaussian(1.0, rate).twice().sampling_rate, steps)
+        return 2 * _multiplier(budget, SampledGaussian(1.0, rate).for_group(2).sampling_rate, steps)
 
     def _unprotected(self) -> tuple[str, ...]:
         return ("number of records",)

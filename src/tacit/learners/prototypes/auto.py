@@ -20,7 +20,7 @@ from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import Rounded
+from tacit.mechanisms.outer_products import IntegerRows
 from tacit.models.decisions import QuadraticHead
 from tacit.models.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
 from tacit.models.released import Released
@@ -214,13 +214,13 @@ def refine(
     return start + descend(gradient, np.zeros_like(start), rate=rate / n, steps=STEPS)
 
 
-def square_scores(rows: Rounded | Floats, axes: Floats, squares: Floats) -> Floats:
+def square_scores(rows: IntegerRows | Floats, axes: Floats, squares: Floats) -> Floats:
     """Squares of the rows along the axes, times `squares` of shape (C, d).
 
-    If rows are `Rounded`, each score depends on its own row alone: axes become whole numbers of norm 2^15 about, so
+    If rows are `IntegerRows`, each score depends on its own row alone: axes become whole numbers of norm 2^15 about, so
     that products with rows of norm 2^18 are exact.
     """
-    if not isinstance(rows, Rounded):
+    if not isinstance(rows, IntegerRows):
         return np.asarray((rows @ axes) ** 2 @ squares.T)
     along = rows.values.astype(np.float64) @ np.rint(np.ldexp(axes, 15))
     return logits(outer_products.rounded(np.ldexp(along, -33) ** 2), squares)

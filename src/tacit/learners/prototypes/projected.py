@@ -26,7 +26,7 @@ from tacit.learners.prototypes.selection import candidates, class_scores, select
 from tacit.learners.prototypes.split import Split, calibrated
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import Rounded, rounded
+from tacit.mechanisms.outer_products import IntegerRows, rounded
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.privacy.budget import Budget
@@ -261,7 +261,7 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     def _products(
         self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
-    ) -> Iterator[tuple[Floats, Rounded]]:
+    ) -> Iterator[tuple[Floats, IntegerRows]]:
         """Left and right row of each record's gradient, in units of `clip`."""
         unit = _unit(sums @ layer.T)
         for rows, labels in blocks:

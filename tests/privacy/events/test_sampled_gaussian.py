@@ -1,4 +1,4 @@
-"""Gaussian noise on Poisson samples: its price against divergences that are integrated here."""
+"""Gaussian noise on Poisson samples: its privacy cost against divergences that are integrated here."""
 
 import math
 
@@ -53,15 +53,15 @@ def test_renyi_divergences_bound_both_directions(z, rate, order):
     def divergence(one, other):
         return (logsumexp(order * one + (1 - order) * other) + math.log(x[1] - x[0])) / (order - 1)
 
-    found = float(accounting.renyi(SampledGaussian(z, rate), np.array([order]))[0])
+    found = float(SampledGaussian(z, rate).renyi(np.array([order]))[0])
     assert found >= max(divergence(p, q), divergence(q, p)) - 1e-9
     if order == round(order):
         assert found == pytest.approx(divergence(p, q), rel=1e-6)
 
 
 @pytest.mark.parametrize(("z", "rate"), [(0.8, 0.02), (1.0, 0.2), (3.0, 0.6)])
-def test_two_changes_are_covered_by_twice(z, rate):
-    event = SampledGaussian(z, rate).twice()
+def test_group_privacy_for_two_covers_two_changes(z, rate):
+    event = SampledGaussian(z, rate).for_group(2)
     none = mixture(z, {0: 1.0})
     added = mixture(z, {0: (1 - rate) ** 2, 1: 2 * rate * (1 - rate), 2: rate**2})
     here, there = mixture(z, {0: 1 - rate, 1: rate}), mixture(z, {0: 1 - rate, -1: rate})
@@ -77,12 +77,12 @@ def test_a_rate_of_one_is_no_sampling():
     )
 
 
-def test_what_the_notebook_of_label_privacy_states_and_does():
+def test_the_epsilon_that_the_notebook_of_label_privacy_states_and_the_one_it_has():
     """It sets its noise by Renyi curves so that 720 Poisson samples cost 1, but shuffles: three uses of each record."""
     orders = np.arange(2.0, 257.0)
 
     def stated(z):
-        curve = accounting.renyi(720 * SampledGaussian(z, 1 / 240), orders)
+        curve = (720 * SampledGaussian(z, 1 / 240)).renyi(orders)
         return float(accounting.renyi_epsilons(curve, orders, 1e-5)) - 1
 
     z = brentq(stated, 0.7, 3)
@@ -109,7 +109,7 @@ def test_parameters_out_of_range_are_refused(given):
 def test_beyond_the_orders_of_the_sum_the_cost_is_that_without_sampling(z):
     orders = np.array([1.5, 2.0, 256.0, 256.5, 400.0, 1e4])
     unsampled = orders / (2 * z**2)
-    assert accounting.renyi(SampledGaussian(z, 1.0), orders) == pytest.approx(unsampled)
-    found = accounting.renyi(SampledGaussian(z, 0.5), orders)
+    assert SampledGaussian(z, 1.0).renyi(orders) == pytest.approx(unsampled)
+    found = SampledGaussian(z, 0.5).renyi(orders)
     assert found[3:] == pytest.approx(unsampled[3:])
     assert (found <= unsampled * (1 + 1e-12)).all()

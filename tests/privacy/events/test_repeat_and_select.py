@@ -1,4 +1,4 @@
-"""The price of a private search, against searches whose distribution is worked out in full."""
+"""The privacy cost of a private search, against searches whose distribution is computed in full."""
 
 import math
 
@@ -13,10 +13,9 @@ from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.account import figure
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect, event_from_json
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.serial import event_from_json, event_to_json
 from tacit.privacy.unit import Unit
 
 SHAPES = [0.0, 0.5, 1.0, 3.0, math.inf]
@@ -81,7 +80,7 @@ def test_every_mean_has_its_parameter(mean, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mean", [1.5, 5.0, 12.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_the_pure_price_holds_and_is_attained(shape, mean, epsilon):
+def test_the_pure_epsilon_holds_and_is_attained(shape, mean, epsilon):
     event = RepeatAndSelect(PureDP(epsilon), mean, shape)
     one, other = response(epsilon)
     p, q = selected(one, mean, shape), selected(other, mean, shape)
@@ -99,7 +98,7 @@ def test_the_pure_price_holds_and_is_attained(shape, mean, epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_the_renyi_curve_holds(shape, mean, epsilon):
     orders = np.array([1.1, 1.5, 2.0, 5.0, 20.0])
-    stated = accounting.renyi(RepeatAndSelect(PureDP(epsilon), mean, shape), orders)
+    stated = RepeatAndSelect(PureDP(epsilon), mean, shape).renyi(orders)
     one, other = response(epsilon)
     p, q = selected(one, mean, shape), selected(other, mean, shape)
     for order, bound in zip(orders, stated, strict=True):
@@ -125,7 +124,7 @@ def test_epsilon_of_gaussian_runs_holds_and_is_near(shape, z):
     stated = accounting.epsilon(RepeatAndSelect(Gaussian(z), mean, shape), delta)
     assert delta_of(p, q, stated) <= delta
     assert delta_of(p, q, stated * (0.4 if shape == 3 else 0.5)) > delta
-    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta  # one run's price would not do
+    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta  # the cost of one run is not enough
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -153,12 +152,12 @@ def test_facts_of_a_search_without_rho():
     assert event.bounded
     assert (event.pure, event.rho, event.mu) == (math.inf,) * 3
     assert 0 < accounting.epsilon(event, 1e-6) < accounting.epsilon(event + event, 1e-6) < math.inf
-    assert event.twice() == RepeatAndSelect(Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1)
-    assert event.relabelled() == RepeatAndSelect(2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1)
+    assert event.for_group(2) == RepeatAndSelect(Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1)
+    assert event.for_label_change() == RepeatAndSelect(2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1)
     assert event.base() == RepeatAndSelect(Gaussian(4.0) + Gaussian(9.0), 5, 1)
     assert [part for part, _ in event.contained()] == [event, Gaussian(4.0), Gaussian(9.0)]
-    assert event_from_json(event_to_json(event)) == event
-    assert event_from_json(event_to_json(RepeatAndSelect(PureDP(1.0), 5, math.inf))).shape == math.inf
+    assert event_from_json(event.to_json()) == event
+    assert event_from_json(RepeatAndSelect(PureDP(1.0), 5, math.inf).to_json()).shape == math.inf
     assert 0.01 < accounting.attack_rate(event, 0.01) < 1
 
 
@@ -179,7 +178,7 @@ def test_the_statement_gives_epsilon_and_claims_no_rho():
 
 
 @pytest.mark.parametrize(("budget", "permitted"), [("rho=100", False), ("epsilon=2.07,delta=1e-6", True)])
-def test_budgets_judge_a_search_rightly(budget, permitted):
+def test_budgets_permit_exactly_the_searches_within_them(budget, permitted):
     search = RepeatAndSelect(Gaussian(4.0), 5, 1)
     assert Budget.parse(budget).permits(search) == permitted
     assert not Budget.parse("epsilon=2.06,delta=1e-6").permits(search)
@@ -189,7 +188,7 @@ def test_budgets_judge_a_search_rightly(budget, permitted):
     assert Budget.zcdp(pure.rho).permits(pure)
 
 
-def test_a_ledger_holds_a_search(tmp_path):
+def test_a_ledger_records_a_search(tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     guarantee = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
     ledger.charge(guarantee, what="search")
@@ -224,7 +223,7 @@ def test_bad_shapes_are_refused(shape):
         RepeatAndSelect(Gaussian(1.0), 5, shape)
 
 
-def test_events_inside_are_counted_through():
+def test_nested_events_are_counted():
     search = RepeatAndSelect(2 * Gaussian(4.0) + Exponential(0.1), 5, 1)
     total = 3 * Parallel(search, "splits") + Gaussian(9.0)
     assert dict(total.contained()) == {search: 3, Gaussian(4.0): 6, Exponential(0.1): 3, Gaussian(9.0): 1}

@@ -1,0 +1,229 @@
+"""What every event states about itself, and sums of events."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+Floats = NDArray[np.float64]
+
+# Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8 serves the smallest
+# rho, and steps of 6 % find the neighbourhood of the optimum, which the searches then refine.
+ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Distribution of the privacy loss of several uses of an event, as data from which `accounting.py` builds it.
+
+    Parameters
+    ----------
+    law : {"gaussian", "laplace", "randomized response", "profile"}
+        One of the laws in `accounting.py`. "profile" serves every event whose privacy profile is known in closed form
+        and the same in both directions.
+    parameters : dict
+        Arguments of the law.
+    uses : int or None
+        How often the distribution is composed with itself; None if the parameters already stand for all uses.
+    """
+
+    law: str
+    parameters: dict[str, Any]
+    uses: int | None
+
+
+class Event(ABC):
+    """One use of the private data, or a sum of such uses.
+
+    Attributes
+    ----------
+    pure : float
+        Smallest epsilon such that the event is epsilon-DP; inf if there is none.
+    rho : float
+        A rho such that it is rho-zCDP; inf if none is known.
+    mu : float
+        A mu such that it is mu-GDP; inf if none is known.
+    assumption : str or None
+        What a card must say about this event: an assumption behind its privacy cost, and how far it holds.
+    exact_mu : bool
+        Whether mu gives the exact privacy profile, as it does for Gaussian noise.
+    sampled : bool
+        Whether a sample of the records was used, so that rho and mu, which ignore sampling, are loose.
+    curve_work : float
+        Microseconds that the Renyi curve takes, about.
+
+    Notes
+    -----
+    Each fact is the best closed form that is known. An event may have none of pure, rho and mu and still a finite
+    epsilon at every delta > 0, by its Renyi curve.
+    """
+
+    assumption: ClassVar[str | None] = None
+    exact_mu: ClassVar[bool] = False
+    sampled: ClassVar[bool] = False
+    curve_work: ClassVar[float] = 300.0
+
+    if TYPE_CHECKING:  # declared for the type checker only, so that a field may state a fact (`ZCDP.rho`)
+
+        @property
+        def pure(self) -> float: ...
+        @property
+        def rho(self) -> float: ...
+        @property
+        def mu(self) -> float: ...
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any bound on the privacy loss holds."""
+        return math.isfinite(self.rho)
+
+    @abstractmethod
+    def for_group(self, size: int) -> Event:
+        """The event under group privacy: for data sets that differ in `size` records."""
+
+    def for_label_change(self) -> Event:
+        """The event when one record changes its label: at most a removal and an addition."""
+        return self.for_group(2)
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A phrase that names the event and its parameters."""
+
+    def renyi(self, orders: Floats) -> Floats:
+        """Bound on the Renyi divergence at each order above 1."""
+        parts = [(part, n) for part, n in self.base().counted() if part.pure > 0]
+        with np.errstate(over="ignore"):  # what overflows is infinite
+            return np.maximum(sum((n * part._renyi(orders) for part, n in parts), np.zeros(np.shape(orders))), 0.0)
+
+    def _renyi(self, orders: Floats) -> Floats:
+        """The Renyi curve of one event of this kind that costs something; each kind fills it in."""
+        raise NotImplementedError(f"{type(self).__name__} has no Renyi curve")
+
+    def losses(self, uses: int) -> Losses | None:
+        """Distribution of the privacy loss of so many uses; None if no more than the Renyi curve is known."""
+        return None
+
+    def reach(self, uses: int) -> float:
+        """About how wide the interval is that losses of so many uses cover: 20 standard deviations, or all of it."""
+        return min(2 * uses * self.pure, 2 * uses * self.rho + 20 * math.sqrt(2 * uses * self.rho))
+
+    def counted(self) -> tuple[tuple[Event, int], ...]:
+        """The distinct events of this sum, and how often each was used."""
+        return ((self, 1),)
+
+    def base(self) -> Event:
+        """The event that a record pays for, with parallel composition undone."""
+        return self
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        """The distinct events of `base`, those nested in them too, and how often each was used."""
+        return ((self, 1),)
+
+    def to_json(self) -> Any:
+        """Plain JSON values: the type and its parameters; a sum is a list of {count, event}."""
+        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {"type": type(self).__name__} | values
+
+    def __add__(self, other: Event) -> Event:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return compose((self, other))
+
+    def __mul__(self, count: int) -> Event:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise InputError(f"count={count!r} must be a whole number >= 0; pass for example 3 * event")
+        return _canonical({event: n * count for event, n in self.counted() if count})
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Composition(Event):
+    """Several events on the same data, adaptively. Made by `compose` or `+`.
+
+    Parameters
+    ----------
+    counts : tuple of (Event, int)
+        Distinct events in order of first use, and how often each was used.
+    """
+
+    counts: tuple[tuple[Event, int], ...]
+
+    @property
+    def pure(self) -> float:
+        return sum(n * event.pure for event, n in self.counts)
+
+    @property
+    def rho(self) -> float:
+        return sum(n * event.rho for event, n in self.counts)
+
+    @property
+    def mu(self) -> float:
+        return math.sqrt(sum(n * event.mu * event.mu for event, n in self.counts))
+
+    @property
+    def bounded(self) -> bool:
+        return all(event.bounded for event, _ in self.counts)
+
+    def counted(self) -> tuple[tuple[Event, int], ...]:
+        return self.counts
+
+    def base(self) -> Event:
+        return compose(n * event.base() for event, n in self.counts)
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return tuple((part, n * m) for event, n in self.counts for part, m in event.contained())
+
+    def for_group(self, size: int) -> Event:
+        return compose(n * event.for_group(size) for event, n in self.counts)
+
+    def for_label_change(self) -> Event:
+        return compose(n * event.for_label_change() for event, n in self.counts)
+
+    def describe(self) -> str:
+        each = (f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts)
+        return "; ".join(each) or "nothing"
+
+    def to_json(self) -> Any:
+        return [{"count": n, "event": event.to_json()} for event, n in self.counts]
+
+
+def compose(events: Iterable[Event]) -> Event:
+    """Add events up; one event alone stays itself, none at all is the empty composition."""
+    counts: dict[Event, int] = {}
+    for event in events:
+        for part, n in event.counted():
+            counts[part] = counts.get(part, 0) + n
+    return _canonical(counts)
+
+
+def check_not_negative(name: str, value: float) -> None:
+    """Refuse a parameter of an event that is negative or not a number."""
+    if not value >= 0:
+        raise InputError(f"{name}={value} must be zero or positive; pass a number such as {name}=1.0")
+
+
+def check_event(value: Any) -> None:
+    """Refuse anything but an event as a part of another event."""
+    if not isinstance(value, Event):
+        raise InputError(f"event={value!r} must be an event; pass for example Gaussian(1.0)")
+
+
+def _canonical(counts: dict[Event, int]) -> Event:
+    if list(counts.values()) == [1]:
+        return next(iter(counts))
+    return Composition(tuple(counts.items()))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Event):
+        return value.to_json()
+    return "inf" if value == math.inf else value  # JSON has no infinity

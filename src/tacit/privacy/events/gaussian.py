@@ -1,0 +1,60 @@
+"""Gaussian noise on a sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """Gaussian noise on a sum of L2-bounded contributions.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation divided by L2 sensitivity; 0 is no noise at all.
+
+    Notes
+    -----
+    rho = 1/(2 z^2) [Bun and Steinke 2016, Prop. 1.6]; mu = 1/z [Dong, Roth and Su 2019, Thm 2.7].
+    """
+
+    noise_multiplier: float
+
+    assumption: ClassVar[str | None] = (
+        "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8"
+    )
+    exact_mu = True
+
+    def __post_init__(self) -> None:
+        check_not_negative("noise_multiplier", self.noise_multiplier)
+
+    @property
+    def pure(self) -> float:
+        return 0.0 if math.isinf(self.noise_multiplier) else math.inf
+
+    @property
+    def rho(self) -> float:
+        return 0.5 * self.mu**2 if self.mu < 1e150 else math.inf
+
+    @property
+    def mu(self) -> float:
+        return 1.0 / self.noise_multiplier if self.noise_multiplier > 0 else math.inf
+
+    def for_group(self, size: int) -> Gaussian:
+        return Gaussian(self.noise_multiplier / size)
+
+    def describe(self) -> str:
+        return f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity"
+
+    def _renyi(self, orders: Floats) -> Floats:
+        return np.asarray(self.rho * orders)
+
+    def losses(self, uses: int) -> Losses:
+        return Losses("gaussian", {"standard_deviation": self.noise_multiplier / math.sqrt(uses)}, uses=None)

@@ -1,0 +1,69 @@
+"""Parallel composition over disjoint parts of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.errors import InputError
+from tacit.privacy.events.base import Event, check_event
+
+
+@dataclass(frozen=True)
+class Parallel(Event):
+    """The same event on each of several disjoint parts of the data.
+
+    Parameters
+    ----------
+    event : Event
+        What is done to each part; if parts are treated differently, the most expensive event.
+    over : {"classes", "splits"}
+        What separates the parts: the label, or a public property of the record's position.
+
+    Notes
+    -----
+    One record is in one part, so adding or removing it costs `event` once. The records of a group, or the old and the
+    new value of a replaced record, may be in one part or in several: `event.for_group` covers both, because k events at
+    distance one are dominated by one event at distance k, for every event here.
+    """
+
+    event: Event
+    over: Literal["classes", "splits"]
+
+    def __post_init__(self) -> None:
+        check_event(self.event)
+        if self.over not in ("classes", "splits"):
+            raise InputError(f"over={self.over!r} must be 'classes' or 'splits'; name what separates the parts")
+
+    @property
+    def pure(self) -> float:
+        return self.event.pure
+
+    @property
+    def rho(self) -> float:
+        return self.event.rho
+
+    @property
+    def mu(self) -> float:
+        return self.event.mu
+
+    @property
+    def bounded(self) -> bool:
+        return self.event.bounded
+
+    def base(self) -> Event:
+        return self.event.base()
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return self.event.contained()
+
+    def for_group(self, size: int) -> Event:
+        return Parallel(self.event.for_group(size), self.over)
+
+    def for_label_change(self) -> Event:
+        """A record with a changed label leaves one class and enters another, but stays in its split."""
+        return 2 * self if self.over == "classes" else self.for_group(2)
+
+    def describe(self) -> str:
+        where = "class" if self.over == "classes" else "split"
+        return f"{self.event.describe()}, on each {where} separately"

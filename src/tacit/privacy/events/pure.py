@@ -1,0 +1,84 @@
+"""A mechanism of which only a pure epsilon is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
+
+
+@dataclass(frozen=True)
+class PureDP(Event):
+    """Any epsilon-DP mechanism about which nothing more is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Its pure epsilon.
+
+    Notes
+    -----
+    Binary randomized response is the worst case. Its Renyi divergence of order a, divided by a, is largest as a -> 1:
+    there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is that of the Gaussian trade-off curve through the corner of
+    epsilon-DP's [Dong, Roth and Su 2019].
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_not_negative("epsilon", self.epsilon)
+
+    @property
+    def pure(self) -> float:
+        return self.epsilon
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+    @property
+    def mu(self) -> float:
+        if self.epsilon > 700:
+            return math.inf
+        if self.epsilon < 0.02:  # the series of the quantile, rounded up, since 1/(1 + e^epsilon) is too close to 1/2
+            x = math.tanh(self.epsilon / 2)
+            return math.sqrt(2 * math.pi) * (x + math.pi / 12 * x**3 + 0.2 * x**5) * (1 + 1e-15)
+        return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(self.epsilon)))
+
+    def for_group(self, size: int) -> Event:
+        return PureDP(size * self.epsilon)
+
+    def describe(self) -> str:
+        return f"a mechanism that is {self.epsilon:.6g}-DP"
+
+    def _renyi(self, orders: Floats) -> Floats:
+        return response_renyi(self.epsilon, 2, orders)
+
+    def losses(self, uses: int) -> Losses:
+        return response_losses(self.epsilon, 2, uses)
+
+
+def response_renyi(epsilon: float, n_classes: int, orders: Floats) -> Floats:
+    """Renyi divergence of randomized response over `n_classes` labels, exact.
+
+    Between two labels the sum is q e^(aE) + q e^((1-a)E) + (K-2) q, with q e^E + (K-1) q = 1. Without cancellation that
+    is 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E).
+    """
+    t = (orders - 1) * epsilon
+    log_q = -np.logaddexp(epsilon, math.log(n_classes - 1))
+    rise = log_q + _log_expm1(orders * epsilon) + _log_expm1(t) - t
+    return np.asarray(np.logaddexp(0.0, rise) / (orders - 1))
+
+
+def response_losses(epsilon: float, n_classes: int, uses: int) -> Losses:
+    """Randomized response as a mixture: `noise_parameter` is the probability to draw uniformly from all labels."""
+    uniform = n_classes * math.exp(-epsilon) / (1 + (n_classes - 1) * math.exp(-epsilon))
+    return Losses("randomized response", {"noise_parameter": uniform, "num_buckets": n_classes}, uses)
+
+
+def _log_expm1(x: Floats) -> Floats:
+    return np.asarray(x + np.log(-np.expm1(-x)))

@@ -1,0 +1,38 @@
+"""Randomized response on a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.errors import InputError
+from tacit.privacy.events.base import Floats, Losses
+from tacit.privacy.events.pure import PureDP, response_losses, response_renyi
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(PureDP):
+    """A label that is replaced by a uniformly drawn other one, with a probability that makes it epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        Log ratio of the probability to keep a label and the probability to draw any particular other one.
+    n_classes : int
+        Number of labels.
+    """
+
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_classes < 2:
+            raise InputError(f"n_classes={self.n_classes} must be at least 2; pass the size of the class list")
+
+    def describe(self) -> str:
+        return f"randomized response over {self.n_classes} labels at epsilon {self.epsilon:.6g}"
+
+    def _renyi(self, orders: Floats) -> Floats:
+        return response_renyi(self.epsilon, self.n_classes, orders)
+
+    def losses(self, uses: int) -> Losses:
+        return response_losses(self.epsilon, self.n_classes, uses)

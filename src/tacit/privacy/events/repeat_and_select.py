@@ -1,0 +1,144 @@
+"""A private search: many runs, of which only the best is released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tacit.errors import InputError
+from tacit.privacy.events.base import ORDERS, Event, Floats, check_event
+from tacit.privacy.events.pure import PureDP
+
+
+@dataclass(frozen=True)
+class RepeatAndSelect(Event):
+    """A private search: the same event in a random number of runs, of which only the best run's output is released.
+
+    Parameters
+    ----------
+    event : Event
+        What one run costs, its score included. Runs draw fresh noise, and nothing of the other runs is released.
+    mean : float
+        Mean number of runs, from 1 to 10^6; the number itself must stay secret.
+    shape : float
+        Its distribution: truncated negative binomial of this shape, from 0 to 1000 (0 is logarithmic, 1
+        geometric), or inf for Poisson, which may draw no run at all.
+
+    Notes
+    -----
+    Renyi curve at order a, from the curve R of one run, with m runs on average:
+
+    - truncated negative binomial of shape s and parameter g [Papernot and Steinke 2022, Theorem 2]:
+      R(a) + ln(m)/(a-1) + (1+s) min over orders b >= 1 of (1 - 1/b) R(b) + ln(1/g)/b;
+    - Poisson [Theorem 6]: R(a) + ln(m)/(a-1) + m delta, where one run is (ln(1 + 1/(a-1)), delta)-DP;
+    - if runs are pure, the curve of the search's pure epsilon, if that is smaller.
+
+    There is no rho and no mu unless runs are pure. Pure epsilon of runs that are epsilon-DP: for shape s at most
+    (2 + s) epsilon [Corollary 3], and, in closed form, epsilon + (1 + s) ln((e^epsilon + g)/(1 + g e^epsilon)). For the
+    density of an output y is q(y) f'(t) up to an average over t, the probability of outputs not better than y, with f
+    the generating function of the number of runs, f'(t) proportional to (g + (1-g)(1-t))^-(1+s); and t and 1 - t change
+    by a factor e^epsilon at most, so the worst case has 1 - t = 1/(1 + e^epsilon) and e^epsilon/(1 + e^epsilon). For
+    Poisson epsilon + mean tanh(epsilon/2), as f'(t) is proportional to exp(mean t) and t changes by tanh(epsilon/2).
+    """
+
+    event: Event
+    mean: float
+    shape: float
+
+    curve_work = 3000.0
+
+    def __post_init__(self) -> None:
+        check_event(self.event)
+        if any(isinstance(part, RepeatAndSelect) for part, _ in self.event.contained()):
+            raise InputError(
+                "event holds another RepeatAndSelect, a search inside a search; name all candidates in one"
+            )
+        if not 1 <= self.mean <= 1e6:
+            raise InputError(f"mean={self.mean} must be from 1 to 1e+06; pass the mean number of runs, such as mean=5")
+        if not (0 <= self.shape <= 1e3 or self.shape == math.inf):
+            raise InputError(f"shape={self.shape} must be from 0 to 1000, or inf; pass for example shape=1 (geometric)")
+
+    @property
+    def halt(self) -> float:
+        """The parameter g of the truncated negative binomial; its shape and mean determine it."""
+        return _halt(self.mean, self.shape)
+
+    @property
+    def pure(self) -> float:
+        one = self.event.pure
+        if not 0 < one < math.inf:
+            return one
+        if math.isinf(self.shape):
+            return one + self.mean * math.tanh(one / 2)
+        g = self.halt
+        rise = math.log1p((1 - g) * -math.expm1(-one) / (math.exp(-one) + g))
+        return one + (1 + self.shape) * rise
+
+    @property
+    def rho(self) -> float:
+        return PureDP(self.pure).rho
+
+    @property
+    def mu(self) -> float:
+        return PureDP(self.pure).mu
+
+    @property
+    def bounded(self) -> bool:
+        return self.event.bounded
+
+    def base(self) -> Event:
+        return RepeatAndSelect(self.event.base(), self.mean, self.shape)
+
+    def contained(self) -> tuple[tuple[Event, int], ...]:
+        return ((self, 1), *self.event.contained())
+
+    def for_group(self, size: int) -> Event:
+        return RepeatAndSelect(self.event.for_group(size), self.mean, self.shape)
+
+    def for_label_change(self) -> Event:
+        return RepeatAndSelect(self.event.for_label_change(), self.mean, self.shape)
+
+    def describe(self) -> str:
+        kind = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial of shape {self.shape:g}"
+        return f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each ({self.event.describe()})"
+
+    def _renyi(self, orders: Floats) -> Floats:
+        bound = self.event.renyi(orders) + math.log(self.mean) / (orders - 1)
+        if math.isinf(self.shape):
+            bound += self.mean * _delta(self.event, np.log1p(1 / (orders - 1)))
+        else:
+            bound += (1 + self.shape) * _choice_divergence(self.event, self.halt)
+        if math.isfinite(self.pure):
+            bound = np.minimum(bound, PureDP(self.pure)._renyi(orders))
+        return np.asarray(bound)
+
+
+@lru_cache(maxsize=1024)
+def _halt(mean: float, shape: float) -> float:
+    """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g = exp(-x)."""
+    if mean == 1:
+        return 1.0
+    low, high = 0.0, 2 * math.log(mean) + 2
+    while low < (x := (low + high) / 2) < high:
+        of_shape = -math.expm1(-shape * x) / shape if shape else x
+        low, high = (x, high) if math.expm1(x) < mean * of_shape else (low, x)
+    return math.exp(-low)  # the side of the smaller mean
+
+
+def _choice_divergence(event: Event, halt: float) -> float:
+    """Smallest (1 - 1/b) R(b) + ln(1/halt)/b over orders b; at b = 1 it is ln(1/halt)."""
+    orders = ORDERS
+    for _ in range(3):
+        values = (1 - 1 / orders) * event.renyi(orders) - math.log(halt) / orders
+        order = orders[np.argmin(values)]
+        orders = 1 + (order - 1) * np.linspace(0.9, 1.1, 101)
+    return min(float(values.min()), -math.log(halt))
+
+
+def _delta(event: Event, epsilons: Floats) -> Floats:
+    """Delta of `event` at each epsilon, by its Renyi curve [Canonne, Kamath and Steinke 2020, Prop. 12]."""
+    slack = event.renyi(ORDERS)[:, None] - epsilons + np.log1p(-1 / ORDERS)[:, None]
+    return np.asarray(np.exp(np.minimum(((ORDERS - 1)[:, None] * slack - np.log(ORDERS)[:, None]).min(axis=0), 0.0)))

@@ -1,0 +1,43 @@
+"""A mechanism of which only rho is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.privacy.events.base import Event, Floats, check_not_negative
+
+
+@dataclass(frozen=True)
+class ZCDP(Event):
+    """Any rho-zCDP mechanism about which nothing more is known.
+
+    Parameters
+    ----------
+    rho : float
+        Its zCDP parameter. Group privacy for k records multiplies it by k^2 [Bun and Steinke 2016, Prop. 1.9].
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        check_not_negative("rho", self.rho)
+
+    @property
+    def pure(self) -> float:
+        return math.inf if self.rho > 0 else 0.0
+
+    @property
+    def mu(self) -> float:
+        return math.inf if self.rho > 0 else 0.0
+
+    def for_group(self, size: int) -> ZCDP:
+        return ZCDP(size**2 * self.rho)
+
+    def describe(self) -> str:
+        return f"a mechanism that is {self.rho:.6g}-zCDP"
+
+    def _renyi(self, orders: Floats) -> Floats:
+        return np.asarray(self.rho * orders)

@@ -1,0 +1,68 @@
+"""Epsilon of sums of events: orders of bounds, ranges, calibration and attack rates."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from privacy.events.samples import gaussian_delta
+from tacit.errors import InputError
+from tacit.privacy import accounting
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, PureDP
+
+
+def test_renyi_alone_is_used_below_the_precision_of_the_curves():
+    assert accounting.epsilon(Gaussian(1.0), 1e-31) == accounting.epsilon(ZCDP(0.5), 1e-31)
+    assert accounting.epsilon(Gaussian(1.0), 1e-29) < accounting.epsilon(ZCDP(0.5), 1e-29)
+    mixed, bound = Gaussian(2.0) + Exponential(0.5), ZCDP(0.125 + 0.5**2 / 8)
+    assert accounting.epsilon(mixed, 1e-14) == pytest.approx(accounting.epsilon(bound, 1e-14), rel=1e-9)
+    assert accounting.epsilon(mixed, 1e-12) < accounting.epsilon(bound, 1e-12)
+
+
+@pytest.mark.parametrize("event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr)
+def test_epsilon_decreases_in_delta_over_its_whole_range(event):
+    deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]
+    epsilons = [accounting.epsilon(event, delta) for delta in deltas]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_mixtures_beat_basic_composition_and_stay_valid():
+    mixed = Gaussian(2.0) + Exponential(0.5)
+    assert accounting.epsilon(mixed, 1e-5) < accounting.epsilon(Gaussian(2.0), 1e-5) + 0.5
+    # an exponential mechanism contains binary randomized response with losses +-epsilon/2
+    p = 1 / (1 + math.exp(-0.25))
+    epsilon = accounting.epsilon(mixed, 1e-5)
+    true_delta = p * gaussian_delta(0.5, epsilon - 0.25) + (1 - p) * gaussian_delta(0.5, epsilon + 0.25)
+    assert true_delta <= 1e-5
+
+
+def test_attack_rate_is_the_gaussian_trade_off():
+    assert accounting.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(norm.cdf(norm.ppf(0.01) + 1.0))
+    assert accounting.attack_rate(Exponential(0.0), 0.01) == 0.01
+    assert accounting.attack_rate(Gaussian(0.0), 0.01) == 1.0
+    assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+def test_the_largest_rho_keeps_epsilon_and_is_the_largest(epsilon, delta):
+    rho = accounting.largest_rho(epsilon, delta)
+    assert accounting.epsilon(ZCDP(rho), delta) <= epsilon
+    assert accounting.epsilon(ZCDP(rho * 1.0001), delta) > epsilon
+
+
+@given(z=st.floats(0.05, 50), delta=st.floats(1e-12, 0.1))
+def test_the_calibrated_multiplier_never_exceeds_the_target(z, delta):
+    target = accounting.epsilon(Gaussian(z), delta)
+    if 1e-6 < target < 1e3:
+        found = accounting.gaussian_multiplier(target, delta)
+        assert found == pytest.approx(z, rel=1e-5)
+        assert accounting.epsilon(Gaussian(found), delta) <= target
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+def test_bad_delta_is_refused(delta):
+    with pytest.raises(InputError, match="delta="):
+        accounting.epsilon(Gaussian(1.0), delta)
