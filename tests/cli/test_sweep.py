@@ -25,12 +25,12 @@ def plan(tmp_path, monkeypatch):
 def test_a_sweep_and_its_results(plan, run):
     status, out, _ = run("sweep plan.yaml --out runs --dry-run")
     assert status == 0
-    assert "12 of 12 cells to compute, about" in out
+    assert out.endswith("12 of 12 cells to compute\n")
     assert out.count("seed") == 12
     status, out, _ = run("sweep plan.yaml --out runs")
     assert (status, "12 cells, 0 failed" in out) == (0, True)
     status, out, _ = run("sweep plan.yaml --out runs --dry-run")
-    assert "0 of 12 cells to compute, about 0 s on 1 worker (by finished cells)" in out
+    assert out == "0 of 12 cells to compute\n"
     status, out, _ = run("results runs --where seed=0")
     assert (status, "6 cells" in out) == (0, True)
     assert run("results runs --csv all.csv")[0] == 0

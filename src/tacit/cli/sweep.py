@@ -44,7 +44,7 @@ def sweep(
     jobs
         Workers.
     dry_run
-        Print the cells and an estimate, and compute nothing.
+        Check the plan, list the cells that would be computed, and compute nothing.
     retry_failed
         Compute cells that failed before once more.
     address
@@ -64,7 +64,7 @@ def sweep(
 
     if dry_run:
         whole("--jobs", jobs)
-        _print_cells(run.prepare(plan, out, data), retry_failed, jobs)
+        _print_cells(run.prepare(plan, out, data), retry_failed)
         return
     from contextlib import nullcontext
 
@@ -92,12 +92,9 @@ def sweep(
         )
 
 
-def _print_cells(asked: "run.Sweep", retry_failed: bool, jobs: int) -> None:
+def _print_cells(asked: "run.Sweep", retry_failed: bool) -> None:
     missing = asked.missing(retry_failed)
     for cell in missing:
         place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
         print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-    seconds, measured = asked.seconds(jobs)
-    by = "by finished cells" if measured else "a guess by their sizes, good to a factor of several"
-    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
-    print(f"{len(missing)} of {len(asked.cells)} cells to compute, about {seconds:.3g} s on {workers} ({by})")
+    print(f"{len(missing)} of {len(asked.cells)} cells to compute")

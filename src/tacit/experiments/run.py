@@ -12,9 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from operator import mul
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tacit.compute.atomic import atomic_file
@@ -24,7 +22,6 @@ from tacit.compute.shared import digest, locked
 from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.cells import Cell, cells
-from tacit.experiments.estimate import guess
 from tacit.experiments.plan import Plan, load
 from tacit.experiments.results import CELLS, Result
 from tacit.experiments.sources import opened
@@ -58,22 +55,6 @@ class Sweep:
             for cell in self.cells
             if cell.key not in self.kept or (retry_failed and self.kept[cell.key].status == "failed")
         ]
-
-    def seconds(self, jobs: int = 1) -> tuple[float, bool]:
-        """What the missing cells may take, and whether that follows from finished ones alone.
-
-        A cell takes the median of the finished ones of its method on its data; where there are none, what a fit of its
-        size took on the machine that RATES was measured on.
-        """
-        known: dict[tuple[str, str, str], list[float]] = {}
-        for one in self.kept.values():
-            if one.status == "done":
-                known.setdefault((one.data, one.encoder, one.method), []).append(one.fit_seconds + one.predict_seconds)
-        missing = self.missing()
-        each = [known.get((cell.data, cell.encoder, cell.method)) for cell in missing]
-        seconds = [median(own) if own else guess(cell) for cell, own in zip(missing, each, strict=True)]
-        fits = [2 if cell.timed else 1 for cell in missing]
-        return sum(map(mul, seconds, fits)) / jobs, None not in each
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> Sweep:
