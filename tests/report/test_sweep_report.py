@@ -458,11 +458,23 @@ def test_tables_give_medians_quantiles_costs_unit_and_tuning():
     assert alone.texts[-2:] == ("0.500", "0.600")
 
 
-def test_a_pdf_has_a_page_for_each_figure_and_table(tmp_path):
+def test_a_pdf_has_a_page_for_each_figure_and_table():
     results = [*some(seed=[0, 1]), one("f" * 20, status="failed", error="e")]
-    sweep.write_pdf(results, "title", tmp_path / "a.pdf")
-    pages = re.findall(rb"/Type /Page\b", (tmp_path / "a.pdf").read_bytes())
+    pdf = sweep.pdf(results, "title")
+    pages = re.findall(rb"/Type /Page\b", pdf)
     assert len(pages) == 1 + len(sweep.figures(SweepResults.of(results))) + 2
+
+
+def test_every_object_of_a_pdf_is_where_its_table_says():
+    pdf = sweep.pdf(some(seed=[0, 1]), "Größe")
+    table = int(pdf.split()[-2])
+    starts = re.findall(rb"(\d{10}) 00000 n", pdf[table:])
+    assert len(starts) > 50
+    for number, start in enumerate(starts, 1):
+        assert pdf[int(start) :].startswith(b"%d 0 obj" % number)
+    dictionaries = re.sub(rb"\nstream.*?endstream", b"", pdf[:table], flags=re.DOTALL)
+    assert {int(number) for number in re.findall(rb"(\d+) 0 R", dictionaries)} <= set(range(1, len(starts) + 1))
+    assert "Größe".encode("utf-16-be").hex().encode() in pdf
 
 
 def test_folders_have_stable_names_and_bytes(tmp_path):

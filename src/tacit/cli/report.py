@@ -39,7 +39,7 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
             sweep.write_images(results, format, part)
     else:
         with atomic_file(out, force=force) as part:
-            {"html": sweep.write_html, "pdf": sweep.write_pdf}[format](results, title, part)
+            part.write_bytes(sweep.pdf(results, title) if format == "pdf" else sweep.html(results, title).encode())
     print(f"{out}: {len(results)} cells, {sum(one.status == 'failed' for one in results)} failed")
 
 

@@ -136,19 +136,15 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
 
 def _in_words(name: str, result: Result) -> str:
     value = getattr(result, name)
-    match name:
-        case "parameters":
-            return " ".join(f"{key}={text}" for key, text in parameters_of(result).items()) or "default parameters"
-        case "public_rows":
-            return "all public rows" if value is None else f"{value} public rows"
-        case "public":
-            return "no public set" if value is None else str(value)
-        case "unit":
-            return unit_words(value)
-        case "method":
-            return str(value)
-        case _:
-            return f"{name}={value}"
+    if name == "parameters":
+        return " ".join(f"{key}={text}" for key, text in parameters_of(result).items()) or "default parameters"
+    if name == "public_rows":
+        return "all public rows" if value is None else f"{value} public rows"
+    if name in ("tuning", "delta"):
+        return f"{name}={value}"
+    if name == "unit":
+        return unit_words(value)
+    return "no public set" if value is None else str(value)
 
 
 # What a guarantee costs

@@ -77,13 +77,8 @@ def html(results: Sequence[Result], title: str) -> str:
     return sweep_page(title, sweep, sections)
 
 
-def write_html(results: Sequence[Result], title: str, path: Path) -> None:
-    """Write the page; see `html`."""
-    path.write_text(html(results, title), encoding="utf-8")
-
-
-def write_pdf(results: Sequence[Result], title: str, path: Path) -> None:
-    """Write the figures with their captions, a page each, then the tables; see `html`."""
+def pdf(results: Sequence[Result], title: str) -> bytes:
+    """A PDF of the figures with their captions, a page each, then the tables; raises as `html` does."""
     sweep = SweepResults.of(results)
     sheets = list(paper.text_pages(title, paper.wrapped(overview(sweep))))
     sheets += [paper.titled(kind.chart(figure, PAPER), figure, caption=True) for kind, figure in figures(sweep)]
@@ -91,11 +86,11 @@ def write_pdf(results: Sequence[Result], title: str, path: Path) -> None:
         sheets += paper.text_pages(name, [HEADER, *(row.texts for row in rows)])
     if sweep.failed:
         sheets += paper.text_pages("Cells that failed", [FAILED_HEADER, *map(failed_texts, sweep.failed)])
-    path.write_bytes(joined([paper.drawn(sheet, "pdf") for sheet in sheets], title))
+    return joined([paper.drawn(sheet, "pdf") for sheet in sheets], title)
 
 
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
-    """Write a file for each figure, the captions, and the tables as CSV; see `html`."""
+    """Write a file for each figure, the captions, and the tables as CSV; raises as `html` does."""
     sweep = SweepResults.of(results)
     found = figures(sweep)
     for kind, figure in found:
