@@ -8,9 +8,11 @@ ten minutes. The data sets are public, so this may show what is otherwise privat
 """
 
 import argparse
+import io
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -68,23 +70,25 @@ def calibration(proba: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
 
 def figure(counts: dict[str, np.ndarray], curves: dict[str, list[tuple[float, float]]]) -> bytes:
     """Class frequencies beside calibration, as a PNG."""
-    import io
-
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(11, 4.2), layout="constrained")
-    left, right = drawn.subplots(1, 2)
-    for number, (name, own) in enumerate(counts.items()):
-        left.bar(np.arange(len(own)) + 0.27 * (number - 1), own, width=0.27, label=name)
-    left.set(title="labels per class", xlabel="class")
-    left.legend()
-    right.plot([0, 1], [0, 1], color="grey", linestyle="dashed")
-    for name, points in curves.items():
-        right.plot(*zip(*points, strict=True), marker="o", label=name)
-    right.set(title="calibration", xlabel="confidence", ylabel="share that is right")
-    right.legend()
+    bars = [{"of": of, "class": c, "labels": float(n)} for of, own in counts.items() for c, n in enumerate(own)]
+    points = [{"method": name, "sure": x, "right": y} for name, own in curves.items() for x, y in own]
+    ideal = [{"sure": 0, "right": 0}, {"sure": 1, "right": 1}]
+    left = alt.Chart(alt.Data(values=bars), title="labels per class", width=400).mark_bar()
+    x, y = alt.X("sure:Q", title="confidence"), alt.Y("right:Q", title="share that is right")
+    line = alt.Chart(alt.Data(values=points), title="calibration", width=400).mark_line(point=True)
+    line = line.encode(x, y, alt.Color("method:N", sort=list(curves)), alt.Shape("method:N", sort=list(curves)))
+    dashes = alt.Chart(alt.Data(values=ideal)).mark_line(color="grey", strokeDash=[4, 4]).encode(x, y)
+    of = {"field": "of", "type": "nominal", "title": "count", "sort": list(counts)}
+    frequencies = left.encode(
+        alt.X("class:O").axis(labelAngle=0), alt.Y("labels:Q"), alt.Color(**of), alt.XOffset(**of)
+    )
+    drawn = (
+        (frequencies | (dashes + line))
+        .resolve_scale(color="independent", shape="independent")
+        .configure_legend(orient="bottom")
+    )
     file = io.BytesIO()
-    drawn.savefig(file, format="png")
+    drawn.save(file, format="png", ppi=100)
     return file.getvalue()
 
 

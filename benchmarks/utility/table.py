@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from methods import METHODS
 
-from tacit.report.figures import Result, accuracy_against_rho
+from tacit.report import charts, paper
+from tacit.report.accuracy import both_measures, result_of_fit
 from tacit.report.page import page, picture, text
 
 OURS = "auto"
@@ -143,7 +144,7 @@ def html(cells: Sequence[Cell]) -> str:
         (cell.dataset, cell.ratio) for cell in sorted(cells, key=lambda c: (c.dataset, c.ratio))
     ):
         own = sorted((c for c in cells if (c.dataset, c.ratio) == (dataset, ratio)), key=lambda c: order[c.method])
-        results = [Result(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
+        results = [result_of_fit(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
         title = f"{dataset}, imbalance {ratio}"
-        sections.append((title, picture(accuracy_against_rho(results, title), title)))
+        sections.append((title, picture(paper.png(charts.lines, both_measures(results, title)), title)))
     return page("Accuracy of private classifiers", sections)

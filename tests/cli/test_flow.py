@@ -460,7 +460,7 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
 def test_help_is_light_and_complete():
     code = (
         "import sys; from tacit.cli.main import main; main(['--help']);"
-        "heavy = {'numpy', 'sklearn', 'scipy', 'opendp', 'dp_accounting', 'pyarrow', 'pydantic', 'matplotlib'};"
+        "heavy = {'numpy', 'sklearn', 'scipy', 'opendp', 'dp_accounting', 'pyarrow', 'pydantic', 'altair'};"
         "print('HEAVY', sorted(heavy & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,8 +21,8 @@ from tacit.experiments.run import prepare, sweep
 from tacit.experiments.sources import Problem, problem
 from tacit.experiments.work import STARTED, means_2d
 from tacit.learners.methods import METHODS, load
-from tacit.report.summary import Sweep
-from tacit.report.sweep import _figures
+from tacit.report.groups import SweepResults
+from tacit.report.sweep import figures
 
 
 def starts(folder):
@@ -373,14 +373,14 @@ def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):
         ).fit(given.x, given.y)
         one = found["mean, counts=realised", imbalance]
         assert one.accuracy == (model.predict(parts.test_x - parts.public_x.mean(axis=0)) == parts.test_y).mean()
-    captions = [drawing.caption for _, drawing in _figures(Sweep.of(list(found.values())))]
+    captions = [figure.caption for _, figure in figures(SweepResults.of(list(found.values())))]
     assert all("Not protected: class counts (realised) for 'mean, counts=realised'" in said for said in captions)
     assert "Not protected: class counts (realised) for 'mean, counts=realised', 'probe'." in captions[0]
     for (learner, _), one in found.items():
         quantities = json.loads(one.guarantee)["unprotected"]
         realised = learner in ("mean, counts=realised", "probe")
         assert quantities == (["class counts (realised)"] if realised else [])
-        assert Sweep.of([one]).label(one).endswith("counts unprotected") == realised
+        assert SweepResults.of([one]).label(one).endswith("counts unprotected") == realised
 
 
 def test_a_class_without_records_counts_as_one(plan, tmp_path):
@@ -406,11 +406,11 @@ def test_kept_pictures_of_means(plan, tmp_path):
     assert np.shape(kept["means_2d"]["true"]) == np.shape(kept["means_2d"]["private"]) == (10, 2)
     assert {point[2] for point in kept["means_2d"]["points"]} == {0, 1}
     assert len(kept["means_2d"]["points"]) == 300
-    drawings = [drawing for kind, drawing in _figures(Sweep.of(found)) if kind.heading == "Means"]
-    assert len(drawings) == 2
-    for drawing in drawings:
-        assert {len(panel.points) for panel in drawing.panels} == {300}
-        assert "These are means of rows. Beside them 300 test rows" in drawing.caption
+    pictured = [figure for kind, figure in figures(SweepResults.of(found)) if kind.heading == "Means"]
+    assert len(pictured) == 2
+    for figure in pictured:
+        assert {len(panel.rows) for panel in figure.panels} == {300}
+        assert "These are means of rows. Beside them 300 test rows" in figure.caption
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from report.test_sweep_report import plausible, some, timed
 from tacit.report import sweep
-from tacit.report.summary import Drawing, Sweep
+from tacit.report.groups import SweepResults
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
@@ -105,29 +104,29 @@ MARKS = {
 
 
 @pytest.fixture(scope="module")
-def drawings(results):
-    return [drawing for _, drawing in sweep._figures(Sweep.of(results))]
+def figures(results):
+    return [figure for _, figure in sweep.figures(SweepResults.of(results))]
 
 
-def test_every_chart_is_drawn_without_a_network(browse, html, drawings):
-    figures = Charts(browse(html, *DOM)).figures
-    assert list(figures) == [drawing.name for drawing in drawings]
+def test_every_chart_is_drawn_without_a_network(browse, html, figures):
+    drawn = Charts(browse(html, *DOM)).figures
+    assert list(drawn) == [figure.name for figure in figures]
     for start, kinds in MARKS.items():
-        assert any(kinds <= found["kinds"] for name, found in figures.items() if name.startswith(start)), start
-    assert all(found["marks"] > 0 and found["faint"] == 0 for found in figures.values())
+        assert any(kinds <= found["kinds"] for name, found in drawn.items() if name.startswith(start)), start
+    assert all(found["marks"] > 0 and found["faint"] == 0 for found in drawn.values())
 
 
-def test_a_click_on_a_legend_picks_a_series(browse, html, drawings):
+def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
     place = html.rindex("</body>")
-    figures = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
-    for drawing in drawings:
-        others = isinstance(drawing, Drawing) and len(drawing.shown) > 1
-        assert (figures[drawing.name]["faint"] > 0) is others, drawing.name
+    drawn = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
+    for figure in figures:
+        assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1), figure.name
 
 
 def test_a_picture_of_the_page_is_not_blank(browse, html, tmp_path):
+    image = pytest.importorskip("PIL.Image")
     browse(html, *PICTURE, f"--screenshot={tmp_path / 'page.png'}")
-    picture = imread(tmp_path / "page.png")[..., :3]
+    picture = np.asarray(image.open(tmp_path / "page.png").convert("RGB")) / 255
     assert picture.shape == (1600, 1200, 3)
     lower = picture[800:]  # below the contents: a chart
     assert (np.ptp(lower.mean(axis=2), axis=1) > 0.2).mean() > 0.5

@@ -1,10 +1,10 @@
 """The report on a sweep: what applies, what it says, and that every format is whole."""
 
-import io
 import json
 import math
 import re
 from itertools import product
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,8 +13,9 @@ from tacit.cli.main import main
 from tacit.errors import InputError
 from tacit.experiments.results import CELLS, Result, write
 from tacit.models.metrics import spread
-from tacit.report import charts, drawings, paper, style, summary, sweep
-from tacit.report.summary import Sweep
+from tacit.report import accuracy, captions, charts, fits, groups, html, paper, sweep, tables, theme, words
+from tacit.report.groups import SweepResults
+from tacit.report.theme import PAGE, PAPER
 
 BUDGETS = ("rho=0.005", "rho=0.02", "rho=0.125", "rho=0.5", "rho=2", "inf")
 LEARNERS = {  # method, parameters, unit, tuning, how good without privacy, at which rho it is halfway there
@@ -106,12 +107,12 @@ def kept(folder, results):
 
 
 def found(find, results):
-    return find(Sweep.of(results))
+    return list(find(SweepResults.of(results)))
 
 
 def only(find, results):
-    (drawing,) = found(find, results)
-    return drawing
+    (figure,) = found(find, results)
+    return figure
 
 
 def medians(panel, series="m"):
@@ -124,32 +125,32 @@ def medians(panel, series="m"):
 def test_a_point_is_a_setting_over_its_seeds_and_missing_values_are_left_out():
     seeds = [0.5, 0.6, 0.9, math.nan, None]
     results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)]
-    (point,) = only(drawings.accuracy, results).panels[0].points
-    assert (point.x, point.y, len(point.cells)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
-    assert found(drawings.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
+    (point,) = only(accuracy.accuracy, results).panels[0].points
+    assert (point.x, point.y, len(point.results)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
+    assert found(accuracy.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
 
 
 def test_costs_are_in_order_a_panel_for_each_imbalance():
-    drawing = only(drawings.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
-    assert [panel.title for panel in drawing.panels] == ["imbalance 1", "imbalance 10"]
+    figure = only(accuracy.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
+    assert [panel.title for panel in figure.panels] == ["imbalance 1", "imbalance 10"]
     results = [one(str(rho), rho=rho, budget=f"rho={rho}") for rho in (2.0, 0.1, 10.0)]
-    drawing = only(drawings.accuracy, results)
-    assert [point.x for point in drawing.panels[0].points] == [0.1, 2.0, 10.0]
-    assert drawing.x.limits[0] < 0.1 < 10.0 < drawing.x.limits[1]
+    figure = only(accuracy.accuracy, results)
+    assert [point.x for point in figure.panels[0].points] == [0.1, 2.0, 10.0]
+    assert figure.x.limits[0] < 0.1 < 10.0 < figure.x.limits[1]
 
 
 def test_units_never_meet_and_every_axis_and_caption_names_its_own():
     results = some(unit=["add-remove", "replace", "change-label"], encoder=["a", "b"], rho=[0.5])
-    for find in (drawings.accuracy, drawings.minority, drawings.encoders):
+    for find in (accuracy.accuracy, accuracy.minority, accuracy.encoders):
         all_found = found(find, results)
-        assert len(all_found) == (3 if find is drawings.encoders else 6)
-        for drawing in all_found:
-            points = [point for panel in drawing.panels for point in panel.points]
-            (unit,) = {cell.unit for point in points for cell in point.cells}
-            assert summary.unit_words(unit) in drawing.x.title
-            assert summary.unit_words(unit) in drawing.caption
-            assert summary.unit_words(unit) in drawing.title
-    assert len({drawing.name for drawing in found(drawings.accuracy, results)}) == 6
+        assert len(all_found) == (3 if find is accuracy.encoders else 6)
+        for figure in all_found:
+            points = [point for panel in figure.panels for point in panel.points]
+            (unit,) = {cell.unit for point in points for cell in point.results}
+            assert words.unit_words(unit) in figure.x.title
+            assert words.unit_words(unit) in figure.caption
+            assert words.unit_words(unit) in figure.title
+    assert len({figure.name for figure in found(accuracy.accuracy, results)}) == 6
 
 
 @pytest.mark.parametrize("rho", [None, math.inf])
@@ -160,14 +161,14 @@ def test_a_guarantee_without_rho_is_drawn_against_epsilon_at_its_delta(rho):
         one("c" * 20, learner="at another delta", rho=rho, epsilon=1.5, delta=1e-5),
         one("d" * 20, learner="free", rho=0.0, epsilon=0.0),
     ]
-    by_axis = {drawing.x.title: drawing for drawing in found(drawings.accuracy, results)}
-    assert {title: drawing.shown for title, drawing in by_axis.items()} == {
+    by_axis = {figure.x.title: figure for figure in found(accuracy.accuracy, results)}
+    assert {title: figure.shown for title, figure in by_axis.items()} == {
         "rho (zCDP, add/remove one record)": ("pure", "zcdp"),
         "epsilon at delta=1e-05 (add/remove one record)": ("at another delta",),
         "epsilon at delta=1e-06 (add/remove one record)": ("approximate",),
     }
-    assert [drawing.x.rough for drawing in by_axis.values()] == [False, False, True]
-    assert summary.unplaced(Sweep.of(results)) == 1
+    assert [figure.x.rough for figure in by_axis.values()] == [False, False, True]
+    assert groups.without_cost(results) == 1
 
 
 def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
@@ -178,20 +179,20 @@ def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
         one("4", learner="approximate", rho=math.inf, epsilon=math.inf, budget="inf"),
         one("5", learner="never private", rho=math.inf, epsilon=math.inf, budget="inf"),
     ]
-    by_epsilon, by_rho = found(drawings.accuracy, results)
+    by_epsilon, by_rho = found(accuracy.accuracy, results)
     assert [point.series for point in by_rho.panels[0].flat] == ["zcdp"]
     assert [point.series for point in by_epsilon.panels[0].flat] == ["approximate", "never private"]
     assert by_rho.panels[0].flat[0].y.median == 0.9
     assert "Thin dashes: the same learners without privacy." in by_rho.caption
-    assert found(drawings.accuracy, results[-1:]) == []
+    assert found(accuracy.accuracy, results[-1:]) == []
 
 
 def test_a_learner_is_called_by_whatever_tells_its_cells_apart():
     results = some(learner=["a"], parameters=['{"k": 10}', '{"k": 9}'], public=["x", None], tuning=["none"])
-    sweep = Sweep.of([*results, one("z" * 20, learner="b")])
-    assert sweep.series == ("a, k=9, no public set", "a, k=9, x", "a, k=10, no public set", "a, k=10, x", "b")
-    drawing = only(drawings.accuracy, results)
-    assert [len(point.cells) for point in drawing.panels[0].points] == [1, 1, 1, 1]
+    labelled = SweepResults.of([*results, one("z" * 20, learner="b")])
+    assert labelled.series == ("a, k=9, no public set", "a, k=9, x", "a, k=10, no public set", "a, k=10, x", "b")
+    figure = only(accuracy.accuracy, results)
+    assert [len(point.results) for point in figure.panels[0].points] == [1, 1, 1, 1]
 
 
 def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
@@ -201,27 +202,27 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
             budget=budget, rho=rho, balanced_accuracy=value)
         for (budget, rho), values in table.items() for k, value in zip((1, 3, 10), values, strict=True)
     ]  # fmt: skip
-    drawing = only(drawings.best_parameter, results)
-    assert drawing.series == ("1", "3", "10")
-    assert [(point.x, point.series) for point in drawing.panels[0].best] == [(0.1, "1"), (1.0, "3"), (8.0, "10")]
-    assert medians(drawing.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
-    assert "tuning that nobody paid for" in drawing.caption
+    figure = only(accuracy.best_parameter, results)
+    assert figure.series == ("1", "3", "10")
+    assert [(point.x, point.series) for point in figure.panels[0].best] == [(0.1, "1"), (1.0, "3"), (8.0, "10")]
+    assert medians(figure.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
+    assert "tuning that nobody paid for" in figure.caption
     other = one("other", method="public", parameters='{"k": 1, "centre": false}')
-    assert found(drawings.best_parameter, [*results, other]) == []
+    assert found(accuracy.best_parameter, [*results, other]) == []
 
 
 def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several():
     results = some(public=["x", "y"], public_rows=[100, 10], encoder=["e", "f"], seed=[0, 1])
     results += [one("n" * 20, learner="without"), one("o" * 20, learner="one only", public="x", public_rows=10)]
-    by_rows = found(drawings.public_rows, results)
-    assert [drawing.shown for drawing in by_rows] == [("m, x", "m, y")] * 2
+    by_rows = found(accuracy.public_rows, results)
+    assert [figure.shown for figure in by_rows] == [("m, x", "m, y")] * 2
     assert [point.x for point in by_rows[0].panels[0].points] == [10, 100, 10, 100]
     assert by_rows[0].x.log
-    by_set = found(drawings.public_sets, results)
+    by_set = found(accuracy.public_sets, results)
     assert by_set[0].shown == ("m, 10 public rows", "m, 100 public rows")
     assert by_set[0].panels[0].names == ["x", "y"]
-    assert only(drawings.encoders, results).panels[0].names == ["e", "f"]
-    for find in (drawings.public_rows, drawings.public_sets, drawings.encoders):
+    assert only(accuracy.encoders, results).panels[0].names == ["e", "f"]
+    for find in (accuracy.public_rows, accuracy.public_sets, accuracy.encoders):
         assert found(find, some(seed=[0, 1])) == []
 
 
@@ -231,7 +232,7 @@ def test_a_panel_for_each_budget_the_strictest_first_none_last():
         one(f"{budget}{encoder}", encoder=encoder, budget=budget, rho=rho, epsilon=epsilon)
         for budget, (rho, epsilon) in budgets.items() for encoder in "ab"
     ]  # fmt: skip
-    assert [panel.title for panel in only(drawings.encoders, results).panels] == [
+    assert [panel.title for panel in only(accuracy.encoders, results).panels] == [
         "epsilon=1",
         "rho=2",
         "rho=10",
@@ -243,18 +244,14 @@ def test_class_sizes_and_run_times():
     results = some(data=["a", "b"], imbalance=[1.0], class_sizes=[[7, 0, 300]]) + some(
         imbalance=[9.0], class_sizes=[None, []]
     )
-    drawing = only(drawings.class_sizes, results)
-    assert [panel.title for panel in drawing.panels] == ["a", "b"]
-    assert medians(drawing.panels[0], "1") == {1: 300, 2: 7}
-    assert drawing.y.log
+    figure = only(fits.class_sizes, results)
+    assert [panel.title for panel in figure.panels] == ["a", "b"]
+    assert medians(figure.panels[0], "1") == {1: 300, 2: 7}
+    assert figure.y.log
     results = [one(str(seconds), seed=seed, fit_seconds=seconds) for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))]
-    (point,) = only(drawings.run_times, results).panels[0].points
-    assert (point.y.median, len(point.cells)) == (2.0, 3)
-    assert (
-        found(drawings.run_times, some(fit_seconds=[0.0]))
-        == found(drawings.class_sizes, some(class_sizes=[[0, 0]]))
-        == []
-    )
+    (point,) = only(fits.run_times, results).panels[0].points
+    assert (point.y.median, len(point.results)) == (2.0, 3)
+    assert found(fits.run_times, some(fit_seconds=[0.0])) == found(fits.class_sizes, some(class_sizes=[[0, 0]])) == []
 
 
 def test_run_times_by_phase_and_what_their_caption_says():
@@ -263,18 +260,18 @@ def test_run_times_by_phase_and_what_their_caption_says():
         one(str(seed), learner="a", seed=seed, fit_seconds=3.0, phases=json.dumps(each), host="here", processor="P 1")
         for seed, each in enumerate(phases)
     ]
-    drawing = only(drawings.run_times, timed)
-    assert drawing.series == ("whole fit", "scoring", "set-up", "rest of the fit", "prediction")
-    (panel,) = drawing.panels
+    figure = only(fits.run_times, timed)
+    assert figure.series == ("whole fit", "scoring", "set-up", "rest of the fit", "prediction")
+    (panel,) = figure.panels
     assert {point.series: point.y.median for point in panel.points} == {
         "whole fit": 3.0, "scoring": 1.5, "set-up": 0.5, "rest of the fit": 1.5, "prediction": 0.25,
     }  # fmt: skip
     assert panel.names == ["a"]
     for said in ("A first fit", "Nothing is taken from work that cells share", "Measured on here (P 1)"):
-        assert said in drawing.caption
+        assert said in figure.caption
     beside = one("other", learner="b", fit_seconds=9.0, host="there", phases=None, processor=None)
-    by_phase, whole = found(drawings.run_times, [*timed, beside])
-    assert by_phase.panels == drawing.panels
+    by_phase, whole = found(fits.run_times, [*timed, beside])
+    assert by_phase.panels == figure.panels
     assert [(point.series, point.y.median) for point in whole.panels[0].points] == [("b", 9.0)]
     assert "Work that cells share is left out" in whole.caption
     assert "Measured on there," in whole.caption
@@ -288,7 +285,7 @@ def test_run_times_by_phase_and_what_their_caption_says():
     ],
 )
 def test_steps_are_objects_or_lists_of_numbers_or_of_one_for_each_class(steps):
-    radius, norm = only(drawings.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
+    radius, norm = only(fits.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
     assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
     assert medians(norm, "rho=0.5") == {1: 2.0}
@@ -300,30 +297,28 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         "private": [[0, 1], [5, 5], [2, 2]],
         "points": [[0, 0, 1], [1, 1, 0], [None, 1, 1]] * 1000,
     }
-    drawing = only(
-        drawings.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})])
-    )
-    assert [panel.title for panel in drawing.panels] == ["inf, seed 2", "rho=1, seed 2"]
-    assert [(mean.number, mean.true, mean.private) for mean in drawing.panels[0].means] == [
+    figure = only(fits.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]))
+    assert [panel.title for panel in figure.panels] == ["inf, seed 2", "rho=1, seed 2"]
+    assert [(mean.class_index, mean.true, mean.private) for mean in figure.panels[0].means] == [
         (0, (0, 0), (0, 1)),
         (2, (1, 1), (2, 2)),
     ]
-    assert len(drawing.panels[0].points) == 1000
-    assert {right for _, _, right in drawing.panels[0].points} <= {True, False}
-    assert "True means are private" in drawing.caption
-    assert "Shows 2 cells." in drawing.caption
+    assert len(figure.panels[0].rows) == 1000
+    assert {right for _, _, right in figure.panels[0].rows} <= {True, False}
+    assert "True means are private" in figure.caption
+    assert "Shows 2 cells." in figure.caption
 
 
 @pytest.mark.parametrize("extra", ["", "no JSON", "[]", '{"steps_": 3}', '{"means_2d": null}', '{"means_2d": {}}'])
 def test_what_was_kept_otherwise_breaks_nothing(extra):
     results = some(extra=[extra])
-    assert found(drawings.steps, results) == []
-    assert [panel.means for drawing in found(drawings.means, results) for panel in drawing.panels] in ([], [()])
+    assert found(fits.steps, results) == []
+    assert [panel.means for figure in found(fits.means, results) for panel in figure.panels] in ([], [()])
 
 
 def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
     results = [*some(learner=["a", "b"], seed=[0, 1]), one("u" * 20, learner="c", tuning="unpaid")]
-    said = only(drawings.accuracy, results).caption
+    said = only(accuracy.accuracy, results).caption
     assert "whether any one record is in the data or not (unit: add/remove one record)" in said
     assert (
         "none (parameters fixed before any data) for 'a', 'b'; unpaid (parameters tuned outside the guarantee) for 'c'"
@@ -331,19 +326,19 @@ def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
     )
     assert "Medians over 1 to 2 seeds; the band spans the 25 to 75 % quantiles." in said
     assert "an axis, not a guarantee" in said
-    assert summary.NOISE in said
+    assert captions.NOISE in said
     assert said.endswith("Shows 5 cells.")
-    assert "One seed each, so no band." in only(drawings.accuracy, some(rho=[1.0])).caption
+    assert "One seed each, so no band." in only(accuracy.accuracy, some(rho=[1.0])).caption
 
 
 def test_every_figure_of_a_sweep_says_what_it_must():
-    drawings = [drawing for _, drawing in sweep._figures(Sweep.of(plausible(data=("cifar10",))))]
-    assert len({drawing.name for drawing in drawings}) == len(drawings)
-    for drawing in drawings:
-        assert "The guarantee hides" in drawing.caption
-        assert "Tuning: " in drawing.caption
-        assert summary.NOISE in drawing.caption
-        assert drawing.caption.endswith("cells.")
+    figures = [figure for _, figure in sweep.figures(SweepResults.of(plausible(data=("cifar10",))))]
+    assert len({figure.name for figure in figures}) == len(figures)
+    for figure in figures:
+        assert "The guarantee hides" in figure.caption
+        assert "Tuning: " in figure.caption
+        assert captions.NOISE in figure.caption
+        assert figure.caption.endswith("cells.")
 
 
 # How they look
@@ -351,22 +346,23 @@ def test_every_figure_of_a_sweep_says_what_it_must():
 
 def test_no_two_series_look_alike_with_or_without_colour():
     names = [str(number) for number in range(280)]
-    looks = [style.look(names, name) for name in names]
-    assert len({(look.colour, look.shape, look.dash) for look in looks}) == 280
-    assert len({(look.shape, look.dash) for look in looks[:40]}) == 40
+    looks = [theme.look(names, name) for name in names]
+    assert len(set(looks)) == 280
+    assert len({(look.marker, look.dash) for look in looks[:40]}) == 40
+    assert [len(set(kind)) for kind in zip(*looks[:5], strict=True)] == [5, 5, 5]
     assert len({look.colour for look in looks[:7]}) == 7
-    assert len({look.shape for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+    assert len({look.marker for look in looks[:8]}) == 8
 
 
 SEVERAL = {
-    "lines": lambda: found(drawings.accuracy, _cells())[0],
-    "best": lambda: found(drawings.best_parameter, _cells())[0],
-    "steps": lambda: found(drawings.steps, _cells())[0],
-    "dots": lambda: found(drawings.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
-    "bars": lambda: found(drawings.run_times, _cells())[0],
-    "phases": lambda: found(drawings.run_times, timed())[0],
-    "pictures": lambda: found(drawings.means, _cells())[0],
-    "alone": lambda: found(drawings.accuracy, some(seed=[0, 1]))[0],
+    "lines": lambda: found(accuracy.accuracy, _cells())[0],
+    "best": lambda: found(accuracy.best_parameter, _cells())[0],
+    "steps": lambda: found(fits.steps, _cells())[0],
+    "dots": lambda: found(accuracy.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
+    "bars": lambda: found(fits.run_times, _cells())[0],
+    "phases": lambda: found(fits.run_times, timed())[0],
+    "means": lambda: found(fits.means, _cells())[0],
+    "alone": lambda: found(accuracy.accuracy, some(seed=[0, 1]))[0],
 }
 
 
@@ -374,36 +370,36 @@ def _cells():
     return plausible(data=("cifar10",), encoders=("vit",), imbalance=(50.0,), seeds=2)
 
 
+DRAW = {"dots": charts.dots, "bars": charts.bars, "phases": charts.bars, "means": charts.means}
+
+
+@pytest.mark.parametrize("look", [PAGE, PAPER], ids=["page", "paper"])
 @pytest.mark.parametrize("name", SEVERAL)
-def test_charts_are_valid_and_hold_what_their_marks_tell(name):
-    drawing = SEVERAL[name]()
-    draw = {"dots": charts.dots, "bars": charts.bars, "phases": charts.bars, "pictures": charts.pictures}.get(
-        name, charts.lines
-    )
-    chart = draw(drawing).to_dict()
+def test_charts_are_valid_and_hold_what_their_marks_tell(name, look):
+    figure = SEVERAL[name]()
+    chart = DRAW.get(name, charts.lines)(figure, look).to_dict()
     rows = [row for panel in chart["concat"] for row in panel["data"]["values"]]
-    if name == "pictures":
+    if name == "means":
         assert {row["row"] for row in rows if "row" in row} == {"right", "wrong"}
         return
     assert {"learner", "budget", "seeds", "cells"} <= set(rows[0])
-    assert {row["series"] for row in rows} == set(drawing.shown)
+    assert {row["series"] for row in rows} == set(figure.shown)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_paper_figures_name_every_series_and_axis(name):
-    drawing = SEVERAL[name]()
-    draw = {"dots": paper.dots, "bars": paper.bars, "phases": paper.bars, "pictures": paper.pictures}.get(
-        name, paper.lines
-    )
-    figure = paper.captioned(draw(drawing), drawing.caption)
-    figure.savefig(io.BytesIO(), dpi=30)
-    assert len([axes for axes in figure.axes if axes.get_title()]) == len(drawing.panels)
-    assert all(axes.get_xlabel() for axes in figure.axes)
-    if name == "pictures":
-        return
-    texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    texts += [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
-    assert all(any(series.replace("$", r"\$") in text for text in texts) for series in drawing.shown)
+    figure = SEVERAL[name]()
+    chart = paper.titled(DRAW.get(name, charts.lines)(figure, PAPER), figure, caption=True)
+    drawn = ElementTree.fromstring(paper.drawn(chart, "svg"))
+    texts = [" ".join("".join(text.itertext()).split()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    for panel in figure.panels:
+        assert panel.title in texts
+    assert {title for title in (figure.x.title, figure.y.title) if title} <= set(texts)
+    assert set(figure.shown) <= set(texts)
+    assert figure.legend in texts
+    everything = "".join("".join(texts).split())  # long texts are wrapped
+    assert "".join(figure.title.split()) in everything
+    assert "".join(figure.caption.split()) in everything
 
 
 # Page, PDF, folder
@@ -429,7 +425,7 @@ def test_names_are_text_wherever_they_stand(page):
     assert "<b>" not in without_scripts(page)
     assert "</b>" not in page.replace(r"\u003c/b>", "")
     assert page.count("</script>") == 2
-    assert page.count(sweep._libraries()) == 1
+    assert page.count(html.libraries()) == 1
 
 
 def test_the_page_loads_nothing(page):
@@ -452,21 +448,33 @@ def test_every_number_leads_to_its_cells(page):
 
 def test_tables_give_medians_quantiles_costs_unit_and_tuning():
     results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate((0.5, 0.6, 0.9))]
-    ((name, (row,)),) = drawings.tables(Sweep.of(results))
+    ((name, (row,)),) = tables.tables(SweepResults.of(results))
     assert name == "digits, raw, imbalance 1"
-    assert sweep._shown(row) == [
+    assert list(row.texts) == [
         "m", "rho=0.5", "0.5", "4 (1e-06)", "add/remove one record", "none", "3", "0.600 [0.550, 0.750]",
         "0.600 [0.600, 0.600]",
     ]  # fmt: skip
-    ((_, (alone,)),) = drawings.tables(Sweep.of(results[:1]))
-    assert sweep._shown(alone)[-2:] == ["0.500", "0.600"]
+    ((_, (alone,)),) = tables.tables(SweepResults.of(results[:1]))
+    assert alone.texts[-2:] == ("0.500", "0.600")
 
 
-def test_a_pdf_has_a_page_for_each_figure_and_table(tmp_path):
+def test_a_pdf_has_a_page_for_each_figure_and_table():
     results = [*some(seed=[0, 1]), one("f" * 20, status="failed", error="e")]
-    sweep.write_pdf(results, "title", tmp_path / "a.pdf")
-    pages = re.findall(rb"/Type /Page\b", (tmp_path / "a.pdf").read_bytes())
-    assert len(pages) == 1 + len(sweep._figures(Sweep.of(results))) + 2
+    pdf = sweep.pdf(results, "title")
+    pages = re.findall(rb"/Type /Page\b", pdf)
+    assert len(pages) == 1 + len(sweep.figures(SweepResults.of(results))) + 2
+
+
+def test_every_object_of_a_pdf_is_where_its_table_says():
+    pdf = sweep.pdf(some(seed=[0, 1]), "Größe")
+    table = int(pdf.split()[-2])
+    starts = re.findall(rb"(\d{10}) 00000 n", pdf[table:])
+    assert len(starts) > 50
+    for number, start in enumerate(starts, 1):
+        assert pdf[int(start) :].startswith(b"%d 0 obj" % number)
+    dictionaries = re.sub(rb"\nstream.*?endstream", b"", pdf[:table], flags=re.DOTALL)
+    assert {int(number) for number in re.findall(rb"(\d+) 0 R", dictionaries)} <= set(range(1, len(starts) + 1))
+    assert "Größe".encode("utf-16-be").hex().encode() in pdf
 
 
 def test_folders_have_stable_names_and_bytes(tmp_path):
@@ -523,6 +531,12 @@ def test_only_what_is_asked_for(report, tmp_path):
     assert (tmp_path / "figures/run-times.png").read_bytes().startswith(b"\x89PNG")
     assert report("runs --out figures --format svg --force")[0] == 0
     assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".svg", ".txt", ".csv"}
+    assert report("runs --out figures --format pdf --force")[0] == 0
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".pdf", ".txt", ".csv"}
+    image = (tmp_path / "figures/run-times.pdf").read_bytes()
+    assert image.startswith(b"%PDF")
+    assert b"/Image" not in image.replace(b"/ImageC", b"").replace(b"/ImageB", b"")  # lines and text alone
+    assert b"+LiberationSans" in image  # vl-convert's font, embedded
 
 
 @pytest.mark.parametrize(

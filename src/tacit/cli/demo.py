@@ -7,7 +7,7 @@ from tacit.cli.common import shown_progress
 from tacit.cli.options import Force
 
 if TYPE_CHECKING:
-    from tacit.report.demo import Problem
+    from tacit.report.demo import Digits
 
 BUDGET = "rho=0.5"
 
@@ -23,25 +23,25 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         Fits per learner and budget in the comparison, at least 1.
     """
     from tacit.compute.atomic import KEPT, atomic_folder
-    from tacit.data.digits import load_digits_split
     from tacit.errors import InputError
-    from tacit.report.demo import IMBALANCE, compare, csv, medians, problem
-    from tacit.report.figures import accuracy_against_rho
+    from tacit.report import charts, paper
+    from tacit.report.accuracy import both_measures
+    from tacit.report.demo import IMBALANCE, compare, csv, digits, medians
     from tacit.report.page import page, picture, table, text
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be at least 1; leave it out for 5")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
-        data = problem(load_digits_split())
-        print(f"Digits: {len(data.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-              f"{len(data.public_x)} public rows without labels, {len(data.test_y)} test rows.\n")  # fmt: skip
+        data = digits()
+        print(f"Digits: {len(data.problem.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+              f"{len(data.public)} public rows without labels, {len(data.problem.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
             results = compare(data, seeds)
         header, rows = medians(results)
         print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
         print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
-        png = accuracy_against_rho(results, f"digits, imbalance ratio {IMBALANCE:g}")
+        png = paper.png(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"))
         (folder / "accuracy.png").write_bytes(png)
         card = _release(data, folder)
         sections = [
@@ -60,7 +60,7 @@ def _is_demo(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} == {"accuracy.png", "page.html", "release", "results.csv", "stores"}
 
 
-def _release(data: "Problem", folder: Path) -> str:
+def _release(data: "Digits", folder: Path) -> str:
     """Fit with secure noise, save, load again, check and evaluate; return the card."""
     import numpy as np
 
@@ -69,11 +69,11 @@ def _release(data: "Problem", folder: Path) -> str:
     from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
-    stores = folder / "stores"
+    given, stores = data.problem, folder / "stores"
     stores.mkdir()
-    private = EmbeddingStore.write(stores / "private", data.x, data.y, classes=10, identity="digits-demo")
-    EmbeddingStore.write(stores / "public", data.public_x, identity="digits-demo-public")
-    test = EmbeddingStore.write(stores / "test", data.test_x, data.test_y, classes=10, identity="digits-demo-test")
+    private = EmbeddingStore.write(stores / "private", given.x, given.y, classes=10, identity="digits-demo")
+    EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public")
+    test = EmbeddingStore.write(stores / "test", given.test_x, given.test_y, classes=10, identity="digits-demo-test")
     learner = NoisySumPrototypes(BUDGET, classes=private.classes).fit(private.x, private.labels)
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()

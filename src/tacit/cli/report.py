@@ -11,9 +11,10 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
     runs
         Folder of a sweep.
     out
-        The page or PDF; for svg and png a folder, which gets a file for each figure, their captions and the tables.
+        A page.html, a figures.pdf with all figures and tables, or a folder, which gets a file for each figure, the
+        captions and the tables.
     format
-        One of: html, pdf, svg, png. By default what the name of the output says.
+        One of: html, pdf, svg, png. By default what the name of the output says; a folder needs pdf, svg or png.
     where
         Draw only some cells: a condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
     force
@@ -27,7 +28,7 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
     format = _format(out) if format is None else format
     if format not in sweep.FORMATS:
         raise InputError(f"--format {format} is not known; choose from: {', '.join(sweep.FORMATS)}")
-    folder = format in ("svg", "png")
+    folder = format in ("svg", "png") or (format == "pdf" and out.suffix != ".pdf")
     check_writable(out, force=force, ours=sweep.is_images if folder else None)
     results = read_results(runs, where)
     if not results:
@@ -38,7 +39,7 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
             sweep.write_images(results, format, part)
     else:
         with atomic_file(out, force=force) as part:
-            {"html": sweep.write_html, "pdf": sweep.write_pdf}[format](results, title, part)
+            part.write_bytes(sweep.pdf(results, title) if format == "pdf" else sweep.html(results, title).encode())
     print(f"{out}: {len(results)} cells, {sum(one.status == 'failed' for one in results)} failed")
 
 
@@ -47,7 +48,7 @@ def _format(out: Path) -> str:
 
     if out.suffix not in (".html", ".pdf"):
         raise InputError(
-            f"--out {out} does not say what to make; name a page.html or a figures.pdf, or add --format svg or png, "
-            "which make a folder of figures"
+            f"--out {out} does not say what to make; name a page.html or a figures.pdf, or add --format pdf, svg or "
+            "png, which make a folder of figures"
         )
     return out.suffix[1:]

@@ -131,13 +131,14 @@ def load(path: Path | str) -> tuple[Plan, Lines]:
     Raises
     ------
     PlanError
-        One line that names the file, the line, what is wrong and how to mend it.
+        One line that names the file, the line, what is wrong and how to correct it.
     """
     path = Path(path)
     try:
         text = read_text(path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise PlanError(f"plan {path} cannot be read ({_reason(error)}); check its name") from error
+        said = getattr(error, "strerror", None) or str(error)
+        raise PlanError(f"plan {path} cannot be read ({said}); check its name") from error
     lines, document = parsed(text, path)
     with lines.placing_errors():
         if not isinstance(document, dict):
@@ -153,7 +154,7 @@ def validated(document: Mapping[str, Any]) -> Plan:
     Raises
     ------
     PlanError
-        With the path to the first part at fault.
+        With the path to the first faulty part.
     """
     try:
         plan = Plan.model_validate(document)
@@ -161,12 +162,11 @@ def validated(document: Mapping[str, Any]) -> Plan:
         raise _plan_error(error) from None
     _check_names("data", [(one.name, one.encoder) for one in plan.data])
     _check_names("learners", [one.name for one in plan.learners])
-    for axis in ("imbalance", "seeds"):
+    for axis in ("imbalance", "seeds", "budgets"):
         _check_axis(getattr(plan, axis), (axis,))
     for number, ratio in enumerate(plan.imbalance):
         if not 1 <= ratio < math.inf:
             raise PlanError(f"imbalance {ratio:g} must be a finite ratio >= 1; correct it", ("imbalance", number))
-    _check_axis(plan.budgets, ("budgets",))
     for number, data in enumerate(plan.data):
         _check_data(data, ("data", number))
     for number, learner in enumerate(plan.learners):
@@ -227,9 +227,9 @@ def _meant(method: str) -> str:
 
 
 def _plan_error(error: ValidationError) -> PlanError:
-    """The first fault that pydantic found, in our words."""
+    """The first fault that pydantic found, with a remedy; a misspelt key comes before a missing one."""
     found = error.errors()
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])  # a misspelt key is missing too
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     path = tuple(part for part in first["loc"] if isinstance(part, str | int))
     if first["type"] == "extra_forbidden":
         allowed = _fields_at(path[:-1])
@@ -242,8 +242,8 @@ def _plan_error(error: ValidationError) -> PlanError:
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:
     """Keys that are allowed where a path leads."""
-    names = [part for part in path if isinstance(part, str)]
     kinds: dict[str, type[_Part]] = {"data": DataSet, "learners": LearnerSpec, "search": SearchSpec}
+    names = [part for part in path if isinstance(part, str)]
     return list((kinds[names[-1]] if names else Plan).model_fields)
 
 
@@ -254,8 +254,4 @@ def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
 
 
 def _dotted(path: Sequence[str | int]) -> str:
-    return excerpt(".".join(str(part) for part in path))
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
+    return excerpt(".".join(map(str, path)))

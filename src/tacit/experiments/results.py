@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.compute.checkpoint import Checkpoint
-from tacit.data.formats.table import quoted_for_sql
 from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
@@ -161,17 +160,16 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
     files = files_of(Path(folder))
     if not files:
         raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
-    chosen = ", ".join(f'"{name}"' for name in columns) or "*"
-    listed = ", ".join(map(quoted_for_sql, files))
     with duckdb.connect() as connection:
         try:
-            _check_files(connection, files, listed)
-            connection.execute(f"CREATE TABLE results AS FROM read_parquet([{listed}], union_by_name = true)")
+            _check_files(connection, files)
+            connection.read_parquet(list(map(str, files)), union_by_name=True).create("results")
         except duckdb.Error as error:
             raise InputError(_damaged(files, excerpt(str(error)))) from None
         connection.execute("SET enable_external_access = false")  # a condition reads and writes no files
+        chosen = ", ".join(f'"{name}"' for name in columns) or "*"
+        condition = f" WHERE ({where})" if where else ""
         try:
-            condition = f" WHERE ({where})" if where else ""
             return connection.sql(f"SELECT {chosen} FROM results{condition} ORDER BY key").to_arrow_table()
         except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
             said, known = excerpt(str(error)), ", ".join(FIELDS)
@@ -183,20 +181,16 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
 
 
-def _check_files(connection: Any, files: Sequence[Path], listed: str) -> None:
-    """Refuse what is no result before any of it is read: one row each, of fields and their types."""
-    sizes = connection.execute(f"SELECT num_rows FROM parquet_file_metadata([{listed}])").fetchall()
-    found = connection.execute(f"DESCRIBE FROM read_parquet([{listed}], union_by_name = true)").fetchall()
-    kinds = {name: kind for name, kind, *_ in found}
-    known = _duckdb_types()
-    fits = all(known.get(name) == kind for name, kind in kinds.items()) and kinds.keys() >= NEEDED
-    if sizes != [(1,)] * len(files) or not fits:
+def _check_files(connection: Any, files: Sequence[Path]) -> None:
+    """Refuse files that are no results before any is read: each holds one row, of known fields and their types."""
+    names = list(map(str, files))
+    sizes = connection.execute("SELECT num_rows FROM parquet_file_metadata($1)", [names]).fetchall()
+    found = connection.read_parquet(names, union_by_name=True)
+    known = connection.from_arrow(_schema().empty_table())
+    types = dict(zip(known.columns, known.types, strict=True))
+    fits = all(types.get(name) == kind for name, kind in zip(found.columns, found.types, strict=True))
+    if sizes != [(1,)] * len(files) or not fits or not set(found.columns) >= NEEDED:
         raise InputError(_damaged(files, "a file holds other fields, or several rows"))
-
-
-def _duckdb_types() -> dict[str, str]:
-    kinds = {"str": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "list[float]": "DOUBLE[]", "list[int]": "BIGINT[]"}
-    return {one.name: kinds[str(one.type).removesuffix(" | None")] for one in fields(Result)}
 
 
 def _damaged(files: Sequence[Path], said: str) -> str:

@@ -78,32 +78,28 @@ def opened(data: DataSet, root: Path) -> Source:
     Raises
     ------
     InputError
-        If something is missing, has no labels, or has another width.
+        If a part is missing, has no labels, or has another width.
     """
     if data.builtin is not None:
-        parts = load_digits_split()
-        own = digest([parts.private_x, parts.private_y, parts.test_x, parts.test_y, parts.public_x])
+        digits = load_digits_split()
+        own = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
         hashes = tuple((name, own) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
         public = tuple((name, "") for name in BUILTIN_PUBLIC)
         return Source(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
-    assert data.train is not None
-    assert data.test is not None
-    where = {"train": str(root / data.train), "test": str(root / data.test)}
-    pools = {name: str(root / path) for name, path in data.public.items()}
-    paths = where | {of_public(name): path for name, path in pools.items()}
-    train = _read(where["train"], "train")
-    width = train.x.shape[1]
-    found = {"train": train} | {
-        name: _read(path, name if name in where else "train", width) for name, path in paths.items() if name != "train"
-    }
-    for name, path in paths.items():
-        check_rows(found[name].x, name=path)
-    known = [_labels(found[role], path) for role, path in where.items()]
-    classes = _classes([found["train"], found["test"]])
-    for labels in known:
-        encode_labels(labels, list(classes))
-    hashes = tuple((name, digest([part.content_hash, part.identity])) for name, part in found.items())
-    return Source(None, where["train"], where["test"], tuple(pools.items()), classes, hashes, data.rows, data.test_rows)
+    train, test = str(root / str(data.train)), str(root / str(data.test))
+    public = tuple((name, str(root / path)) for name, path in data.public.items())
+    parts = {"train": (train, _read(train, "train"))}
+    width = parts["train"][1].x.shape[1]
+    parts["test"] = (test, _read(test, "test", width))
+    parts |= {of_public(name): (path, _read(path, "train", width)) for name, path in public}
+    for path, part in parts.values():
+        check_rows(part.x, name=path)
+    labels = [_labels(part, path) for path, part in (parts["train"], parts["test"])]
+    classes = _classes([parts["train"][1], parts["test"][1]])
+    for own_labels in labels:
+        encode_labels(own_labels, list(classes))
+    hashes = tuple((name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items())
+    return Source(None, train, test, public, classes, hashes, data.rows, data.test_rows)
 
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
@@ -113,15 +109,11 @@ def _labels(part: Data, path: str) -> NDArray[Any]:
 
 
 def _read(path: str, role: str, width: int | None = None) -> Data:
-    """A store, a file or a folder, or that part of one that is for the role, or named as in FOLDER#test.
-
-    Pictures are flattened.
-    """
+    """The part of a file or folder that has the role, or that the path names, as FOLDER#test; pictures become rows."""
     path, _, part = path.partition("#")
     file, role = Path(path), part or role
     if file.suffix == ".npz" and file.is_file():
-        found = _part_of_npz(file, role, width)
-        if found is not None:
+        if (found := _part_of_npz(file, role, width)) is not None:
             return found
         if part:
             raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
@@ -130,17 +122,16 @@ def _read(path: str, role: str, width: int | None = None) -> Data:
 
 
 def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
-    """The arrays train_x and train_y, or of another part, if the file has them; pictures are flattened."""
+    """The arrays train_x and train_y, or those of another role, if the file has them."""
     archive = Archive(file)
-    names = [name for name in (f"{role}_x", f"{role}_y") if name in archive.names]
-    if names[:1] != [f"{role}_x"]:
+    if f"{role}_x" not in archive.names:
         return None
+    names = [name for name in (f"{role}_x", f"{role}_y") if name in archive.names]
     shape = archive.shape(names[0])
     check_width(file, (*shape[:1], math.prod(shape[1:])), width)
     x, *y = archive.read(names)
     rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
-    labels = y[0] if y else None
-    return make_arrays(rows, labels, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
+    return make_arrays(rows, y[0] if y else None, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
 
 
 def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
@@ -184,10 +175,10 @@ def check_imbalance(source: Source, ratio: float) -> None:
 def public_rows(source: Source, name: str, n: int | None) -> Any:
     """A public set, or n of its rows, the first of the shuffle."""
     rows = _public(source, name)
-    if n is not None and n > len(rows):
-        raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
     if n is None:
         return rows
+    if n > len(rows):
+        raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
     return rows[first_rows(len(rows), n)]
 
 

@@ -1,37 +1,37 @@
-"""Where the parts of a YAML file are, so that an error names the line."""
+"""Line numbers of the parts of a YAML file, so that an error names the line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tacit.errors import InputError, TacitError, excerpt, quoted
 
 DEEPEST = 50
-LONGEST = 200  # letters of a value: errors of learners quote it
+LONGEST = 200  # characters of a value, since errors of learners quote it
 MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
 MOST_PARTS = 10_000  # counted once for each alias that leads to them
-PathOfPart = Sequence[str | int]
-T = TypeVar("T")
+KeyPath = Sequence[str | int]
+"""Keys and positions that lead to a part."""
 
 
 class PlanError(InputError):
-    """A plan cannot be read; `path` leads to the part at fault, and the message names its line once it is `placed`."""
+    """A plan cannot be used; `path` leads to the faulty part, and a `placed` message names the file and the line."""
 
-    def __init__(self, message: str, path: PathOfPart = (), *, placed: bool = False) -> None:
+    def __init__(self, message: str, path: KeyPath = (), *, placed: bool = False) -> None:
         super().__init__(message)
         self.path, self.placed = tuple(path), placed
 
 
 class Lines:
-    """Where the parts of a YAML file are: from paths of keys and positions to line numbers."""
+    """The line numbers of a YAML file's parts, by their paths."""
 
     def __init__(self, file: Path, numbers: Mapping[tuple[str | int, ...], int]) -> None:
         self.file, self.numbers = file, numbers
 
-    def of(self, path: PathOfPart) -> int:
+    def of(self, path: KeyPath) -> int:
         """The line of the part, or of what holds it."""
         parts = tuple(path)
         while parts not in self.numbers:
@@ -39,45 +39,47 @@ class Lines:
         return self.numbers[parts]
 
     @contextmanager
-    def placing_errors(self, path: PathOfPart = ()) -> Iterator[None]:
-        """A context in which errors get the file and the line: of their own path, or of this one."""
+    def placing_errors(self, path: KeyPath = ()) -> Iterator[None]:
+        """Add the file and the line to errors raised in this block; an error's own path comes before this one."""
         try:
             yield
-        except PlanError as error:
-            if error.placed:
-                raise
-            raise self.error(str(error), error.path or path) from error
         except TacitError as error:
-            raise self.error(str(error), path) from error
+            if isinstance(error, PlanError) and error.placed:
+                raise
+            place = getattr(error, "path", ()) or path
+            raise _placed(self.file, self.of(place), str(error), place) from error
 
-    def error(self, message: str, path: PathOfPart) -> PlanError:
-        """An error that names the file and the line."""
-        return PlanError(f"plan {self.file}, line {self.of(path)}: {message}", path, placed=True)
+
+def _placed(file: Path, line: int, message: str, path: KeyPath = ()) -> PlanError:
+    return PlanError(f"plan {file}, line {line}: {message}", path, placed=True)
 
 
 def parsed(text: str, file: Path) -> tuple[Lines, Any]:
-    """The values of a YAML text, and where they are.
+    """The line numbers and the values of a YAML text.
 
     Raises
     ------
     PlanError
-        If it is no YAML, or a mapping has a key twice.
+        If the text is no YAML of plain values, has a key twice, or is too long or too deep.
     """
     import yaml
 
+    numbers: dict[tuple[str | int, ...], int] = {(): 1}
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        numbers: dict[tuple[str | int, ...], int] = {(): 1}
-        if node is not None:
-            numbers |= dict(_counted(_numbered(node, ()), file))
-        return Lines(file, numbers), None if node is None else loader.construct_document(node)
+        for count, (path, line) in enumerate(_numbered(node, (), file) if node else ()):
+            if count == MOST_PARTS:
+                said = f"has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
+                raise PlanError(f"plan {file} {said}", placed=True)
+            numbers[path] = line
+        return Lines(file, numbers), loader.construct_document(node) if node else None
+    except PlanError:
+        raise
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         said = excerpt(str(error.problem or error.context))
-        raise PlanError(f"plan {file}, line {line}: this is not YAML ({said}); correct it") from None
-    except PlanError:
-        raise
+        raise _placed(file, line, f"this is not YAML ({said}); correct it") from None
     except (
         yaml.YAMLError,
         ArithmeticError,
@@ -88,48 +90,36 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         ValueError,
     ) as error:
         said = excerpt(str(error))
-        raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it") from None
-    except _Fault as error:
-        raise PlanError(f"plan {file}, line {error.line}: {error}") from None
+        raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it", placed=True) from None
 
 
-def _counted(parts: Iterator[T], file: Path) -> Iterator[T]:
-    """The parts, of which there are not too many."""
-    for number, part in enumerate(parts):
-        if number == MOST_PARTS:
-            raise PlanError(
-                f"plan {file} has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
-            )
-        yield part
-
-
-class _Fault(Exception):
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-def _numbered(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], int]]:
+def _numbered(node: Any, path: tuple[str | int, ...], file: Path) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """The paths and line numbers of a node and of all nodes in it."""
     import yaml
 
+    line = node.start_mark.line + 1
     if len(path) > DEEPEST:
-        raise _Fault("parts are nested without end; plans are not", node.start_mark.line + 1)
-    yield path, node.start_mark.line + 1
-    if isinstance(node, yaml.ScalarNode) and len(node.value) > LONGEST and path[:1] not in (("about",), ("data",)):
-        raise _Fault(f"a value has {len(node.value)} letters, at most {LONGEST} can be", node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
+        raise _placed(file, line, "parts are nested without end; plans are not")
+    yield path, line
+    if isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield from _numbered(value, (*path, number), file)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
         for key, value in node.value:
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode):
-                raise _Fault("a key is a list or a mapping; keys are plain words", line)
-            if len(key.value) > LONGEST:
-                raise _Fault(f"a key has {len(key.value)} letters, at most {LONGEST} can be", line)
-            if key.value in seen:
-                raise _Fault(f"{quoted(key.value)} is given twice; keep one", line)
+            if fault := _fault_of_key(key, seen):
+                raise _placed(file, line, fault)
             seen.add(key.value)
-            yield from _numbered(value, (*path, key.value))
+            yield from _numbered(value, (*path, key.value), file)
             yield (*path, key.value), line
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            yield from _numbered(value, (*path, number))
+    elif len(node.value) > LONGEST and path[:1] not in (("about",), ("data",)):
+        raise _placed(file, line, f"a value has {len(node.value)} letters, at most {LONGEST} can be")
+
+
+def _fault_of_key(key: Any, seen: set[str]) -> str | None:
+    if not isinstance(key.value, str):
+        return "a key is a list or a mapping; keys are plain words"
+    if len(key.value) > LONGEST:
+        return f"a key has {len(key.value)} letters, at most {LONGEST} can be"
+    return f"{quoted(key.value)} is given twice; keep one" if key.value in seen else None

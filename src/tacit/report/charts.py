@@ -1,7 +1,7 @@
-"""Drawings as charts for a page: marks tell learner, budget, seeds and cells, and a click on the legend picks a series.
+"""Charts that draw figures, as altair specifications; a theme sets their sizes.
 
-A chart is one altair specification whose parts are plain Vega-Lite, put together unchecked: altair's own way of
-layering copies and checks charts over and over, seconds for each, and a sweep has many. `to_dict()` checks a chart.
+The parts are plain Vega-Lite and are put together unchecked: altair's own layering copies and checks its charts over
+and over, which takes seconds for each. `to_dict()` checks a chart.
 """
 
 from __future__ import annotations
@@ -12,213 +12,198 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tacit.report.figures import ROUGH_LABEL, ROUGH_TICKS
-from tacit.report.style import MOST_MARKS, NOT_PRIVATE, RIGHT, WRONG, columns_of, legend_columns, look
-from tacit.report.summary import Axis, Drawing, Mean, Panel, Picture, Pictures, Point, by_series
+from tacit.report.figure import Axis, Figure, MeansPanel, Panel, Point
+from tacit.report.theme import COLOURS, MOST_MARKERS, Theme, look
 
 if TYPE_CHECKING:
     import altair as alt
 
-    Part = dict[str, Any]
+Part = dict[str, Any]
 
-WIDTHS = {1: 640, 2: 470, 3: 300}  # of a panel in pixels, by the number of columns, for a page of 1200
-HEIGHT, LOW = 290, 200
-LEGEND_LETTERS = 140
-LETTERS = {1: 90, 2: 65, 3: 40}  # of names that fit below a panel
-THICK = 2.0
-SHOWN_KEYS = 3
+ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
+ROUGH_LABEL = "rough epsilon e, rho = e²/2"
+MOST_KEYS = 3  # in a tooltip
+FACTS = ("learner", "budget", "seeds", "cells")
+QUANTILES = {"median": "median", "25 % quantile": "low", "75 % quantile": "high"}
 PICKED = "picked"
 SEEN = {"condition": {"param": PICKED, "value": 1}, "value": 0.1}
 FAINT = {"condition": {"param": PICKED, "value": 0.15}, "value": 0.02}
-CONFIG: Part = {
-    "font": "system-ui, sans-serif",
-    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.5},
-    "title": {"fontSize": 13, "fontWeight": "bold"},
-    "legend": {"orient": "bottom", "labelFontSize": 12, "labelLimit": 0, "symbolSize": 90, "symbolOpacity": 1},
-    "view": {"stroke": "#bbb"},
-}
-TOLD = {"learner": "learner", "budget": "budget", "seeds": "seeds", "cells": "cells"}  # by title
-NUMBERS = {"median": "median", "25 % quantile": "low", "75 % quantile": "high"}
 
 
-def lines(drawing: Drawing) -> alt.TopLevelConcatSpec:
-    """Lines with their bands, flat lines of what is not private, rings around the best."""
-    return _sheet(drawing, _lines_panel, columns_of(drawing.panels))
+def lines(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+    """Lines with bands of quantiles, horizontal lines for what is not private, rings around the best points."""
+    return _chart(figure, theme, _lines_panel)
 
 
-def dots(drawing: Drawing) -> alt.TopLevelConcatSpec:
-    """Points beside each other at each name on the x axis, with bars of their quantiles."""
-    return _sheet(drawing, _dots_panel, columns_of(drawing.panels))
+def dots(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+    """Dots beside each other at each name on the x axis, with lines of their quantiles."""
+    return _chart(figure, theme, _dots_panel)
 
 
-def bars(drawing: Drawing) -> alt.TopLevelConcatSpec:
-    """Horizontal bars at each name on the x axis, with their quantiles as lines."""
-    return _sheet(drawing, _bars_panel, 1)  # beside them stand names
+def bars(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+    """Horizontal bars for each name on the x axis, with lines of their quantiles."""
+    return _chart(figure, theme, _bars_panel, columns=1)
 
 
-def pictures(drawing: Pictures) -> alt.TopLevelConcatSpec:
-    """Test rows by right and wrong, and a line from each true mean to its private one."""
-    panels = [_picture_panel() | _headed(panel, _picture_rows(panel)) for panel in drawing.panels]
-    return _put_together(panels, columns_of(drawing.panels))
+def means(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+    """Test rows by right and wrong, and a line from the true mean of each class to its private mean."""
+    return _chart(figure, theme, _means_panel)
 
 
-def _sheet(drawing: Drawing, draw: Callable[[Drawing, Panel, str], Part], columns: int) -> alt.TopLevelConcatSpec:
-    """Panels in which a click on the legend picks a series; it goes through the markers, which the legend shows."""
-    views = [f"markers_{place}" for place in range(len(drawing.panels))]
-    drawn = zip(drawing.panels, views, strict=True)
-    panels = [draw(drawing, panel, view) | _headed(panel, _panel_rows(panel)) for panel, view in drawn]
-    pick = {"name": PICKED, "select": {"type": "point", "fields": ["series"]}, "bind": "legend", "views": views}
-    return _put_together(panels, columns, params=[pick])
-
-
-def _headed(panel: Panel | Picture, rows: list[Part]) -> Part:
-    return {"title": {"text": panel.title}, "data": {"values": rows}}
-
-
-def _put_together(panels: Sequence[Part], columns: int, **more: Any) -> alt.TopLevelConcatSpec:
-    """Panels side by side with one legend."""
+def _chart(
+    figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int | None = None
+) -> alt.TopLevelConcatSpec:
+    """Panels side by side with one legend; a click on it picks a series in the markers, which the legend shows."""
     import altair as alt
     from altair.utils.schemapi import debug_mode
 
-    width = WIDTHS[columns]
-    concat = [panel | {"width": width, "title": panel["title"] | {"limit": width}} for panel in panels]
+    columns = columns or columns_of(figure)
+    width = theme.widths[columns]
+    views = [f"markers_{number}" for number in range(len(figure.panels))]
+    drawn: Sequence[Panel | MeansPanel] = figure.panels
+    panels = [
+        draw(figure, panel, theme, view)
+        | {"title": {"text": panel.title, "limit": width}, "width": width, "data": {"values": _rows(panel)}}
+        for panel, view in zip(drawn, views, strict=True)
+    ]
+    pick = {"name": PICKED, "select": {"type": "point", "fields": ["series"]}, "bind": "legend", "views": views}
     apart = {"strokeDash": "independent"}  # else the legend's markers are dashed, though dashes have no legend
-    resolve = {"scale": {"color": "shared", "shape": "shared"} | apart}
     with debug_mode(False):
         return alt.TopLevelConcatSpec(
-            concat=concat, columns=columns, spacing=30, config=CONFIG, resolve=resolve, **more
+            concat=panels,
+            columns=columns,
+            spacing=2.5 * theme.text,
+            config=theme.config(),
+            resolve={"scale": {"color": "shared", "shape": "shared"} | apart},
+            **({"params": [pick]} if figure.shown else {}),
         )
+
+
+def columns_of(figure: Figure) -> int:
+    """How many panels stand side by side."""
+    return 2 if len(figure.panels) == 4 else min(3, len(figure.panels))
 
 
 # Panels
 
 
-def _lines_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
-    x, colour = _position("x", drawing.x), _colour(drawing)
-    span = {"x": x, "y": _position("low", drawing.y), "y2": {"field": "high"}, "color": colour}
-    line = {"x": x, "y": _position("median", drawing.y), "color": colour, "strokeDash": _dash(drawing), "opacity": SEEN}
+def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
+    x, colour, marker = _position("x", figure.x), _colour(figure, theme), _marker(figure, theme)
+    median = {"x": x, "y": _position("median", figure.y)}
+    span = {"x": x, "y": _position("low", figure.y), "y2": {"field": "high"}, "color": colour}
+    dashes = median | {"color": colour, "strokeDash": _dash(figure, theme), "opacity": SEEN}
     layers = [
-        _layer("datum.band", {"type": "area"}, span | {"opacity": FAINT}),
-        _layer("datum.alone", {"type": "rule"}, span),
-        _layer("datum.part == 'line'", {"type": "line", "strokeWidth": THICK}, line),
-        _layer("datum.marked", {"type": "point", "filled": True, "size": 60}, _mark(drawing) | {"x": x})
-        | {"name": view},
-        *(_flat(drawing) if panel.flat else []),
-        *(_best(drawing) if panel.best else []),
+        _layer("datum.band", "area", span | {"fillOpacity": FAINT}),
+        _layer("datum.alone", "rule", span),
+        _layer("datum.part == 'line'", "line", dashes, strokeWidth=theme.line),
+        _layer("datum.marked", "point", marker | {"x": x}, style="marker") | {"name": view},
     ]
-    if not drawing.x.rough:
-        return {"layer": layers, "height": HEIGHT}
+    if panel.flat:
+        across = {name: marker[name] for name in ("y", "color", "opacity", "tooltip")}
+        layers += [
+            _layer("datum.part == 'flat'", "rule", across, style="not-private"),
+            _layer("datum.part == 'flat'", "point", marker | {"x": {"value": "width"}}, style="not-private-marker"),
+        ]
+    if panel.best:
+        below = {"x": x, "y": {"value": theme.height}, "text": {"field": "series", "type": "nominal"}}
+        layers += [
+            _layer("datum.part == 'best'", "point", median, style="best"),
+            _layer("datum.part == 'best'", "text", below, style="best-name"),
+        ]
+    if not figure.x.rough:
+        return {"layer": layers, "height": theme.height}
     own_axis = {"axis": {"x": "independent"}}
-    return {"layer": [_rough(drawing), {"layer": layers}], "height": HEIGHT, "resolve": own_axis}
+    return {"layer": [_rough_axis(figure.x), {"layer": layers}], "height": theme.height, "resolve": own_axis}
 
 
-def _flat(drawing: Drawing) -> list[Part]:
-    """Dashed lines across, with the series's marker at the right end."""
-    mark = _mark(drawing)
-    across = {name: mark[name] for name in ("y", "color", "opacity", "tooltip")}
-    ring = {"type": "point", "filled": False, "fill": "white", "size": 60, "strokeWidth": THICK}
-    return [
-        _layer("datum.part == 'flat'", {"type": "rule", "strokeDash": list(NOT_PRIVATE)}, across),
-        _layer("datum.part == 'flat'", ring, mark | {"x": {"value": "width"}}),
-    ]
-
-
-def _best(drawing: Drawing) -> list[Part]:
-    """Rings around the best points, and their names at the bottom."""
-    x = _position("x", drawing.x)
-    ring = {"type": "point", "filled": False, "size": 230, "color": "black", "strokeWidth": 1.2}
-    text = {"type": "text", "fontSize": 11, "baseline": "bottom", "dy": -4}
-    named = {"x": x, "y": {"value": HEIGHT}, "text": {"field": "series", "type": "nominal"}}
-    return [
-        _layer("datum.part == 'best'", ring, {"x": x, "y": _position("median", drawing.y)}),
-        _layer("datum.part == 'best'", text, named),
-    ]
-
-
-def _rough(drawing: Drawing) -> Part:
-    """The axis of rough epsilon above, of no marks."""
-    assert drawing.x.limits is not None
-    low, high = drawing.x.limits
+def _rough_axis(axis: Axis) -> Part:
+    """The axis of rough epsilon above, in a layer without marks."""
+    assert axis.limits is not None
+    low, high = axis.limits
     ticks = [rough**2 / 2 for rough in ROUGH_TICKS if low <= rough**2 / 2 <= high]
     label = "format(sqrt(2 * datum.value), '.3~g')"
-    axis = {"orient": "top", "values": ticks, "labelExpr": label, "title": ROUGH_LABEL, "grid": False}
-    return _layer("false", {"type": "point"}, {"x": _position("x", drawing.x) | {"axis": axis}})
+    above = {"orient": "top", "values": ticks, "labelExpr": label, "title": ROUGH_LABEL, "grid": False}
+    return _layer("false", "point", {"x": _position("x", axis) | {"axis": above}})
 
 
-def _dots_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
-    letters = max(8, LETTERS[columns_of(drawing.panels)] // len(panel.names))
+def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
+    letters = max(8, theme.letters(theme.widths[columns_of(figure)]) // len(panel.names))
     folded = json.dumps({name: textwrap.wrap(name, letters) for name in panel.names})
     axis = {"labelAngle": 0, "labelLimit": 0, "labelExpr": f"({folded})[datum.label]"}
-    beside = {"field": "series", "type": "nominal", "sort": list(drawing.shown), "scale": {"paddingOuter": 0.4}}
+    beside = {"field": "series", "type": "nominal", "sort": list(figure.shown), "scale": {"paddingOuter": 0.4}}
     place = {
-        "x": {"field": "x", "type": "nominal", "title": drawing.x.title, "axis": axis, "sort": panel.names},
+        "x": {"field": "x", "type": "nominal", "title": figure.x.title, "axis": axis, "sort": panel.names},
         "xOffset": beside,
     }
-    span = {"y": _position("low", drawing.y), "y2": {"field": "high"}, "color": _colour(drawing), "opacity": SEEN}
+    span = {"y": _position("low", figure.y), "y2": {"field": "high"}, "color": _colour(figure, theme), "opacity": SEEN}
     layers = [
-        _layer("true", {"type": "rule", "strokeWidth": THICK}, place | span),
-        _layer("true", {"type": "point", "filled": True, "size": 70}, place | _mark(drawing)) | {"name": view},
+        _layer("true", "rule", place | span, strokeWidth=theme.line),
+        _layer("true", "point", place | _marker(figure, theme), style="marker") | {"name": view},
     ]
-    return {"layer": layers, "height": LOW}
+    return {"layer": layers, "height": theme.low}
 
 
-def _bars_panel(drawing: Drawing, panel: Panel, view: str) -> Part:
-    assert drawing.y.limits is not None
-    bars = sorted(panel.points, key=lambda point: (panel.names.index(str(point.x)), drawing.shown.index(point.series)))
-    names: dict[str, str] = {}  # of bars; the first of each name is labelled
-    for point in bars:
+def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
+    assert figure.y.limits is not None
+    names: dict[str, str] = {}  # of bars; the first of each group is labelled
+    for point in sorted(panel.points, key=lambda one: (panel.names.index(str(one.x)), figure.shown.index(one.series))):
         names[f"{point.x}, {point.series}"] = "" if point.x in names.values() else str(point.x)
-    axis = {"labelLimit": 400, "labelExpr": f"({json.dumps(names)})[datum.label]", "ticks": False}
+    limit = theme.letters(400) * theme.text
+    axis = {"labelLimit": limit, "labelExpr": f"({json.dumps(names)})[datum.label]", "ticks": False}
     y = {"field": "bar", "type": "nominal", "title": None, "sort": list(names), "axis": axis}
-    length = _mark(drawing) | {"x": _position("median", drawing.y), "x2": {"datum": drawing.y.limits[0]}, "y": y}
-    span = {"x": _position("low", drawing.y), "x2": {"field": "high"}, "y": y, "opacity": SEEN}
+    y["scale"] = {"paddingInner": 0.3}
+    length = _marker(figure, theme) | {"x": _position("median", figure.y), "x2": {"datum": figure.y.limits[0]}, "y": y}
     del length["shape"]
+    span = {"x": _position("low", figure.y), "x2": {"field": "high"}, "y": y, "opacity": SEEN}
     layers = [
-        _layer("true", {"type": "bar", "height": {"band": 0.7}}, length) | {"name": view},
-        _layer("true", {"type": "rule", "strokeWidth": THICK, "color": "black"}, span),
+        _layer("true", "bar", length) | {"name": view},
+        _layer("true", "rule", span, strokeWidth=theme.line, color="black"),
     ]
-    several = len(panel.points) > len(panel.names)
+    each = (10 if len(panel.points) > len(panel.names) else 24) * theme.em
     bar = [{"calculate": "datum.x + ', ' + datum.series", "as": "bar"}]
-    return {"transform": bar, "layer": layers, "height": max(60, (10 if several else 24) * len(panel.points))}
+    return {"transform": bar, "layer": layers, "height": max(60 * theme.em, each * len(panel.points))}
 
 
-def _picture_panel() -> Part:
-    x, y = _position("x", Axis("first direction")), _position("y", Axis("second direction"))
-    to = {"x": x | {"field": "to_x"}, "y": y | {"field": "to_y"}}
-    kinds = {"field": "row", "type": "nominal", "title": "test row"}
-    colour = kinds | {"scale": {"domain": ["right", "wrong"], "range": [RIGHT, WRONG]}}
-    shape = kinds | {"scale": {"domain": ["right", "wrong"], "range": ["circle", "cross"]}}
+def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> Part:
+    x, y = _position("x", figure.x), _position("y", figure.y)
+    to_x, to_y = {"field": "to_x"}, {"field": "to_y"}
+    kind = {"field": "row", "type": "nominal", "title": figure.legend}
+    colour = kind | {"scale": {"domain": list(figure.series), "range": [COLOURS[6], COLOURS[1]]}}
+    shape = kind | {"scale": {"domain": list(figure.series), "range": ["circle", "cross"]}}
+    row = {"x": x, "y": y, "color": colour, "shape": shape}
     told = {"tooltip": [{"field": name, "type": "nominal"} for name in ("class", "cell")]}
-    test = {"type": "point", "filled": True, "size": 30, "opacity": 0.6}
-    ring = {"type": "point", "color": "black", "fill": "white", "size": 45}
-    diamond = {"type": "point", "color": "black", "shape": "diamond", "filled": True, "size": 90}
     layers = [
-        _layer("datum.row", test, {"x": x, "y": y, "color": colour, "shape": shape}),
-        _layer("!datum.row", {"type": "rule"}, {"x": x, "y": y, "x2": {"field": "to_x"}, "y2": {"field": "to_y"}}),
-        _layer("!datum.row", ring, told | {"x": x, "y": y}),
-        _layer("!datum.row", diamond, told | to),
+        _layer("datum.row", "point", row, style="test-row") | {"name": view},
+        _layer("!datum.row", "rule", {"x": x, "y": y, "x2": to_x, "y2": to_y}, style="mean"),
+        _layer("!datum.row", "point", told | {"x": x, "y": y}, style="true-mean"),
+        _layer("!datum.row", "point", told | {"x": x | to_x, "y": y | to_y}, style="private-mean"),
     ]
-    return {"layer": layers, "height": HEIGHT}
+    return {"layer": layers, "height": theme.height}
 
 
-# Rows
+# Rows of data
 
 
-def _panel_rows(panel: Panel) -> list[Part]:
-    """Points as plain rows; of a long line only some points carry a marker."""
+def _rows(panel: Panel | MeansPanel) -> list[Part]:
+    return _means_rows(panel) if isinstance(panel, MeansPanel) else _point_rows(panel)
+
+
+def _point_rows(panel: Panel) -> list[Part]:
+    """A row for each point; only some points of a long line get a marker."""
     rows = []
-    for _, own in by_series(panel.points):
-        every, alone = math.ceil(len(own) / MOST_MARKS), len(own) == 1
-        for place, point in enumerate(own):
-            told = {"marked": place % every == 0, "alone": alone, "band": not alone and len(point.cells) > 1}
-            rows.append(_row(point, "line") | told)
+    for name in dict.fromkeys(point.series for point in panel.points):
+        points = [point for point in panel.points if point.series == name]
+        every, alone = math.ceil(len(points) / MOST_MARKERS), len(points) == 1
+        for place, point in enumerate(points):
+            drawn = {"marked": place % every == 0, "alone": alone, "band": not alone and len(point.results) > 1}
+            rows.append(_row(point, "line") | drawn)
     return rows + [_row(point, "flat") for point in panel.flat] + [_row(point, "best") for point in panel.best]
 
 
 def _row(point: Point, part: str) -> Part:
-    budgets = sorted({cell.budget for cell in point.cells})
-    keys = [cell.key for cell in point.cells]
-    more = f" and {len(keys) - SHOWN_KEYS} more" if len(keys) > SHOWN_KEYS else ""
+    budgets = sorted({one.budget for one in point.results})
+    keys = [one.key for one in point.results]
+    more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
     return {
         "part": part,
         "series": point.series,
@@ -226,50 +211,42 @@ def _row(point: Point, part: str) -> Part:
         "median": point.y.median,
         "low": point.y.low,
         "high": point.y.high,
-        "learner": ", ".join(sorted({cell.learner for cell in point.cells})),
+        "learner": ", ".join(sorted({one.learner for one in point.results})),
         "budget": budgets[0] if len(budgets) == 1 else f"{len(budgets)} budgets",
-        "seeds": len({cell.seed for cell in point.cells}),
-        "cells": ", ".join(keys[:SHOWN_KEYS]) + more,
+        "seeds": len({one.seed for one in point.results}),
+        "cells": ", ".join(keys[:MOST_KEYS]) + more,
     }
 
 
-def _picture_rows(panel: Picture) -> list[Part]:
-    rows = [{"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"} for x, y, right in panel.points]
-    means = [{"class": mean.number, "cell": panel.cell.key, **_ends(mean)} for mean in panel.means]
-    return [*rows, *means]
-
-
-def _ends(mean: Mean) -> dict[str, float]:
-    (x, y), (to_x, to_y) = mean.true, mean.private
-    return {"x": x, "y": y, "to_x": to_x, "to_y": to_y}
+def _means_rows(panel: MeansPanel) -> list[Part]:
+    rows = [{"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"} for x, y, right in panel.rows]
+    for number, (x, y), (to_x, to_y) in panel.means:
+        rows.append({"class": number, "cell": panel.results[0].key, "x": x, "y": y, "to_x": to_x, "to_y": to_y})
+    return rows
 
 
 # Parts of layers
 
 
-def _layer(which: str, mark: Part, encoding: Part) -> Part:
-    """Marks for the rows of which something is true."""
-    return {"transform": [{"filter": which}], "mark": mark, "encoding": encoding}
+def _layer(which: str, kind: str, encoding: Part, **mark: Any) -> Part:
+    """Marks of a kind for the rows where an expression is true; the theme defines their styles.
+
+    The width of a line is given here: with one from a style or the configuration, clicks on the legend do nothing.
+    """
+    return {"transform": [{"filter": which}], "mark": {"type": kind, **mark}, "encoding": encoding}
 
 
-def _mark(drawing: Drawing) -> Part:
-    """How a series's marker is encoded, apart from its x, and what it tells."""
-    looks = [look(drawing.series, name).shape for name in drawing.shown]
-    texts = {drawing.legend: "series", drawing.x.title: "x"} | {
-        title: field for title, field in TOLD.items() if title != drawing.legend
-    }
+def _marker(figure: Figure, theme: Theme) -> Part:
+    """How a series's marker is drawn, apart from its x, and its tooltip."""
+    texts = {figure.legend: "series", figure.x.title: "x"} | {fact: fact for fact in FACTS if fact != figure.legend}
+    facts = [{"field": field, "title": title, "type": "nominal"} for title, field in texts.items() if title]
+    figures = {"type": "quantitative", "format": ".4~g"}
     return {
-        "y": _position("median", drawing.y),
-        "color": _colour(drawing),
-        "shape": _series(drawing, looks),
+        "y": _position("median", figure.y),
+        "color": _colour(figure, theme),
+        "shape": _series(figure, theme, [look(figure.series, name).marker for name in figure.shown]),
         "opacity": SEEN,
-        "tooltip": [
-            *({"field": field, "title": title, "type": "nominal"} for title, field in texts.items() if title),
-            *(
-                {"field": field, "title": title, "type": "quantitative", "format": ".4~g"}
-                for title, field in NUMBERS.items()
-            ),
-        ],
+        "tooltip": [*facts, *({"field": field, "title": title} | figures for title, field in QUANTILES.items())],
     }
 
 
@@ -281,22 +258,23 @@ def _position(field: str, axis: Axis) -> Part:
     return {"field": field, "type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
 
 
-def _colour(drawing: Drawing) -> Part:
-    return _series(drawing, [look(drawing.series, name).colour for name in drawing.shown])
+def _colour(figure: Figure, theme: Theme) -> Part:
+    return _series(figure, theme, [look(figure.series, name).colour for name in figure.shown])
 
 
-def _dash(drawing: Drawing) -> Part:
-    dashes = [look(drawing.series, name).dash for name in drawing.shown]
-    drawn = _series(drawing, [[THICK * part for part in dash] or [1, 0] for dash in dashes])
+def _dash(figure: Figure, theme: Theme) -> Part:
+    dashes = [look(figure.series, name).dash for name in figure.shown]
+    drawn = _series(figure, theme, [[theme.line * part for part in dash] or [1, 0] for dash in dashes])
     return drawn | {"legend": None}
 
 
-def _series(drawing: Drawing, looks: Sequence[Any]) -> Part:
-    """The series as colours, shapes or dashes."""
+def _series(figure: Figure, theme: Theme, looks: Sequence[Any]) -> Part:
+    """The series as colours, markers or dashes."""
+    widest = max(map(len, figure.shown)) + 8  # for the marker and the gap
     return {
         "field": "series",
         "type": "nominal",
-        "title": drawing.legend,
-        "scale": {"domain": list(drawing.shown), "range": looks},
-        "legend": {"columns": legend_columns(drawing.shown, LEGEND_LETTERS)},
+        "title": figure.legend,
+        "scale": {"domain": list(figure.shown), "range": looks},
+        "legend": {"columns": max(1, min(len(figure.shown), theme.letters(theme.legend) // widest))},
     }

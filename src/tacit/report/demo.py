@@ -1,95 +1,74 @@
 """The demonstration's comparison: three learners on imbalanced digits, over budgets and seeds."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from itertools import product
-from statistics import median
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
 
 from tacit.compute.progress import progress
-from tacit.data.digits import DigitsSplit
-from tacit.data.imbalance import imbalanced_subset
-from tacit.learners.base import PrivateClassifier
+from tacit.experiments import sources
+from tacit.experiments.plan import DataSet
+from tacit.experiments.results import Result
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes
 from tacit.models.metrics import evaluate
-from tacit.report.figures import Result, by_rho
+from tacit.report.accuracy import BALANCED, MINORITY, result_of_fit
+from tacit.report.groups import grouped
 
 ROUGH_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 IMBALANCE = 10.0
-MEASURES = ("balanced", "minority")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Digits less the public mean, the private part imbalanced."""
+class Digits(NamedTuple):
+    """Digits less the public mean: an imbalanced private part with its test rows, and public rows."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.int64]
-    public_x: NDArray[np.float64]
-    test_x: NDArray[np.float64]
-    test_y: NDArray[np.int64]
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Private records per class."""
-        return np.bincount(self.y, minlength=10)
+    problem: sources.Problem
+    public: Any
 
 
-def problem(digits: DigitsSplit) -> Problem:
-    """The imbalanced digits; the centre is that of the public rows, so it costs nothing."""
-    kept = imbalanced_subset(digits.private_y, IMBALANCE, seed=0, n_classes=10)
-    centre = digits.public_x.mean(axis=0)
-    return Problem(
-        x=digits.private_x[kept] - centre,
-        y=digits.private_y[kept],
-        public_x=digits.public_x - centre,
-        test_x=digits.test_x - centre,
-        test_y=digits.test_y,
-    )
+def digits() -> Digits:
+    """The data of the demonstration; the centre is that of the public rows, so it costs nothing."""
+    source = sources.opened(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
+    return Digits(sources.problem(source, IMBALANCE, 0), sources.public_rows(source, "own", None))
 
 
-def compare(data: Problem, n_seeds: int) -> list[Result]:
+def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
     budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
-    results = []
+    given, results = data.problem, []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
-        for method, learner in _learners(data, rho, seed):
-            learner.fit(data.x, data.y)
-            scores = evaluate(data.test_y, learner.predict(data.test_x), learner.classes_, data.sizes)
-            assert scores.minority is not None
-            results.append(Result(method, rho, seed, scores.balanced, scores.minority))
+        shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
+        learners = {
+            "noisy-sum": NoisySumPrototypes(f"rho={rho}", **shared),
+            "coinpress": CoinPressPrototypes(f"rho={rho}", **shared, public=data.public),
+            "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
+        }
+        for name, learner in learners.items():
+            predicted = learner.fit(given.x, given.y).predict(given.test_x)
+            scores = evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+            results.append(result_of_fit(name, rho, seed, scores.balanced, scores.minority))
     return results
 
 
 def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority accuracy."""
-    methods = list(dict.fromkeys(result.method for result in results))
-    values = {
-        (method, measure): by_rho([result for result in results if result.method == method], measure)
-        for method in methods
-        for measure in MEASURES
-    }
-    rows = [
-        [f"rho={rho:g}"]
-        + [" / ".join(f"{median(values[method, measure][rho]):.3f}" for measure in MEASURES) for method in methods]
-        for rho in by_rho(results, "balanced")
-    ]
-    return ["", *methods], rows
+    learners = list(dict.fromkeys(one.learner for one in results))
+    rows = []
+    for (rho,), own in grouped(results, "rho"):
+        cells = []
+        for learner in learners:
+            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in own if one.learner == learner]
+            cells.append(" / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True)))
+        rows.append([f"rho={rho:g}", *cells])
+    return ["", *learners], rows
 
 
 def csv(results: Sequence[Result]) -> str:
     """All results as comma-separated values."""
-    lines = [",".join(str(value) for value in astuple(result)) for result in results]
-    return "\n".join([",".join(field.name for field in fields(Result)), *lines, ""])
-
-
-def _learners(data: Problem, rho: float, seed: int) -> Iterator[tuple[str, PrivateClassifier]]:
-    shared: dict[str, Any] = {"budget": f"rho={rho}", "classes": range(10), "noise": "research", "random_state": seed}
-    yield "noisy-sum", NoisySumPrototypes(**shared)
-    yield "coinpress", CoinPressPrototypes(**shared, public=data.public_x)
-    yield "public", PublicPrototypes(**shared, public=data.public_x)
+    names = ("method", "rho", "seed", BALANCED, MINORITY)
+    lines = [",".join(str(getattr(one, name)) for name in names) for one in results]
+    return "\n".join(["method,rho,seed,balanced,minority", *lines, ""])

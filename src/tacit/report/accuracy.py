@@ -1,0 +1,220 @@
+"""Figures of accuracy: against the cost of the guarantee, the public rows, the public set and the encoder.
+
+A point holds results that differ in the seed alone, and a figure holds guarantees under one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tacit.experiments.results import Result
+from tacit.report.captions import AXIS_ABOVE, about_seeds, caption
+from tacit.report.figure import Axis, Figure, Panel, Point, log_axis, points_of
+from tacit.report.groups import (
+    NO_PRIVACY,
+    PLACE,
+    SweepResults,
+    budget_of,
+    budgets,
+    cost,
+    currency,
+    grouped,
+    labels,
+    median_cost,
+    natural,
+    not_private,
+    parameters_of,
+)
+from tacit.report.words import imbalance_words, slug, unit_words
+
+BALANCED, MINORITY = "balanced_accuracy", "minority_accuracy"
+MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
+
+
+def accuracy(sweep: SweepResults) -> Iterator[Figure]:
+    """Balanced accuracy of every learner against rho, or epsilon where there is no rho; a panel per imbalance."""
+    return _against_cost(sweep, BALANCED)
+
+
+def minority(sweep: SweepResults) -> Iterator[Figure]:
+    """Accuracy on the 25 % smallest classes, drawn as `accuracy` is."""
+    return _against_cost(sweep, MINORITY)
+
+
+def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
+    for (data, encoder, unit), results in grouped(sweep.done, *PLACE):
+        for kind, private, flat in _by_currency(sweep, results):
+            panels = cost_panels(private, flat, sweep.label, measure)
+            if not panels:
+                continue
+            about = [f"{MEASURES[measure].capitalize()} on the test set against {kind}."]
+            about += ["The minority are the 25 % smallest training classes."] if measure == MINORITY else []
+            about += [about_seeds(panels, "band")]
+            about += ["Thin dashes: the same learners without privacy."] if any(panel.flat for panel in panels) else []
+            about += [AXIS_ABOVE] if kind == "rho" else []
+            yield Figure(
+                name=slug(MEASURES[measure], data, encoder, unit, kind),
+                title=f"{data}, {encoder}: {MEASURES[measure]} against {kind} ({unit_words(unit)})",
+                caption=caption(" ".join(about), panels),
+                legend="learner",
+                series=sweep.series,
+                panels=panels,
+                x=cost_axis(private),
+                y=Axis(MEASURES[measure], limits=(0, 1)),
+            )
+
+
+def _by_currency(sweep: SweepResults, results: Sequence[Result]) -> list[tuple[str, list[Result], list[Result]]]:
+    """For rho, and for epsilon where there is no rho: the private results, and those without privacy.
+
+    Results without privacy go with their learner; those of learners that have no private result go with the first.
+    """
+    groups = grouped([one for one in results if currency(one)], currency)
+    drawn = {sweep.label(one) for _, private in groups for one in private}
+    found = []
+    for position, ((kind,), private) in enumerate(groups):
+        here = {sweep.label(one) for one in private} | (set(sweep.series) - drawn if position == 0 else set())
+        found.append((kind, private, [one for one in results if not_private(one) and sweep.label(one) in here]))
+    return found
+
+
+def cost_panels(
+    results: Iterable[Result], flat: Sequence[Result], series: Callable[[Result], str], measure: str
+) -> tuple[Panel, ...]:
+    """A panel for each imbalance at which any result has the measure."""
+    panels = []
+    for (ratio,), own in grouped(results, "imbalance"):
+        beside = [one for one in flat if one.imbalance == ratio]
+        points = points_of(own, series, "budget", median_cost, measure)
+        across = points_of(beside, series, budget_of, lambda _: NO_PRIVACY, measure)
+        panels += [Panel(imbalance_words(ratio), points, across)] if points else []
+    return tuple(panels)
+
+
+def cost_axis(results: Sequence[Result]) -> Axis:
+    """The axis of rho or of epsilon, for results of one unit and currency."""
+    kind, words = currency(results[0]), unit_words(results[0].unit)
+    title = f"rho (zCDP, {words})" if kind == "rho" else f"{kind} ({words})"
+    return replace(log_axis(title, [cost(one) for one in results]), rough=kind == "rho")
+
+
+def result_of_fit(learner: str, rho: float, seed: int, balanced: float, minority: float | None) -> Result:
+    """The result of a fit that no plan asked for, to be drawn by `both_measures`; rho = inf is without privacy."""
+    return Result(
+        key=f"{learner}, rho={rho:g}, seed {seed}", plan="", data="", encoder="", learner=learner, method=learner,
+        parameters="{}", public=None, public_rows=None, budget=f"rho={rho:g}", imbalance=1.0, seed=seed, tuning="none",
+        unit="add-remove", status="done", rho=rho, balanced_accuracy=balanced, minority_accuracy=minority,
+    )  # fmt: skip
+
+
+def both_measures(results: Sequence[Result], title: str) -> Figure:
+    """Balanced and minority accuracy against rho, beside each other, for results on one data set."""
+    private = [one for one in results if currency(one)]
+    flat = [one for one in results if not_private(one)]
+    titles = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy: 25 % smallest classes"}
+    panels = tuple(
+        replace(panel, title=words)
+        for measure, words in titles.items()
+        for panel in cost_panels(private, flat, lambda one: one.learner, measure)
+    )
+    series = tuple(dict.fromkeys(one.learner for one in results))
+    return Figure(slug(title), title, "", "method", series, panels, cost_axis(private), Axis("accuracy", limits=(0, 1)))
+
+
+def best_parameter(sweep: SweepResults) -> Iterator[Figure]:
+    """A line for each value of a method's only parameter that varies, and which value was best at each cost."""
+    for (method,), family in grouped(sweep.done, "method"):
+        varying, private = _varying(family), [one for one in family if currency(one)]
+        if len(varying) == 1:
+            for key, results in grouped(private, *PLACE, currency, "public", "public_rows"):
+                yield from _of_parameter(method, varying[0], key, results)
+
+
+def _of_parameter(method: str, name: str, key: tuple[Any, ...], results: Sequence[Result]) -> Iterator[Figure]:
+    data, encoder, unit, kind, public, rows = key
+    panels = cost_panels(results, (), lambda one: str(parameters_of(one).get(name, "default")), BALANCED)
+    series = sorted({point.series for panel in panels for point in panel.points}, key=natural)
+    if len(series) < 2:
+        return
+    given = "" if public is None else f", public set {public}" + ("" if rows is None else f", {rows} rows")
+    about = (
+        f"Balanced accuracy of {method} for each {name}. {about_seeds(panels, 'band')} Rings, and the values named "
+        "below: the best median at each cost. It is picked on the test set, which is tuning that nobody paid for."
+    )
+    yield Figure(
+        name=slug("best", name, method, data, encoder, public, rows, unit, kind),
+        title=f"{data}, {encoder}: best {name} of {method} against {kind}{given} ({unit_words(unit)})",
+        caption=caption(about + (f" {AXIS_ABOVE}" if kind == "rho" else ""), panels),
+        legend=name,
+        series=tuple(series),
+        panels=tuple(replace(panel, best=_best(panel.points)) for panel in panels),
+        x=cost_axis(results),
+        y=Axis(MEASURES[BALANCED], limits=(0, 1)),
+    )
+
+
+def _best(points: Sequence[Point]) -> tuple[Point, ...]:
+    """At each budget the point with the highest median; the first of equals."""
+    best: dict[str, Point] = {}
+    for point in sorted(points, key=lambda point: natural(point.series)):
+        budget = point.results[0].budget
+        if budget not in best or point.y.median > best[budget].y.median:
+            best[budget] = point
+    return tuple(sorted(best.values(), key=lambda point: natural(point.x)))
+
+
+def _varying(results: Sequence[Result]) -> list[str]:
+    """The names of parameters that have more than one value."""
+    each = [parameters_of(one) for one in results]
+    return [name for name in {name for one in each for name in one} if len({one.get(name) for one in each}) > 1]
+
+
+def public_rows(sweep: SweepResults) -> Iterator[Figure]:
+    """Accuracy against the number of public rows, for learners that had several; a panel per budget."""
+    rows = [one.public_rows for one in sweep.done if one.public_rows]
+    for figure in _against(sweep, "public_rows", "number of public rows", "band"):
+        yield replace(figure, x=log_axis(figure.x.title, rows))
+
+
+def public_sets(sweep: SweepResults) -> Iterator[Figure]:
+    """Accuracy by public set, for learners that had several; a panel per budget."""
+    return _against(sweep, "public", "public set", "bar")
+
+
+def encoders(sweep: SweepResults) -> Iterator[Figure]:
+    """Accuracy by encoder, where a data set has several; a panel per budget."""
+    return _against(sweep, "encoder", "encoder", "bar")
+
+
+def _against(sweep: SweepResults, what: str, words: str, mark: str) -> Iterator[Figure]:
+    """Accuracy against a field other than the budget, for learners that have several values of it."""
+    names = labels(sweep.done, without=what)
+    series = (*sweep.series, *sorted(set(names.values()) - set(sweep.series), key=natural))
+    place = [name for name in ("data", "encoder") if name != what]
+    for (*where, ratio, unit), results in grouped(sweep.done, *place, "imbalance", "unit"):
+        panels = _budget_panels(results, names, what)
+        if not panels:
+            continue
+        yield Figure(
+            name=slug(words, *where, imbalance_words(ratio), unit),
+            title=f"{', '.join(where)}, {imbalance_words(ratio)}: accuracy by {words} ({unit_words(unit)})",
+            caption=caption(f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}", panels),
+            legend="learner",
+            series=series,
+            panels=panels,
+            x=Axis(f"{words} ({unit_words(unit)})"),
+            y=Axis(MEASURES[BALANCED], limits=(0, 1)),
+        )
+
+
+def _budget_panels(results: Iterable[Result], names: Mapping[str, str], what: str) -> tuple[Panel, ...]:
+    """A panel for each budget, of the learners that have several values of the field there."""
+    panels = []
+    for budget, own in budgets([one for one in results if getattr(one, what)]):
+        lines = [line for _, line in grouped(own, lambda one: names[one.key])]
+        several = [one for line in lines if len({getattr(one, what) for one in line}) > 1 for one in line]
+        points = points_of(several, lambda one: names[one.key], what, lambda here: getattr(here[0], what), BALANCED)
+        panels += [Panel(budget, points)] if points else []
+    return tuple(panels)

@@ -1,0 +1,214 @@
+"""Figures of class sizes, run times and what fitted learners kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from statistics import median
+from typing import Any
+
+from tacit.compute.timing import SCORING, SELECTION, SET_UP, SOLVING
+from tacit.experiments.results import PREDICTION, REST, Result
+from tacit.models.metrics import spread
+from tacit.report.captions import about_seeds, caption
+from tacit.report.figure import Axis, Figure, Mean, MeansPanel, Panel, Point, axis_for
+from tacit.report.groups import PLACE, SweepResults, budget_of, budgets, grouped, loaded, number
+from tacit.report.words import imbalance_words, slug, unit_words
+
+WHOLE = "whole fit"
+PHASES = (WHOLE, SCORING, SET_UP, SELECTION, SOLVING, REST, PREDICTION)
+OVER_ALL = "over all budgets, imbalances and seeds: medians, and 25 to 75 % quantiles as lines"
+TIMED = (
+    "Scoring: all scores of the public rows. Set-up: sums over records from which the classifier is computed. "
+    "Selection: the private choice of public rows. Solving: matrices and steps of descent. A first fit and prediction, "
+    "which do not count, load the files and compile the code. Nothing is taken from work that cells share."
+)
+NOT_TIMED = (
+    "Work that cells share is left out of all but the first of them, and compilation is counted where it happened: a "
+    "plan with timed: true measures every fit by itself."
+)
+STEPS = ("radius", "clip", "noise", "norm")
+MOST_ROWS = 1000  # in a panel of means; more make a page slow and hide each other
+
+
+def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
+    """Training records of each class, the largest first: a panel for each data set, a line for each imbalance."""
+    sized = [one for one in sweep.done if any(one.class_sizes or ())]
+    panels = tuple(
+        Panel(data, tuple(point for (ratio,), own in grouped(results, "imbalance") for point in _sizes(ratio, own)))
+        for (data,), results in grouped(sized, "data")
+    )
+    if panels:
+        about = (
+            "Training records of each class, the largest first; classes without records are left out. Class sizes are "
+            "private, and shown because the data are for research."
+        )
+        yield Figure(
+            name="class-sizes",
+            title="Class sizes of the training data",
+            caption=caption(about, panels),
+            legend="imbalance",
+            series=tuple(f"{ratio:g}" for (ratio,), _ in grouped(sized, "imbalance")),
+            panels=panels,
+            x=Axis("class, by size", whole=True),
+            y=axis_for("training records", panels),
+        )
+
+
+def _sizes(ratio: float, results: Sequence[Result]) -> list[Point]:
+    """A point for each rank, without those of no records."""
+    ordered = [sorted(one.class_sizes or [], reverse=True) for one in results]
+    medians = [spread(sizes) for sizes in zip_longest(*ordered, fillvalue=0)]
+    return [Point(f"{ratio:g}", rank, size, tuple(results)) for rank, size in enumerate(medians, 1) if size.median > 0]
+
+
+def run_times(sweep: SweepResults) -> Iterator[Figure]:
+    """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel for each data set."""
+    timed = [one for one in sweep.done if loaded(one.phases)]
+    others = [one for one in sweep.done if not loaded(one.phases) and number(one.fit_seconds)]
+    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
+    panels = _time_panels(sweep, timed)
+    named = {point.series for panel in panels for point in panel.points}
+    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
+    yield from _times("Run times by phase", about, "phase", series, panels)
+    about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}"
+    yield from _times("Run times", about, "learner", sweep.series, _time_panels(sweep, others))
+
+
+def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel, ...]:
+    return tuple(
+        Panel(f"{data}, {encoder}", tuple(_time_points(sweep, own)))
+        for (data, encoder), own in grouped(results, "data", "encoder")
+    )
+
+
+def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
+    """A point for each learner and phase, the whole fit among them; a point for each learner without phases."""
+    points = []
+    for (label,), own in grouped(results, sweep.label):
+        phases = [loaded(one.phases) for one in own]
+        whole = WHOLE if any(phases) else label
+        seconds = [{whole: one.fit_seconds} | each for one, each in zip(own, phases, strict=True)]
+        for name in sorted({name for each in seconds for name in each}):
+            values = [each.get(name, 0.0) for each in seconds]
+            points += [Point(name, label, spread(values), tuple(own))] if max(values) > 0 else []
+    return points
+
+
+def _times(title: str, about: str, legend: str, series: tuple[str, ...], panels: tuple[Panel, ...]) -> Iterator[Figure]:
+    if panels:
+        results = [one for panel in panels for one in panel.results]
+        machines = sorted({f"{one.host} ({one.processor})" if one.processor else one.host for one in results} - {""})
+        measured = f"Measured on {', '.join(machines) or 'a machine that was not recorded'}, one thread each."
+        yield Figure(
+            name=slug(title),
+            title=title,
+            caption=caption(f"{about} {measured}", panels),
+            legend=legend,
+            series=series,
+            panels=panels,
+            x=Axis(""),
+            y=axis_for("seconds", panels, log=True),
+        )
+
+
+def steps(sweep: SweepResults) -> Iterator[Figure]:
+    """Radius and norm of each step of CoinPress, where `steps_` was kept: a line for each budget."""
+    taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
+    kept = [one for one in sweep.done if one.key in taken]
+    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
+        panels = tuple(
+            Panel(name, points) for name in ("radius", "norm") if (points := _step_points(results, taken, name))
+        )
+        if not panels:
+            continue
+        about = (
+            "Radius in which a mean was assumed, and norm of its estimate, after each step; where there is one of each "
+            f"class, the median over classes. {about_seeds(panels, 'band')}"
+        )
+        yield Figure(
+            name=slug("steps", label, data, encoder, imbalance_words(ratio), unit),
+            title=f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label} ({unit_words(unit)})",
+            caption=caption(about, panels),
+            legend="budget",
+            series=tuple(name for name, _ in budgets(kept)),
+            panels=panels,
+            x=Axis(f"step ({unit_words(unit)})", whole=True),
+            y=axis_for("length, in rescaled rows", panels),
+        )
+
+
+def _step_points(
+    results: Sequence[Result], taken: Mapping[str, list[dict[str, float]]], name: str
+) -> tuple[Point, ...]:
+    """One field of each step by budget, over the results that have it."""
+    points = []
+    for budget, own in budgets(results):
+        for place in range(max(len(taken[one.key]) for one in own)):
+            having = [one for one in own if place < len(taken[one.key]) and name in taken[one.key][place]]
+            if having:
+                values = [taken[one.key][place][name] for one in having]
+                points.append(Point(budget, place + 1, spread(values), tuple(having)))
+    return tuple(points)
+
+
+def _steps(result: Result) -> list[dict[str, float]]:
+    """The numbers of each step, whether it was kept as an object or as a list in the order of `STEPS`."""
+    kept = _kept(result, "steps_")
+    steps = kept if isinstance(kept, list) else []
+    named = [step if isinstance(step, dict) else dict(zip(STEPS, step, strict=False)) for step in steps]
+    return [{name: value for name in STEPS if (value := _middle(step.get(name))) is not None} for step in named]
+
+
+def _kept(result: Result, name: str) -> Any:
+    """What the plan kept under a name, if anything; the text is parsed only where the name is in it."""
+    return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
+
+
+def _middle(value: Any) -> float | None:
+    """A number, or the median of the numbers in a list."""
+    items = value if isinstance(value, list) else [value]
+    values = [finite for item in items if (finite := number(item)) is not None]
+    return median(values) if values else None
+
+
+def means(sweep: SweepResults) -> Iterator[Figure]:
+    """True and private class means in two dimensions, where `means_2d` was kept: one seed of each budget."""
+    kept = [one for one in sweep.done if isinstance(_kept(one, "means_2d"), dict)]
+    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
+        shown = [min(own, key=lambda one: one.seed) for _, own in budgets(results)]
+        panels = tuple(map(_means_panel, shown))
+        numbers = sorted({len(panel.rows) for panel in panels})
+        of = sorted({f" These are {said}." for one in shown if (said := _kept(one, "means_2d").get("of"))})
+        about = (
+            f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
+            f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
+            "budget. True means are private, and are shown because the data are public benchmarks."
+        )
+        yield Figure(
+            name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
+            title=f"{data}, {encoder}, {imbalance_words(ratio)}: means of {label} ({unit_words(unit)})",
+            caption=caption(about, panels),
+            legend="test row",
+            series=("right", "wrong"),
+            panels=panels,
+            x=Axis("first direction"),
+            y=Axis("second direction"),
+        )
+
+
+def _means_panel(result: Result) -> MeansPanel:
+    kept = _kept(result, "means_2d")
+    pairs = enumerate(zip(kept.get("true", ()), kept.get("private", ()), strict=False))
+    rows = [row for row in kept.get("points", ()) if _finite(row)]
+    return MeansPanel(
+        title=f"{budget_of(result)}, seed {result.seed}",
+        means=tuple(Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)),
+        rows=tuple((x, y, bool(right)) for x, y, right in rows[:: math.ceil(len(rows) / MOST_ROWS) or 1]),
+        results=(result,),
+    )
+
+
+def _finite(row: Sequence[Any]) -> bool:
+    return all(number(value) is not None for value in row)

@@ -1,0 +1,92 @@
+"""How charts look: on the page, and in a paper.
+
+Each series gets a colour, a marker and a dash; any one of them suffices to tell the first five apart, so figures can be
+printed in grey. The colours are those of Okabe and Ito that show on white. The numbers of colours, markers and dashes
+have no common divisor, so that no two of 280 series look alike. Thin dashes are kept for what is not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000", "#56B4E9")
+MARKERS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+DASHES = ((), (5, 1.5, 1, 1.5), (1, 1.2), (9, 2), (4, 1.2, 1, 1.2, 1, 1.2))  # in line widths
+MOST_MARKERS = 12  # on one line
+
+
+class Look(NamedTuple):
+    """The colour, the marker and the dash of a series; dash lengths are in line widths, and empty is a solid line."""
+
+    colour: str
+    marker: str
+    dash: tuple[float, ...]
+
+
+def look(series: Sequence[str], name: str) -> Look:
+    """The look of one of several series, by its position."""
+    number = series.index(name)
+    return Look(COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)])
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Sizes of a chart, in pixels of a page or points of a paper (1/72 inch)."""
+
+    fonts: str
+    """CSS families."""
+    text: float
+    """Font size; markers, lines and gaps grow with it."""
+    widths: Mapping[int, float]
+    """Of a panel, by the number of columns."""
+    height: float
+    """Of a panel of lines or of means."""
+    low: float
+    """Height of a panel of dots."""
+    legend: float
+    """Width of the legend."""
+
+    @property
+    def em(self) -> float:
+        """How much larger everything is than beside text of size 12."""
+        return self.text / 12
+
+    @property
+    def line(self) -> float:
+        """Width of a line."""
+        return 2 * self.em
+
+    def letters(self, width: float) -> int:
+        """How many letters fit into a width."""
+        return int(width / (0.59 * self.text))
+
+    def config(self) -> dict[str, Any]:
+        """Vega-Lite's configuration, with a style for each kind of mark."""
+        em, area, line = self.em, self.em**2, self.line
+        texts = {"labelFontSize": self.text, "titleFontSize": self.text}
+        return {
+            "font": self.fonts,
+            "axis": texts | {"titleFontWeight": "normal", "gridOpacity": 0.5},
+            "title": {"fontSize": 13 * em, "fontWeight": "bold"},
+            "legend": texts | {"orient": "bottom", "labelLimit": 0, "symbolSize": 90 * area, "symbolOpacity": 1},
+            "view": {"stroke": "#bbb"},
+            "style": {
+                "marker": {"filled": True, "size": 60 * area},
+                "not-private": {"strokeDash": [4 * em, 4 * em]},
+                "not-private-marker": {"filled": False, "fill": "white", "size": 60 * area, "strokeWidth": line},
+                "best": {"filled": False, "size": 230 * area, "color": "black", "strokeWidth": 1.2 * em},
+                "best-name": {"fontSize": 11 * em, "baseline": "bottom", "dy": -4 * em},
+                "test-row": {"filled": True, "size": 30 * area, "opacity": 1, "fillOpacity": 0.6},
+                "mean": {"strokeWidth": em},
+                "true-mean": {"color": "black", "fill": "white", "size": 45 * area, "strokeWidth": line},
+                "private-mean": {"color": "black", "shape": "diamond", "filled": True, "size": 90 * area},
+            },
+        }
+
+
+PAGE = Theme("system-ui, sans-serif", 12, {1: 640, 2: 470, 3: 300}, 290, 200, legend=1000)
+"""For a page 1200 pixels wide."""
+PAPER = Theme("Liberation Sans, Arial, sans-serif", 8, {1: 302, 2: 209, 3: 158}, 137, 101, legend=480)
+"""For a paper: text of 8 points; panels of 4.2, 2.9 or 2.2 inches. vl-convert brings the first font."""
