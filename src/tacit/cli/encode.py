@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from tacit.cli.common import read_classes, shown_progress
 
 if TYPE_CHECKING:
-    from tacit.data.encoders.store import Made
+    from tacit.encoding.encoders.store import Made
 
 
 def encode(
@@ -92,10 +92,10 @@ def encode(
         Overwrite the output.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.datasets import open_source, splits
-    from tacit.data.encoders import load_encoder
-    from tacit.data.encoders.store import Options, encode_to_stores
     from tacit.data.manifest import holds_stores, is_store
+    from tacit.encoding.encoders import load_encoder
+    from tacit.encoding.encoders.store import Options, encode_to_stores
+    from tacit.encoding.sources import open_source, splits
 
     parts = splits(source) if split is None else [split]
     several = len(parts) > 1

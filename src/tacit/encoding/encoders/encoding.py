@@ -1,0 +1,251 @@
+"""Records through an encoder: decoded in worker processes, encoded in batches, in a fixed order.
+
+A batch holds the same records however often the work is interrupted, so its features have the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.encoding.encoders.base import TEXT_WINDOW, Features
+from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, decoded
+from tacit.encoding.sources.base import Record
+from tacit.errors import InputError
+
+AHEAD = 2  # batches that are decoded ahead for each worker
+NICE = 5  # of workers, so that they take the time that the encoder leaves
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A batch of records after decoding.
+
+    Parameters
+    ----------
+    values : array of shape (n, 3, height, width), or list of str
+        Of the good records; None while the pixels lie in a file.
+    good : list of int
+        Their positions in the batch.
+    contents : list of str
+        A hash of the content of each good one.
+    faults : list of (int, str)
+        Positions of the others, and why.
+    """
+
+    values: Any
+    good: list[int]
+    contents: list[str]
+    faults: list[tuple[int, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A batch after encoding; `rows` belong to the records at `good`."""
+
+    rows: NDArray[np.float32]
+    good: list[int]
+    contents: list[str]
+    faults: list[tuple[int, str]]
+
+
+def encoded(
+    batches: Iterator[Sequence[Record]],
+    features: Features,
+    dtype: np.dtype[Any],
+    workers: int = 0,
+    scratch: Path | None = None,
+) -> Generator[Encoded, None, None]:
+    """Encode batches in order.
+
+    Parameters
+    ----------
+    batches : iterator of lists of records
+    features : Features
+    dtype : dtype
+        In which rows will be stored, and must not overflow.
+    workers : int
+        Processes that decode; 0 decodes in this one.
+    scratch : path, optional
+        Folder for what the processes hand over, a few batches of pixels; the system's own for such files by default.
+    """
+    wanted = features.backbone.input
+    prepare = prepared_texts if wanted is None else Pictures(wanted)
+    if isinstance(prepare, Pictures) and workers:
+        made = _ahead(prepare, batches, workers, scratch)
+    else:
+        made = (prepare(batch) for batch in batches)
+    with closing(made):
+        for one in made:
+            yield _rows(one, features, dtype)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Decodes and resizes a batch of pictures."""
+
+    wanted: PictureInput
+
+    def __call__(self, records: Sequence[Record], path: Path | None = None) -> Prepared:
+        """A batch; with `path`, its pixels are written there, and `opened` finds them."""
+        good: list[int] = []
+        contents, faults = [], []
+        values = self.room(len(records), path)
+        for place, record in enumerate(records):
+            try:
+                picture = decoded(record)
+                values[len(good)] = self.wanted.prepare(picture)
+            except Unreadable as error:
+                faults.append((place, str(error)))
+                continue
+            contents.append(content(picture))
+            good.append(place)
+        return Prepared(values[: len(good)] if path is None else None, good, contents, faults)
+
+    def opened(self, batch: Prepared, path: Path) -> Prepared:
+        """A batch with the pixels that a process has written."""
+        return replace(batch, values=self.room(len(batch.good), path)) if batch.good else batch
+
+    def room(self, n: int, path: Path | None) -> NDArray[Any]:
+        """For the pixels of n pictures, in memory or in a file."""
+        shape, dtype = (n, 3, *self.wanted.size), self.wanted.dtype
+        if path is None:
+            return np.empty(shape, dtype)
+        return np.memmap(path, dtype, "r+" if path.exists() else "w+", shape=shape)
+
+
+def prepared_texts(records: Sequence[Record]) -> Prepared:
+    """Check a batch of texts."""
+    values, good, contents, faults = [], [], [], []
+    for place, text in enumerate(records):
+        if not isinstance(text, str) or not text.strip():
+            faults.append((place, "the text is empty" if isinstance(text, str) else "there is no text"))
+            continue
+        try:
+            contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+        except UnicodeEncodeError:
+            faults.append((place, "it holds half of a character (a lone surrogate)"))
+            continue
+        values.append(text)
+        good.append(place)
+    return Prepared(values, good, contents, faults)
+
+
+def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
+    """Records in lists of `size`; the last may be shorter."""
+    while batch := list(islice(records, size)):
+        yield batch
+
+
+def batch_size(features: Features, batch: int | None) -> int:
+    """Records that are handled together: a batch of pictures, or the texts that are sorted by length together.
+
+    Raises
+    ------
+    InputError
+        If `batch` is below 1, or the encoder takes another number of records and no other.
+    """
+    own = features.backbone
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+        raise InputError(f"batch={batch} must be at least 1; leave it out for {own.batch}")
+    if batch is not None and own.fixed_batch and batch != own.batch:
+        raise InputError(f"batch={batch} where the encoder takes {own.batch} at a time; leave it out")
+    own.batch = batch or own.batch
+    return own.batch * (TEXT_WINDOW if own.input is None else 1)
+
+
+def _rows(batch: Prepared, features: Features, dtype: np.dtype[Any]) -> Encoded:
+    if not batch.good:
+        return Encoded(np.empty((0, 0), np.float32), [], [], batch.faults)
+    rows = (
+        features(batch.values, dtype) if features.backbone.input is not None else _texts(batch.values, features, dtype)
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        stored = rows.astype(dtype)
+    usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
+    if usable.all():
+        return Encoded(rows, batch.good, batch.contents, batch.faults)
+    why = f"its features are all zeros, not finite, or beyond {dtype}"
+    faults = [*batch.faults, *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use)]
+    chosen = np.flatnonzero(usable)
+    return Encoded(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))
+
+
+def _texts(texts: list[str], features: Features, dtype: np.dtype[Any]) -> NDArray[np.float32]:
+    """Texts of like length go through the encoder together."""
+    order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
+    size = features.backbone.batch
+    batches = [[texts[place] for place in order[first : first + size]] for first in range(0, len(texts), size)]
+    parts = [features(batch, dtype) for batch in batches]
+    rows = np.concatenate(parts)
+    found = np.empty_like(rows)
+    found[order] = rows
+    return found
+
+
+def _ahead(
+    prepare: Pictures, batches: Iterator[Any], workers: int, scratch: Path | None = None
+) -> Generator[Prepared, None, None]:
+    """Results in order, a few batches ahead of what is asked for; the first is made here while the processes start.
+
+    Pixels pass through files that are mapped and used again, which spares copies through pipes.
+    """
+    from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
+
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    pool = ProcessPoolExecutor(workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,))
+    first = next(batches, None)
+    with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+        free = deque(Path(folder) / str(number) for number in range(AHEAD * workers + 1))
+        waiting: deque[tuple[Any, Path]] = deque()
+
+        def submit(count: int) -> None:
+            for batch in islice(batches, count):
+                path = free.popleft()
+                waiting.append((pool.submit(prepare, batch, path), path))
+
+        try:
+            with _deaf():  # the processes stay so: an interrupt is for this one
+                submit(AHEAD * workers)
+            if first is not None:
+                yield prepare(first)
+            while waiting:
+                future, path = waiting.popleft()
+                found = future.result()
+                submit(1)
+                yield prepare.opened(found, path)
+                free.append(path)
+        except BrokenExecutor as error:
+            raise InputError(
+                "a process that decodes was ended from outside, perhaps for want of memory; run again with --workers 0 "
+                "(workers=0), which goes on from what is encoded"
+            ) from error
+        finally:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Hear no interrupt within the block, nor do processes that are started there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)

@@ -1,0 +1,44 @@
+"""`sentence-transformers:NAME`, such as sentence-transformers:all-MiniLM-L6-v2: texts, pooled as the model states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.on_torch import OnTorch, ready
+from tacit.encoding.encoders.weights import folder_of, missing, other_files, quiet, unloadable
+from tacit.errors import InputError
+
+HUB = "sentence-transformers"
+MODULES = "modules.json"
+
+
+def load(request: Request) -> Backbone:
+    """A model saved with `SentenceTransformer.save`; code that a repository brings along is never run."""
+    ready("sentence_transformers")
+    if request.kind != "text":
+        raise InputError(
+            f"sentence-transformers:{request.name} takes texts, and the source holds pictures; choose timm:"
+        )
+    from sentence_transformers import SentenceTransformer
+
+    repository = request.name if "/" in request.name else f"{HUB}/{request.name}"
+    folder = folder_of(repository, request.weights)
+    if not (folder / MODULES).is_file():
+        if request.weights is None:
+            raise missing(repository)
+        raise InputError(f"--weights {folder} has no {MODULES}; give a folder that SentenceTransformer.save made")
+    name = f"sentence-transformers:{request.name}"
+    try:
+        with quiet():
+            module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    except Exception as error:  # a damaged file may raise anything
+        raise unloadable(name, folder, error) from error
+
+    def run(texts: list[str]) -> Any:
+        return module.encode(
+            texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False, device=backbone.device
+        )
+
+    backbone = OnTorch(module, run, request, name, None, other_files(folder))
+    return backbone

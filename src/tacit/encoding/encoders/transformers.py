@@ -1,0 +1,123 @@
+"""`transformers:NAME`, such as transformers:facebook/dinov2-small: pictures, or texts where the model takes them.
+
+Features are, in this order: those of a model that has an image and a text side (CLIP, SigLIP); for pictures the mean
+over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tacit.compute.documents import read_json
+from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.on_torch import OnTorch, ready
+from tacit.encoding.encoders.pictures import picture_input
+from tacit.encoding.encoders.weights import folder_of, missing, other_files, quiet, unloadable, weight_files
+from tacit.errors import InputError
+
+RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
+PROCESSOR = "preprocessor_config.json"
+DEFAULT_CROP = 224 / 256  # of ConvNeXT
+
+
+def load(request: Request) -> Backbone:
+    """A model saved with `save_pretrained`; code that a repository brings along is never run."""
+    ready("transformers")
+    from transformers import AutoModel
+
+    folder = folder_of(request.name, request.weights)
+    if not (folder / "config.json").is_file() or not weight_files(folder):
+        if request.weights is None:
+            raise missing(request.name)
+        raise InputError(f"--weights {folder} needs config.json and weights; give a folder of save_pretrained")
+    name = f"transformers:{request.name}"
+    try:
+        with quiet():
+            module = AutoModel.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # a damaged file may raise anything
+        raise unloadable(name, folder, error) from error
+    if request.kind == "text":
+        return _of_texts(module, folder, request, name)
+    facts = _json(folder / PROCESSOR)
+    wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
+    return OnTorch(module, lambda pixels: _picture_features(module, pixels), request, name, wanted)
+
+
+def _of_texts(module: Any, folder: Path, request: Request, name: str) -> Backbone:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:
+        raise unloadable(f"the tokenizer of {name}", folder, error) from error
+    longest = min(tokenizer.model_max_length, getattr(module.config, "max_position_embeddings", 10**9), 512)
+
+    def run(texts: list[str]) -> Any:
+        tokens = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        return _text_features(module, tokens.to(backbone.device))
+
+    backbone = OnTorch(module, run, request, name, None, other_files(folder))
+    return backbone
+
+
+def _picture_features(module: Any, pixels: Any) -> Any:
+    if hasattr(module, "get_image_features"):
+        found = module.get_image_features(pixel_values=pixels)
+        return getattr(found, "pooler_output", found)
+    found = module(pixel_values=pixels).last_hidden_state
+    return found.mean(dim=(2, 3)) if found.ndim == 4 else found[:, 0]
+
+
+def _text_features(module: Any, tokens: Any) -> Any:
+    if hasattr(module, "get_text_features"):
+        found = module.get_text_features(**tokens)
+        return getattr(found, "pooler_output", found)
+    mask = tokens["attention_mask"].unsqueeze(-1)
+    found = module(**tokens).last_hidden_state.float()
+    return (found * mask).sum(1) / mask.sum(1)
+
+
+def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings of an image processor in our words."""
+    size, crop = facts.get("size"), facts.get("crop_size")
+    if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):
+        raise InputError(f"{folder / PROCESSOR} asks for what is not known here; use onnx: with a sidecar instead")
+    target = _target(size)
+    cut = _target(crop) if facts.get("do_center_crop") and crop is not None else None
+    if "ConvNext" in str(facts.get("image_processor_type", "")) and isinstance(target, int) and target < 384:
+        cut, target = (target, target), int(target / facts.get("crop_pct", DEFAULT_CROP))
+    if isinstance(cut, int):
+        cut = (cut, cut)
+    if cut is None and isinstance(target, int):
+        raise InputError(
+            f"{folder / PROCESSOR} keeps the proportions and cuts nothing, so sizes differ; use onnx: instead"
+        )
+    factor = facts.get("rescale_factor", 1 / 255) if facts.get("do_rescale", True) else 1.0
+    normal = facts.get("do_normalize", True)
+    return {
+        "size": cut or target,
+        "resize_to": target,
+        "resize": RESAMPLING.get(facts.get("resample", 2), "bilinear"),
+        "scale": 1 / factor,
+        "mean": facts.get("image_mean", (0.0,)) if normal else (0.0,),
+        "std": facts.get("image_std", (1.0,)) if normal else (1.0,),
+    }
+
+
+def _target(size: Any) -> int | tuple[int, int]:
+    if isinstance(size, int):
+        return (size, size)
+    if "shortest_edge" in size:
+        return int(size["shortest_edge"])
+    return int(size["height"]), int(size["width"])
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise ValueError("it holds no JSON object")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is missing or no JSON, and states how pictures are prepared; get it again") from error
+    return found
