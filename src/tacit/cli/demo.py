@@ -24,6 +24,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
         Overwrite the output.
     """
     from tacit.compute.atomic import KEPT, atomic_folder
+    from tacit.compute.extras import check_installed
     from tacit.data.digits import load_digits_split
     from tacit.errors import InputError
     from tacit.report.demo import IMBALANCE, compare, csv, medians, problem
@@ -32,6 +33,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: bool = False) -> No
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be at least 1; leave it out for 5")
+    check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = problem(load_digits_split())
         print(f"Digits: {len(data.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "

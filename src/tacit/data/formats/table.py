@@ -1,6 +1,5 @@
 """Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow tables in general."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
+from tacit.data.formats.footer import value_counts
 from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.data.rows import one_line
 from tacit.errors import InputError, TacitError, excerpt, quoted
@@ -56,42 +56,15 @@ def open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path)
 
 
-def _values_of(path: Path) -> dict[str, int]:
-    """How many values each column has, by what the file states of its parts, before any are read."""
-    import duckdb  # pyarrow dies of some damaged statements, instead of raising an error
-
-    query = f"SELECT path_in_schema, num_values FROM parquet_metadata([{quoted_for_sql(path)}])"
-    with duckdb.connect() as connection:
-        try:
-            parts = connection.execute(query).fetchall()
-        except duckdb.Error as error:
-            raise ValueError(str(error)) from error
-    found: dict[str, int] = {}
-    for column, number in parts:
-        name = _root(column)
-        found[name] = found.get(name, 0) + number
-    return found
-
-
-def _root(column: str) -> str:
-    """The name under which values are counted: of a list's path "x, list, element" it is x."""
-    return column.partition(", ")[0]
-
-
-def quoted_for_sql(path: Path) -> str:
-    """A path as DuckDB takes it, its brackets and stars as they are."""
-    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
-
-
 def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
     """Refuse too many values, and rows of another width: of lists, the mean number of values."""
-    rows, values = file.metadata.num_rows, _values_of(path)
+    rows, values = file.metadata.num_rows, value_counts(path)
     used = [*features, *([] if label is None else [label])]
-    check_unpacked(path, 8 * sum(max(values.get(_root(name), 0), rows) for name in used))
+    check_unpacked(path, 8 * sum(max(values.get(name, 0), rows) for name in used))
     if not _is_list(file.schema_arrow.field(features[0]).type):
         check_width(path, (rows, len(features)), width)
         return
-    stored = values.get(_root(features[0]), 0)
+    stored = values.get(features[0], 0)
     if rows and width is not None and stored != rows * width:
         check_width(path, (rows, -(-stored // rows)), width)
 

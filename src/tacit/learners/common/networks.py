@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,10 +115,7 @@ def network(kind: str | Factory) -> Factory:
     InputError
         If it is neither, or torch is not installed.
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise InputError(f"network {kind!r} needs torch, which is absent; pip install 'tacit[torch]'") from error
+    check_installed("torch")
     if callable(kind):
         return kind
     if kind not in NETWORKS:
