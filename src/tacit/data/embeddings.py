@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.formats.table import check_once, open_parquet, parquet_faults
 from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
 from tacit.data.rows import as_rows
@@ -274,7 +274,7 @@ class EmbeddingStore:
         """The labels and further columns, or some of them, as a `pyarrow.Table`."""
         path = self.folder / self._manifest.metadata.file
         try:
-            with parquet_faults(path), open_parquet(path) as file:
+            with open_parquet(path) as file:
                 if file.metadata.num_columns and file.metadata.num_rows != self.rows:
                     raise self._altered(path, f", which has {file.metadata.num_rows} rows where {self.rows} are stated")
                 for name in columns or ():

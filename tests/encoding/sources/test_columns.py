@@ -67,8 +67,10 @@ def test_saved_data_sets(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("t.csv", b"text,label\n\xff\xfe,1\n", "no table in UTF-8"),
-        ("t.csv", b"", "no table in UTF-8"),
+        ("t.csv", b"text,label\n\xff\xfe,1\n", "no CSV in UTF-8"),
+        ("t.csv", b"", "no CSV in UTF-8"),
+        ("t.csv.gz", b"no", "no CSV in UTF-8"),
+        ("t.csv", b'text,label\n"hello,1\n', "no CSV in UTF-8"),
         ("t.csv", b"text,label\n", "holds no rows"),
         ("t.csv", b"a,b\n1,2\n", "name the one of texts or pictures with --x"),
         ("t.csv", b"text,label\nhello,\n", "row 0 has no label"),
@@ -106,7 +108,7 @@ def test_errors_show_no_texts(tmp_path):
     def read():
         return list(open_source(tmp_path / "t.csv").records(0))
 
-    with pytest.raises(InputError, match="Expected 2 columns, got 3") as error:
+    with pytest.raises(InputError, match="row 2 has 3 cells where the header has 2") as error:
         read()
     assert "secret" not in str(error.value)
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tacit.data import tables
 from tacit.data.formats import huggingface
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
 from tacit.encoding.sources.base import Source
@@ -39,7 +40,7 @@ def splits(path: Path | str) -> list[str]:
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
         return arrays.splits(path)
-    files = None if _is_table(path) else tree(path)
+    files = None if tables.is_table(path) else tree(path)
     return [] if files is None else _splits(files)
 
 
@@ -86,12 +87,12 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
         raise InputError(f"{path} has {asked}; choose --split from: {', '.join(parts) or 'none, so leave it out'}")
     if path.suffix in ARRAYS:
         return arrays.read(path, split, table, x, y)
-    if _is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
+    if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
         _refuse(path, labels=table)
         return columns.read(path if split is None else path / split, x, y, public)
     files = tree(path)
     if files is None:
-        endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(columns.ENDINGS)
+        endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
         raise InputError(f"{path} has an unknown ending; give a folder, or a file that ends in {endings}")
     archive = _archive(files)
     if archive is None or split is None:
@@ -99,12 +100,6 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
     _refuse(path, labels=table, x=x, y=y)
     source: Source = archive.read(files, split)
     return source
-
-
-def _is_table(path: Path) -> bool:
-    if path.is_dir():
-        return huggingface.is_dataset(path)
-    return Path(path.name.removesuffix(".gz")).suffix in columns.ENDINGS
 
 
 def _archive(files: Tree) -> Any:

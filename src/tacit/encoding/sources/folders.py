@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.data.tables import open_table
 from tacit.encoding.sources.base import (
     SPLITS,
     Record,
@@ -21,7 +22,7 @@ from tacit.encoding.sources.base import (
     numbers,
     stamp,
 )
-from tacit.encoding.sources.columns import LABELS, Table, choose_column
+from tacit.encoding.sources.columns import LABELS, choose_column
 from tacit.encoding.sources.tree import Tree
 from tacit.errors import InputError
 
@@ -101,7 +102,7 @@ def _labelled(
     files: Tree, prefix: str, pictures: list[str], others: tuple[str, ...], path: Path, x: str | None, y: str | None
 ) -> Source:
     """Pictures in the order of a table that names them."""
-    table = Table.open(path)
+    table = open_table(path)
     file = choose_column(table.names, x, FILES, "x", path)
     label = choose_column(table.names, y, LABELS, "y", path)
     if file is None or label is None or file == label:
