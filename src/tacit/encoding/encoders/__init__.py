@@ -15,8 +15,8 @@ A new family is a file with `load(request)`, and its line in `FAMILIES`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -28,15 +28,16 @@ from tacit.encoding.encoders.base import Features, Request
 from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
 
-FAMILIES: dict[str, str] = {
-    "timm": "tacit.encoding.encoders.timm:load",
-    "torchvision": "tacit.encoding.encoders.torchvision:load",
-    "open_clip": "tacit.encoding.encoders.open_clip:load",
-    "transformers": "tacit.encoding.encoders.transformers:load",
-    "sentence-transformers": "tacit.encoding.encoders.sentence_transformers:load",
-    "onnx": "tacit.encoding.encoders.onnx:load",
-    "torch": "tacit.encoding.encoders.torch:load",
+FAMILIES: dict[str, tuple[Kind, ...]] = {
+    "timm": ("picture",),
+    "torchvision": ("picture",),
+    "open_clip": ("picture", "text"),
+    "transformers": ("picture", "text"),
+    "sentence-transformers": ("text",),
+    "onnx": ("picture",),
+    "torch": ("picture", "text"),
 }
+"""What each family takes; its file is named as the family is."""
 
 
 def load_encoder(
@@ -88,6 +89,9 @@ def load_encoder(
         raise InputError(f"encoder={encoder!r} is no plain text; write FAMILY:NAME")
     if sidecar is not None and family not in ("onnx", "torch"):
         raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
+    if kind not in FAMILIES[family]:
+        takes, instead = ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
+        raise InputError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
     matrix = None if projection is None else _matrix(Path(projection))
@@ -99,7 +103,7 @@ def load_encoder(
         precision,
         None if sidecar is None else _there(Path(sidecar)),
     )
-    backbone = resolve_name(FAMILIES[family])(request)
+    backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(request)
     facts: dict[str, Any] = {}
     if backbone.input is not None:
         facts["input"] = backbone.input.model_dump(mode="json")

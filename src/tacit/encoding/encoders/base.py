@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.rows import one_line
 from tacit.encoding.encoders.pictures import PictureInput
 from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
@@ -129,8 +130,7 @@ class Features:
         try:
             rows = self.backbone.forward(inputs)
         except Exception as error:  # a user's own module may raise anything
-            said = " ".join(str(error).split())[:300]
-            said = f"{name} fails on {n} records ({type(error).__name__}: {said})"
+            said = f"{name} fails on {n} records ({type(error).__name__}: {one_line(error)})"
             raise InputError(f"{said}; check what it takes, or try a smaller batch") from error
         self._width = self._width or rows.shape[-1]
         if rows.shape != (n, self._width):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, Request, hash_of_tensors, in_slices
 from tacit.encoding.encoders.pictures import PictureInput
 from tacit.encoding.encoders.weights import EXTRA
@@ -116,8 +117,9 @@ def _device(asked: str) -> str:
     try:
         torch.empty(1, device=asked)
     except (RuntimeError, AssertionError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"device={asked!r} cannot be used ({said}); leave it out for what there is") from error
+        raise InputError(
+            f"device={asked!r} cannot be used ({one_line(error)}); leave it out for what there is"
+        ) from error
     return asked
 
 

@@ -19,7 +19,7 @@ from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.encoding.encoders.base import Backbone, Request, in_slices
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
-from tacit.encoding.encoders.weights import EXTRA, unloadable
+from tacit.encoding.encoders.weights import EXTRA, loading
 from tacit.errors import InputError, excerpt
 
 EXAMPLE = (
@@ -30,10 +30,6 @@ EXAMPLE = (
 def load(request: Request) -> Backbone:
     """A model of onnxruntime on the processor."""
     check_installed("onnxruntime", EXTRA)
-    if request.kind != "picture":
-        raise InputError(
-            f"onnx:{request.name} takes pictures, and the source holds texts; choose sentence-transformers:"
-        )
     path = Path(request.name)
     if request.weights is not None:
         path = request.weights / path if request.weights.is_dir() else request.weights
@@ -98,13 +94,11 @@ def _session(path: Path, threads: int) -> Any:
     """A model that runs in so many threads; 0: as many as there are cores."""
     import onnxruntime
 
-    try:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+    with loading(f"onnx:{path.name}", path.parent):
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a dozen of its own
-        raise unloadable(f"onnx:{path.name}", path.parent, error) from error
 
 
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from typing import Any
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import folder_of, missing, unloadable, weight_files
+from tacit.encoding.encoders.weights import folder_of, loading
 from tacit.errors import InputError
-
-CONFIG = "open_clip_config.json"
 
 
 def load(request: Request) -> Backbone:
@@ -18,19 +16,11 @@ def load(request: Request) -> Backbone:
     ready("open_clip")
     import open_clip
 
-    repository = _repository(request)
-    folder = folder_of(repository, request.weights)
-    if not (folder / CONFIG).is_file() or not weight_files(folder):
-        if request.weights is None:
-            raise missing(repository)
-        raise InputError(f"--weights {folder} needs {CONFIG} and weights; give the folder as the hub has it")
-    source = f"local-dir:{folder}"
-    try:
+    folder = folder_of(_repository(request), request.weights, config="open_clip_config.json")
+    name, source = f"open_clip:{request.name}", f"local-dir:{folder}"
+    with loading(name, folder):
         module = open_clip.create_model(source, require_pretrained=True)
         tokenizer = open_clip.get_tokenizer(source) if request.kind == "text" else None
-    except Exception as error:  # a damaged file may raise anything
-        raise unloadable(f"open_clip:{request.name}", folder, error) from error
-    name = f"open_clip:{request.name}"
     if tokenizer is not None:
         backbone = OnTorch(
             module, lambda texts: module.encode_text(tokenizer(texts).to(backbone.device)), request, name, None

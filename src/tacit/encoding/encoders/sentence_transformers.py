@@ -6,34 +6,21 @@ from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
-from tacit.encoding.encoders.weights import folder_of, missing, other_files, quiet, unloadable
-from tacit.errors import InputError
+from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
 
 HUB = "sentence-transformers"
-MODULES = "modules.json"
 
 
 def load(request: Request) -> Backbone:
     """A model saved with `SentenceTransformer.save`; code that a repository brings along is never run."""
     ready("sentence_transformers")
-    if request.kind != "text":
-        raise InputError(
-            f"sentence-transformers:{request.name} takes texts, and the source holds pictures; choose timm:"
-        )
     from sentence_transformers import SentenceTransformer
 
     repository = request.name if "/" in request.name else f"{HUB}/{request.name}"
-    folder = folder_of(repository, request.weights)
-    if not (folder / MODULES).is_file():
-        if request.weights is None:
-            raise missing(repository)
-        raise InputError(f"--weights {folder} has no {MODULES}; give a folder that SentenceTransformer.save made")
+    folder = folder_of(repository, request.weights, config="modules.json", tensors=False)
     name = f"sentence-transformers:{request.name}"
-    try:
-        with quiet():
-            module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    except Exception as error:  # a damaged file may raise anything
-        raise unloadable(name, folder, error) from error
+    with loading(name, folder), quiet():
+        module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
     def run(texts: list[str]) -> Any:
         return module.encode(

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import folder_of, missing, unloadable, weight_files
+from tacit.encoding.encoders.weights import folder_of, loading, weight_files
 from tacit.errors import InputError
 
 HUB = "timm"
@@ -27,26 +27,13 @@ def load(request: Request) -> Backbone:
         hint = f"did you mean {', '.join(near)}?" if near else "timm.list_models() lists them"
         raise InputError(f"timm knows no model {name!r}; {hint}")
     own = timm.get_pretrained_cfg(name)
-    repository = _repository(name, None if own is None else own.hf_hub_id)
-    folder = folder_of(repository, request.weights)
-    files = weight_files(folder)
-    if not files:
-        raise (
-            missing(repository)
-            if request.weights is None
-            else InputError(
-                f"--weights {folder} holds no weights (*.safetensors, *.bin, *.pt); give the folder that does"
-            )
-        )
-    try:
+    folder = folder_of(_repository(name, None if own is None else own.hf_hub_id), request.weights)
+    with loading(f"timm:{name}", folder):
         if (folder / CONFIG).is_file():
             module = timm.create_model(f"local-dir:{folder}", pretrained=True, num_classes=0)
         else:
-            module = timm.create_model(
-                name, pretrained=True, num_classes=0, pretrained_cfg_overlay={"file": str(files[0])}
-            )
-    except Exception as error:  # a damaged file may raise anything
-        raise unloadable(f"timm:{name}", folder, error) from error
+            overlay = {"file": str(weight_files(folder)[0])}
+            module = timm.create_model(name, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay)
     architecture = module.pretrained_cfg.get("architecture", name)
     if architecture != name.partition(".")[0]:
         raise InputError(f"{folder} holds {architecture}, not {name}; name the model that it holds")

@@ -14,11 +14,12 @@ from pkgutil import resolve_name
 from typing import Any
 
 from tacit.compute.extras import check_installed
+from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch
 from tacit.encoding.encoders.onnx import read_sidecar
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import EXTRA, state_of, unloadable, weight_files
+from tacit.encoding.encoders.weights import EXTRA, loading, state_of, weight_files
 from tacit.errors import InputError
 
 ATTRIBUTE = "picture_input"
@@ -33,10 +34,8 @@ def load(request: Request) -> Backbone:
         files = weight_files(request.weights) if request.weights.is_dir() else [request.weights]
         if not files or not files[0].is_file():
             raise InputError(f"--weights {request.weights} holds no weights; give a state dict (.safetensors or .pt)")
-        try:
+        with loading(name, files[0]):
             module.load_state_dict(state_of(files[0]))
-        except RuntimeError as error:
-            raise unloadable(name, files[0], error) from error
     stated = getattr(module, ATTRIBUTE, {}) if request.sidecar is None else read_sidecar(request.sidecar, name)
     found = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
     code = [] if found is None else [Path(found)]
@@ -62,8 +61,8 @@ def _made(path: str) -> Any:
         found = resolve_name(path)
         module = found if isinstance(found, torch.nn.Module) else found()
     except Exception as error:  # the user's code may raise anything
-        said = " ".join(str(error).split())[:300]
-        raise InputError(f"torch:{path} cannot be made ({type(error).__name__}: {said}); check the path") from error
+        said = f"{type(error).__name__}: {one_line(error)}"
+        raise InputError(f"torch:{path} cannot be made ({said}); check the path") from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"torch:{path} is a {type(module).__name__}; give a torch.nn.Module, or what makes one")
     return module

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import state_of, unloadable, weight_files
+from tacit.encoding.encoders.weights import loading, state_of, weight_files
 from tacit.errors import InputError
 
 UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
@@ -22,14 +22,10 @@ def load(request: Request) -> Backbone:
     model, _, tag = request.name.partition("/")
     weights = _weights(model, tag or "DEFAULT")
     name = f"torchvision:{model}/{weights.name}"
-    if request.kind == "text":
-        raise InputError(f"{name} takes pictures, and the source holds texts; choose sentence-transformers:")
     file = _file(name, weights.url, request.weights)
     module = classifier(model, weights)
-    try:
+    with loading(name, file):
         module.load_state_dict(state_of(file))
-    except RuntimeError as error:
-        raise unloadable(name, file, error) from error
     cut_classifier(module, name, len(weights.meta["categories"]))
     return OnTorch(module, module, request, name, picture_input(_input(weights.transforms()), name))
 

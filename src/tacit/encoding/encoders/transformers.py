@@ -13,7 +13,7 @@ from tacit.compute.documents import read_json
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import folder_of, missing, other_files, quiet, unloadable, weight_files
+from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
 from tacit.errors import InputError
 
 RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -26,17 +26,10 @@ def load(request: Request) -> Backbone:
     ready("transformers")
     from transformers import AutoModel
 
-    folder = folder_of(request.name, request.weights)
-    if not (folder / "config.json").is_file() or not weight_files(folder):
-        if request.weights is None:
-            raise missing(request.name)
-        raise InputError(f"--weights {folder} needs config.json and weights; give a folder of save_pretrained")
+    folder = folder_of(request.name, request.weights, config="config.json")
     name = f"transformers:{request.name}"
-    try:
-        with quiet():
-            module = AutoModel.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # a damaged file may raise anything
-        raise unloadable(name, folder, error) from error
+    with loading(name, folder), quiet():
+        module = AutoModel.from_pretrained(folder, local_files_only=True)
     if request.kind == "text":
         return _of_texts(module, folder, request, name)
     facts = _json(folder / PROCESSOR)
@@ -47,10 +40,8 @@ def load(request: Request) -> Backbone:
 def _of_texts(module: Any, folder: Path, request: Request, name: str) -> Backbone:
     from transformers import AutoTokenizer
 
-    try:
+    with loading(f"the tokenizer of {name}", folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except Exception as error:
-        raise unloadable(f"the tokenizer of {name}", folder, error) from error
     longest = min(tokenizer.model_max_length, getattr(module.config, "max_position_embeddings", 10**9), 512)
 
     def run(texts: list[str]) -> Any:

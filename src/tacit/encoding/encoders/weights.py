@@ -7,30 +7,43 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 EXTRA = "encoders"
 
 
-def folder_of(repository: str, weights: Path | None) -> Path:
+def folder_of(repository: str, weights: Path | None, *, config: str | None = None, tensors: bool = True) -> Path:
     """The folder that holds a model's files.
 
     Parameters
     ----------
     repository : str
-        Its name on the hub.
+        Name of the model on the hub.
     weights : path or None
         The folder, if it was given.
+    config : str, optional
+        A file that must be in it.
+    tensors : bool
+        Whether weights must lie beside it.
 
     Raises
     ------
     InputError
-        If it is neither given nor in the cache; the message has the command that gets it.
+        If it is neither given nor in the cache, or incomplete; the message has the command that gets it.
     """
-    if weights is not None:
-        if not weights.is_dir():
-            raise InputError(f"--weights {weights} is not a folder; give the one that holds the model's files")
-        return weights
+    folder = _cached(repository) if weights is None else weights
+    if not folder.is_dir():
+        raise InputError(f"--weights {folder} is not a folder; give the one that holds the model's files")
+    if (config is None or (folder / config).is_file()) and (not tensors or weight_files(folder)):
+        return folder
+    if weights is None:
+        raise _missing(repository)
+    needed = " and ".join([config] * (config is not None) + ["weights (*.safetensors, *.bin, *.pt)"] * tensors)
+    raise InputError(f"--weights {folder} needs {needed}; give the folder as the hub has it")
+
+
+def _cached(repository: str) -> Path:
     if Path(repository).is_dir():
         return Path(repository)
     from huggingface_hub import snapshot_download
@@ -39,11 +52,10 @@ def folder_of(repository: str, weights: Path | None) -> Path:
     try:
         return Path(snapshot_download(repository, local_files_only=True))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
-        raise missing(repository) from error
+        raise _missing(repository) from error
 
 
-def missing(repository: str) -> InputError:
-    """The error for weights that are not on this machine."""
+def _missing(repository: str) -> InputError:
     return InputError(
         f"no weights of {repository} on this machine; get them with `hf download {repository}` where there is a "
         "network, or give a folder that holds them with --weights"
@@ -52,8 +64,7 @@ def missing(repository: str) -> InputError:
 
 def weight_files(folder: Path) -> list[Path]:
     """Files of tensors in a folder, safetensors first."""
-    found = [path for ending in (".safetensors", ".bin", ".pt", ".pth") for path in sorted(folder.glob(f"*{ending}"))]
-    return found
+    return [path for ending in (".safetensors", ".bin", ".pt", ".pth") for path in sorted(folder.glob(f"*{ending}"))]
 
 
 @contextmanager
@@ -76,25 +87,29 @@ def other_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
 
 
-def unloadable(what: str, folder: Path | None, error: BaseException) -> InputError:
-    """The error for files that do not make a model."""
-    said = " ".join(str(error).split())[:300]
-    where = "" if folder is None else f" from {folder}"
-    return InputError(f"{what} cannot be loaded{where} ({said}); check its name and its files")
+@contextmanager
+def loading(what: str, where: Path) -> Iterator[None]:
+    """A context that turns what files raise that do not make a model into one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # damaged files and a dozen libraries may raise anything
+        raise InputError(
+            f"{what} cannot be loaded from {where} ({one_line(error)}); check its name and its files"
+        ) from error
 
 
 def state_of(path: Path) -> dict[str, Any]:
     """The tensors of a file: safetensors, or what torch saved, of which only tensors are read."""
     import torch
 
-    try:
+    with loading("weights", path):
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
             return dict(load_file(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # a damaged file may raise anything
-        raise unloadable("weights", path, error) from error
     inner = state.get("state_dict", state) if isinstance(state, dict) else None
     if not isinstance(inner, dict):
         raise InputError(f"{path} holds no state dict; save one with torch.save(model.state_dict(), ...)")
