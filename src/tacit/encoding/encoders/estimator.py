@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tacit.compute.progress import progress
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import BATCH, Features
-from tacit.encoding.encoders.encoding import batch_size, batches_of, encoded
+from tacit.encoding.encoders.batches import batch_size, batches_of, encode_batches
 from tacit.encoding.encoders.pictures import Unreadable, of_pillow
 from tacit.encoding.sources.arrays import check_pixels, picture
 from tacit.encoding.sources.base import Kind, Record
@@ -81,12 +81,12 @@ def encode(
         raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
     found = []
     size = batch_size(features, batch)
-    made = encoded(batches_of(iter(records), size), features, np.dtype(np.float32), workers)
+    made = encode_batches(batches_of(iter(records), size), features, np.dtype(np.float32), workers)
     done = 0
     for one in progress(made, "encoding", len(records), lambda one: len(one.good)):
         for place, why in one.faults:
             raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
-        found.append(one.rows)
+        found.append(one.values)
         done += len(one.good)
     return np.concatenate(found)
 

@@ -31,7 +31,7 @@ from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile, holds_stores, is_store
 from tacit.data.writing import LABEL, label_indexes, stored_file, sync, write_npy
 from tacit.encoding.encoders.base import Features
-from tacit.encoding.encoders.encoding import Encoded, batch_size, batches_of, encoded
+from tacit.encoding.encoders.batches import Batch, batch_size, batches_of, encode_batches
 from tacit.encoding.sources.base import Source
 from tacit.errors import InputError
 
@@ -253,7 +253,7 @@ class _Job:
             records = islice(self.source.records(first * self.rows), count)
             batches = batches_of(records, self.size)
             dtype = np.dtype(self.options.dtype)
-            with closing(encoded(batches, self.features, dtype, self.options.workers, self.work)) as found:
+            with closing(encode_batches(batches, self.features, dtype, self.options.workers, self.work)) as found:
                 shown = progress(found, "encoding", count, lambda one: len(one.good) + len(one.faults))
                 for number in range(first, end):
                     own = min(self.rows, total - number * self.rows)
@@ -329,10 +329,10 @@ class _Job:
             with atomic_file(stated) as part:
                 part.write_text(key, encoding="utf-8")
 
-    def _write(self, number: int, batches: Sequence[Encoded]) -> None:
+    def _write(self, number: int, batches: Sequence[Batch]) -> None:
         """Keep a shard; its facts last."""
         dtype = np.dtype(self.options.dtype)
-        rows = [batch.rows.astype(dtype) for batch in batches if batch.good]
+        rows = [batch.values.astype(dtype) for batch in batches if batch.good]
         facts = {
             "good": [place + self.size * one for one, batch in enumerate(batches) for place in batch.good],
             "contents": [value for batch in batches for value in batch.contents],

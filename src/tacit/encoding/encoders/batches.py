@@ -1,4 +1,4 @@
-"""Records through an encoder: decoded in worker processes, encoded in batches, in a fixed order.
+"""Batches of records: decoded in worker processes, encoded one after another, in a fixed order.
 
 A batch holds the same records however often the work is interrupted, so its features have the same bits.
 """
@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,24 +28,24 @@ from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, 
 from tacit.encoding.sources.base import Record
 from tacit.errors import InputError
 
-AHEAD = 2  # batches that are decoded ahead for each worker
-NICE = 5  # of workers, so that they take the time that the encoder leaves
+AHEAD = 2  # batches that each worker decodes in advance
+NICE = 5  # niceness of workers, so that the encoder comes first
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A batch of records after decoding.
+class Batch:
+    """A batch of records, decoded or encoded.
 
     Parameters
     ----------
-    values : array of shape (n, 3, height, width), or list of str
-        Of the good records; None while the pixels lie in a file.
+    values : array of shape (n, 3, height, width), list of str, or array of shape (n, dim)
+        Pixels, texts or features of the good records; None while pixels lie in a file.
     good : list of int
-        Their positions in the batch.
+        Positions of the good records in the batch.
     contents : list of str
-        A hash of the content of each good one.
+        A hash of the content of each good record.
     faults : list of (int, str)
-        Positions of the others, and why.
+        Positions of the other records, and why they cannot be used.
     """
 
     values: Any
@@ -53,24 +54,14 @@ class Prepared:
     faults: list[tuple[int, str]]
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """A batch after encoding; `rows` belong to the records at `good`."""
-
-    rows: NDArray[np.float32]
-    good: list[int]
-    contents: list[str]
-    faults: list[tuple[int, str]]
-
-
-def encoded(
+def encode_batches(
     batches: Iterator[Sequence[Record]],
     features: Features,
     dtype: np.dtype[Any],
     workers: int = 0,
     scratch: Path | None = None,
-) -> Generator[Encoded, None, None]:
-    """Encode batches in order.
+) -> Generator[Batch, None, None]:
+    """Encode batches in order; the values are then rows of features.
 
     Parameters
     ----------
@@ -81,30 +72,30 @@ def encoded(
     workers : int
         Processes that decode; 0 decodes in this one.
     scratch : path, optional
-        Folder for what the processes hand over, a few batches of pixels; the system's own for such files by default.
+        Folder for a few batches of pixels from the processes; the system's folder for temporary files by default.
     """
     wanted = features.backbone.input
-    prepare = prepared_texts if wanted is None else Pictures(wanted)
-    if isinstance(prepare, Pictures) and workers:
-        made = _ahead(prepare, batches, workers, scratch)
+    if wanted is None:
+        yield from (_encode(decode_texts(batch), features, dtype) for batch in batches)
+    elif workers:
+        with closing(_decode_ahead(PictureDecoder(wanted), batches, workers, scratch)) as decoded_batches:
+            yield from (_encode(batch, features, dtype) for batch in decoded_batches)
     else:
-        made = (prepare(batch) for batch in batches)
-    with closing(made):
-        for one in made:
-            yield _rows(one, features, dtype)
+        decode = PictureDecoder(wanted)
+        yield from (_encode(decode(batch), features, dtype) for batch in batches)
 
 
 @dataclass(frozen=True)
-class Pictures:
+class PictureDecoder:
     """Decodes and resizes a batch of pictures."""
 
     wanted: PictureInput
 
-    def __call__(self, records: Sequence[Record], path: Path | None = None) -> Prepared:
-        """A batch; with `path`, its pixels are written there, and `opened` finds them."""
+    def __call__(self, records: Sequence[Record], path: Path | None = None) -> Batch:
+        """Decode a batch; with `path`, write its pixels there for `open` to find."""
         good: list[int] = []
         contents, faults = [], []
-        values = self.room(len(records), path)
+        values = self._buffer(len(records), path)
         for place, record in enumerate(records):
             try:
                 picture = decoded(record)
@@ -114,21 +105,21 @@ class Pictures:
                 continue
             contents.append(content(picture))
             good.append(place)
-        return Prepared(values[: len(good)] if path is None else None, good, contents, faults)
+        return Batch(values[: len(good)] if path is None else None, good, contents, faults)
 
-    def opened(self, batch: Prepared, path: Path) -> Prepared:
+    def open(self, batch: Batch, path: Path) -> Batch:
         """A batch with the pixels that a process has written."""
-        return replace(batch, values=self.room(len(batch.good), path)) if batch.good else batch
+        return replace(batch, values=self._buffer(len(batch.good), path)) if batch.good else batch
 
-    def room(self, n: int, path: Path | None) -> NDArray[Any]:
-        """For the pixels of n pictures, in memory or in a file."""
+    def _buffer(self, n: int, path: Path | None) -> NDArray[Any]:
+        """An array for the pixels of n pictures, in memory or in a file."""
         shape, dtype = (n, 3, *self.wanted.size), self.wanted.dtype
         if path is None:
             return np.empty(shape, dtype)
         return np.memmap(path, dtype, "r+" if path.exists() else "w+", shape=shape)
 
 
-def prepared_texts(records: Sequence[Record]) -> Prepared:
+def decode_texts(records: Sequence[Record]) -> Batch:
     """Check a batch of texts."""
     values, good, contents, faults = [], [], [], []
     for place, text in enumerate(records):
@@ -142,7 +133,7 @@ def prepared_texts(records: Sequence[Record]) -> Prepared:
             continue
         values.append(text)
         good.append(place)
-    return Prepared(values, good, contents, faults)
+    return Batch(values, good, contents, faults)
 
 
 def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
@@ -152,7 +143,7 @@ def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
 
 
 def batch_size(features: Features, batch: int | None) -> int:
-    """Records that are handled together: a batch of pictures, or the texts that are sorted by length together.
+    """How many records are handled together: a batch of pictures, or the texts that are sorted by length together.
 
     Raises
     ------
@@ -168,41 +159,40 @@ def batch_size(features: Features, batch: int | None) -> int:
     return own.batch * (TEXT_WINDOW if own.input is None else 1)
 
 
-def _rows(batch: Prepared, features: Features, dtype: np.dtype[Any]) -> Encoded:
+def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
+    """A batch with its features; rows that cannot be stored become faults."""
     if not batch.good:
-        return Encoded(np.empty((0, 0), np.float32), [], [], batch.faults)
-    rows = (
-        features(batch.values, dtype) if features.backbone.input is not None else _texts(batch.values, features, dtype)
-    )
+        return replace(batch, values=np.empty((0, 0), np.float32))
+    encode = features if features.backbone.input is not None else partial(_encode_texts, features)
+    rows = encode(batch.values, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         stored = rows.astype(dtype)
     usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
     if usable.all():
-        return Encoded(rows, batch.good, batch.contents, batch.faults)
+        return replace(batch, values=rows)
     why = f"its features are all zeros, not finite, or beyond {dtype}"
     faults = [*batch.faults, *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use)]
     chosen = np.flatnonzero(usable)
-    return Encoded(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))
+    return Batch(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))
 
 
-def _texts(texts: list[str], features: Features, dtype: np.dtype[Any]) -> NDArray[np.float32]:
-    """Texts of like length go through the encoder together."""
+def _encode_texts(features: Features, texts: list[str], dtype: np.dtype[Any]) -> NDArray[np.float32]:
+    """Features of texts; those of similar length go through the encoder together, so that little is padded."""
     order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
     size = features.backbone.batch
     batches = [[texts[place] for place in order[first : first + size]] for first in range(0, len(texts), size)]
-    parts = [features(batch, dtype) for batch in batches]
-    rows = np.concatenate(parts)
+    rows = np.concatenate([features(batch, dtype) for batch in batches])
     found = np.empty_like(rows)
     found[order] = rows
     return found
 
 
-def _ahead(
-    prepare: Pictures, batches: Iterator[Any], workers: int, scratch: Path | None = None
-) -> Generator[Prepared, None, None]:
-    """Results in order, a few batches ahead of what is asked for; the first is made here while the processes start.
+def _decode_ahead(
+    decode: PictureDecoder, batches: Iterator[Any], workers: int, scratch: Path | None = None
+) -> Generator[Batch, None, None]:
+    """Decode in processes, a few batches ahead of the caller; this process decodes the first batch while they start.
 
-    Pixels pass through files that are mapped and used again, which spares copies through pipes.
+    Pixels pass through memory-mapped files that are reused, which avoids copies through pipes.
     """
     from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
 
@@ -216,18 +206,18 @@ def _ahead(
         def submit(count: int) -> None:
             for batch in islice(batches, count):
                 path = free.popleft()
-                waiting.append((pool.submit(prepare, batch, path), path))
+                waiting.append((pool.submit(decode, batch, path), path))
 
         try:
-            with _deaf():  # the processes stay so: an interrupt is for this one
+            with _sigint_ignored():  # by the processes too: an interrupt is for this one
                 submit(AHEAD * workers)
             if first is not None:
-                yield prepare(first)
+                yield decode(first)
             while waiting:
                 future, path = waiting.popleft()
                 found = future.result()
                 submit(1)
-                yield prepare.opened(found, path)
+                yield decode.open(found, path)
                 free.append(path)
         except BrokenExecutor as error:
             raise InputError(
@@ -239,8 +229,8 @@ def _ahead(
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Hear no interrupt within the block, nor do processes that are started there."""
+def _sigint_ignored() -> Iterator[None]:
+    """Ignore SIGINT in this block and in processes started from it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
