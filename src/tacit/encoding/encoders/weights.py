@@ -39,8 +39,8 @@ def folder_of(repository: str, weights: Path | None, *, config: str | None = Non
         return folder
     if weights is None:
         raise _missing(repository)
-    needed = " and ".join([config] * (config is not None) + ["weights (*.safetensors, *.bin, *.pt)"] * tensors)
-    raise InputError(f"--weights {folder} needs {needed}; give the folder as the hub has it")
+    needed = [name for name in (config, "weights (*.safetensors, *.bin, *.pt)" if tensors else None) if name]
+    raise InputError(f"--weights {folder} needs {' and '.join(needed)}; give the folder as the hub has it")
 
 
 def _cached(repository: str) -> Path:
