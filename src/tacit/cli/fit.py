@@ -96,7 +96,7 @@ def fit(
         Further parameters of the method, such as --k 5; the message about an unknown one lists those there are.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import located, read_data, read_unchecked
+    from tacit.data.imports import located, read_data
     from tacit.releases.release import Release, check_facts, is_release
 
     method = known_method(method)
@@ -123,9 +123,10 @@ def fit(
         labels = labels_of(data, store)
         learner.set_params(classes=declared if declared is not None else _declared(data))
         learner.set_params(ledger=_ledger(ledger, located(store, split), data))
-        read = read_unchecked if method == "public" else read_data  # PublicPrototypes checks them: many, so once
-        public_data = None if public is None else read(public, split=public_split, width=data.x.shape[1])
-        if public_data is not None:
+        public_data = None
+        if public is not None:
+            check = method != "public"  # PublicPrototypes checks its many rows itself
+            public_data = read_data(public, split=public_split, width=data.x.shape[1], check=check)
             if "subset" in public_data.card and public_data.identity == data.identity:
                 raise InputError(f"--public {public} is a subset of {store}; public rows would be released as they are")
             learner.set_params(public=public_data.x)

@@ -15,10 +15,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tacit.data.arrays import Arrays, Data, make_arrays
+from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
@@ -39,8 +38,9 @@ def read_data(
     split: str | None = None,
     card: str | Path | None = None,
     width: int | None = None,
-) -> Data:
-    """Open a store or read files, and check every row.
+    check: bool = True,
+) -> Arrays | EmbeddingStore:
+    """Open a store or read files.
 
     Parameters
     ----------
@@ -54,6 +54,8 @@ def read_data(
         A `card.json` with the class list and public facts of the files.
     width : int, optional
         The number of columns that the features must have; another is refused before they are read.
+    check : bool
+        Whether every row is checked; False is for callers that check rows as they use them.
 
     Returns
     -------
@@ -67,33 +69,25 @@ def read_data(
     StoreError
         If the store is damaged.
     """
-    data = read_unchecked(paths, x=x, y=y, split=split, card=card, width=width)
-    check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
-    return data
-
-
-def read_unchecked(
-    paths: Paths,
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    split: str | None = None,
-    card: str | Path | None = None,
-    width: int | None = None,
-) -> Arrays | EmbeddingStore:
-    """As `read_data`, without checking the rows: for callers that check them as they use them."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if len(files) == 1:
-        file, split = _place(files[0], split)
-        data = _read_one(file, x, y, split, width)
+        path, split = _place(files[0], split)
+        read = _read_folder if path.is_dir() else _read_file
+        data = read(path, x, y, split, width)
     else:
         _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
         data = _read_pair([located(path) for path in files], width)
-    if card is None:
-        return data
-    if not isinstance(data, Arrays):
-        raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
-    return _with_card(data, cards.read(Path(card)))
+    if card is not None:
+        if not isinstance(data, Arrays):
+            raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
+        stated = cards.read(Path(card))
+        data = make_arrays(
+            data.x, data.labels, classes=data.classes if stated.classes is None else stated.classes,
+            files=data.files, identity=data.identity, card=stated.facts,
+        )  # fmt: skip
+    if check:
+        check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
+    return data
 
 
 def identity_of(path: str | Path, split: str | None = None) -> str:
@@ -172,16 +166,8 @@ def _read_pair(files: list[Path], width: int | None) -> Arrays:
     return npy.read(files[0], files[1], width=width)
 
 
-def _read_one(
-    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
-) -> Arrays | EmbeddingStore:
-    if path.is_dir():
-        return _read_folder(path, x, y, split, width)
+def _read_file(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Arrays:
     _refuse_options(path, split=split)
-    return _read_file(path, x, y, width)
-
-
-def _read_file(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     match path.suffix:
         case ".npy":
             _refuse_options(path, x=x, y=y)
@@ -231,14 +217,6 @@ def _chosen_split(folder: Path, split: str | None) -> str:
         return matching[0]
     said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
     raise InputError(f"{folder} has {said}; choose split from: {', '.join(matching or names)}")
-
-
-def _with_card(data: Arrays, card: cards.Card) -> Arrays:
-    if card.classes is None:
-        return replace(data, card=card.facts)
-    return make_arrays(
-        data.x, data.labels, classes=card.classes, files=data.files, identity=data.identity, card=card.facts
-    )
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:
