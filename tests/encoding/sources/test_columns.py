@@ -96,7 +96,7 @@ def test_columns_by_name(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\nhello,x\n", encoding="utf-8")
     source = open_source(tmp_path / "t.csv", x="a", y="b")
     assert (list(source.records(0)), source.labels.tolist()) == (["hello"], ["x"])
-    with pytest.raises(InputError, match="no column 'z'; choose --y from: b"):
+    with pytest.raises(InputError, match="nothing named 'z'; choose --y from: b"):
         open_source(tmp_path / "t.csv", x="a", y="z")
     with pytest.raises(InputError, match="--labels .* does not apply"):
         open_source(tmp_path / "t.csv", x="a", labels=tmp_path / "t.csv")

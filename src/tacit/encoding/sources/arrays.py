@@ -30,6 +30,7 @@ from tacit.encoding.sources.base import (
     named_classes,
     stamp,
 )
+from tacit.encoding.sources.columns import choose_column
 from tacit.encoding.sources.tree import read_exactly
 from tacit.errors import InputError, excerpt
 
@@ -64,11 +65,12 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
         own = None if found is None else labels_of(map_npy(found), len(pixels), found)
         return Source("picture", Rows(len(pixels)), mapped, file_stamp(path), own)
     archive = Archive(path)
-    content = _choose(archive.names, x, split, "x", IMAGES, path)
+    usual = (IMAGES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
+    content = choose_column(archive.names, x, usual[0], "x", path)
     if content is None:
         listed = excerpt(", ".join(archive.names))
         raise InputError(f"{path} holds the arrays {listed}; name the one of pictures with --x")
-    label = _choose(archive.names, y, split, "y", LABELS, path)
+    label = choose_column(archive.names, y, usual[1], "y", path)
     shape, fortran, dtype, _ = archive.header(content)
     if fortran:
         raise InputError(f"{path} is stored column by column; save it again after numpy.ascontiguousarray")
@@ -114,12 +116,3 @@ def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4):
         pixels = pixels.transpose(1, 2, 0)
     return pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
-
-
-def _choose(
-    names: list[str], given: str | None, split: str | None, letter: str, usual: tuple[str, ...], path: Path
-) -> str | None:
-    if given is not None and given not in names:
-        raise InputError(f"{path} has no array {given!r}; choose --{letter} from: {excerpt(', '.join(names))}")
-    own = usual if split is None else (f"{split}_{letter}", f"{letter}_{split}")
-    return given or next((one for one in own if one in names), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from tacit.data.arrays import choose
 from tacit.data.formats.arrow import check_once
 from tacit.data.tables import open_table
 from tacit.encoding.sources.base import (
@@ -64,11 +65,9 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
 
 
 def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str], option: str, path: Path) -> str | None:
-    """The column that was named, else the first usual one, else None."""
-    if given is not None and given not in names:
-        raise InputError(f"{path} has no column {given!r}; choose --{option} from: {excerpt(', '.join(names))}")
+    """The column or array that was named, else the first usual one, in letters of any case, else None."""
     lower = {name.lower(): name for name in names}
-    found = given or next((lower[one] for one in usual if one in lower), None)
+    found = choose(list(names), given, tuple(lower[one] for one in usual if one in lower), f"--{option}", path)
     if found is not None:
         check_once(list(names), found, path)
     return found

@@ -61,17 +61,13 @@ class Tree(ABC):
         return self.read(name)
 
     @property
-    @abstractmethod
     def stamp(self) -> str:
         """Changes when a file does."""
+        return file_stamp(self.path)
 
     def damaged(self, error: BaseException) -> InputError:
         """The error for an archive that cannot be read."""
         return InputError(f"{self.path} is truncated or damaged ({one_line(error)}); get it again")  # type: ignore[arg-type]
-
-    def within(self, folder: str) -> list[str]:
-        """Files below a folder."""
-        return [name for name in self.names if name.startswith(f"{folder}/")]
 
     def find(self, *names: str) -> str | None:
         """The first of these files that is there, wherever it lies; .gz may follow its name."""
@@ -152,10 +148,6 @@ class Zip(Tree):
     def open(self, name: str) -> IO[bytes]:
         return self._file.open(self._members[name])
 
-    @property
-    def stamp(self) -> str:
-        return file_stamp(self.path)
-
 
 class Tar(Tree):
     """A tar archive, packed or not. Reading backwards in a packed one starts again from its beginning."""
@@ -181,10 +173,6 @@ class Tar(Tree):
             raise self.damaged(error) from error
         assert file is not None  # only what is a file is named
         return file
-
-    @property
-    def stamp(self) -> str:
-        return file_stamp(self.path)
 
 
 def _check_once(names: list[str], path: Path) -> None:
