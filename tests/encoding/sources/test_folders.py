@@ -84,9 +84,9 @@ def test_parts(pets, tmp_path):
     assert source.names[0] == "train/cat/a.PNG"
     assert source.labels.tolist() == ["cat", "cat", "dog"]
     assert source.classes == ["cat", "dog", "fox"]
-    with pytest.raises(InputError, match="several parts; choose --split from: test, train"):
+    with pytest.raises(InputError, match="several splits; choose --split from: test, train"):
         open_source(whole)
-    with pytest.raises(InputError, match="no part 'dev'"):
+    with pytest.raises(InputError, match="no split 'dev'"):
         open_source(whole, "dev")
     with pytest.raises(InputError, match="leave it out"):
         open_source(pets, "train")

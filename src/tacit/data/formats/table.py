@@ -45,7 +45,7 @@ def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, 
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
-    """A column as numpy, read in parts and refused once they are larger than is fair for the file."""
+    """A column as numpy, read in batches and refused once they are larger than is fair for the file."""
     import pyarrow as pa
 
     batches, unpacked = [], 0

@@ -63,8 +63,7 @@ def encode(
     >>> tacit.encode(pictures, lambda batch: batch.reshape(len(batch), -1) / 255).shape
     (6, 192)
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
-        raise InputError(f"workers={workers!r} must be a whole number, 0 or more; leave it out")
+    _check_workers(workers)
     if not isinstance(encoder, str | Features):
         if options:
             raise InputError(f"{', '.join(options)} is for encoders by name; leave it out for one that is a function")
@@ -75,20 +74,9 @@ def encode(
         if batch is not None and batch < 1:
             raise InputError(f"batch={batch} must be at least 1; leave it out for {BATCH}")
         return _by_function(images, encoder, batch or BATCH)
-    kind, records = _records(images)
-    features = load_encoder(encoder, kind=kind, **options) if isinstance(encoder, str) else encoder
-    if (features.backbone.input is None) != (kind == "text"):
-        raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
-    found = []
-    size = batch_size(features, batch)
-    made = encode_batches(batches_of(iter(records), size), features, np.dtype(np.float32), workers)
-    done = 0
-    for one in progress(made, "encoding", len(records), lambda one: len(one.good)):
-        for place, why in one.faults:
-            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
-        found.append(one.values)
-        done += len(one.good)
-    return np.concatenate(found)
+    if isinstance(encoder, Features):
+        return _by_features(images, lambda _: encoder, batch, workers)
+    return _by_features(images, lambda kind: load_encoder(encoder, kind=kind, **options), batch, workers)
 
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -153,10 +141,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Encode pictures or texts, as `tacit.encode` does; (n, dim)."""
-        if not isinstance(self.encoder, str):
-            return encode(X, self.encoder, batch=self.batch, workers=self.workers)
-        kind, _ = _records(X)
-        return encode(X, self._loaded(kind), batch=self.batch, workers=self.workers)
+        if isinstance(self.encoder, str):
+            _check_workers(self.workers)
+            return _by_features(X, self._loaded, self.batch, self.workers)
+        return encode(X, self.encoder, batch=self.batch, workers=self.workers)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -177,6 +165,29 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return kept[1]
 
 
+def _check_workers(workers: Any) -> None:
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise InputError(f"workers={workers!r} must be a whole number, 0 or more; leave it out")
+
+
+def _by_features(images: Any, load: Callable[[Kind], Features], batch: int | None, workers: int) -> NDArray[np.float32]:
+    """Rows by an encoder that is loaded for the kind of the records."""
+    kind, records = _records(images)
+    features = load(kind)
+    if (features.backbone.input is None) != (kind == "text"):
+        raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
+    batches = batches_of(iter(records), batch_size(features, batch))
+    encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
+    found: list[NDArray[np.float32]] = []
+    done = 0
+    for one in progress(encoded, "encoding", len(records), lambda one: len(one.good)):
+        for place, why in one.faults:
+            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
+        found.append(one.values)
+        done += len(one.good)
+    return np.concatenate(found)
+
+
 def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDArray[np.float32]:
     """Rows by a function, a batch at a time."""
     images = images if hasattr(images, "__len__") else _listed(images)
@@ -185,11 +196,11 @@ def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDA
         raise InputError("there are no records to encode; give one at least")
     found: list[NDArray[np.float32]] = []
     for first in progress(range(0, n, batch), "encoding", -(-n // batch)):
-        part = images[first : first + batch]
-        rows = np.asarray(function(part))
-        if rows.ndim != 2 or len(rows) != len(part) or rows.dtype.kind not in "fiu":
+        given = images[first : first + batch]
+        rows = np.asarray(function(given))
+        if rows.ndim != 2 or len(rows) != len(given) or rows.dtype.kind not in "fiu":
             raise InputError(
-                f"the encoder returned {rows.dtype} {rows.shape} for {len(part)} records; return numbers, (n, dim)"
+                f"the encoder returned {rows.dtype} {rows.shape} for {len(given)} records; return numbers, (n, dim)"
             )
         if found and rows.shape[1] != found[0].shape[1]:
             raise InputError(
@@ -198,8 +209,8 @@ def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDA
         if not np.isfinite(rows).all():
             wrong = first + int(np.argmin(np.isfinite(rows).all(axis=1)))
             raise InputError(f"record {wrong} has features that are not finite; mend the encoder, or leave it out")
-        if not found and len(part) > 1:
-            _check_alone(np.asarray(function(part[:1])), rows[:1])
+        if not found and len(given) > 1:
+            _check_alone(np.asarray(function(given[:1])), rows[:1])
         found.append(rows.astype(np.float32))
     return np.concatenate(found)
 

@@ -88,8 +88,8 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Made:
-    """A store that was made.
+class Outcome:
+    """What became of one source.
 
     Parameters
     ----------
@@ -113,27 +113,27 @@ def encode_to_stores(
     *,
     identity: str | None = None,
     force: bool = False,
-) -> dict[str, Made]:
-    """Encode a source into a store, or several parts into a folder of stores.
+) -> dict[str, Outcome]:
+    """Encode a source into a store, or several splits into a folder of stores.
 
     A run that was interrupted goes on when it is started again.
 
     Parameters
     ----------
     sources : dict
-        By name of the part; one of name "" makes `folder` itself the store.
+        By name of the split; one of name "" makes `folder` itself the store.
     features : Features
         Of `load_encoder`.
     folder : path
     options : Options
     identity : str, optional
-        Declared name of the private data; by default the folder's. Parts add their own name.
+        Declared name of the private data; by default the folder's. Splits add their own name.
     force : bool
         Replace what `folder` holds.
 
     Returns
     -------
-    dict of Made
+    dict of Outcome
 
     Raises
     ------
@@ -172,7 +172,7 @@ def encode_to_stores(
             shutil.rmtree(work)
     except BlockingIOError as error:
         raise InputError(f"another run is encoding into {folder}; wait for it, or choose another output") from error
-    return {name: Made(EmbeddingStore.open(folder / name), len(faults[name]), reused[name]) for name in jobs}
+    return {name: Outcome(EmbeddingStore.open(folder / name), len(faults[name]), reused[name]) for name in jobs}
 
 
 def _kind(sources: Mapping[str, Source]) -> Callable[[Path], bool]:

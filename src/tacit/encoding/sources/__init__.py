@@ -28,7 +28,7 @@ ARRAYS = (".npy", ".npz")
 
 
 def splits(path: Path | str) -> list[str]:
-    """Parts of a source, such as train and test; empty if it has none.
+    """Names of the splits of a source, such as train and test; empty if it has none.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def open_source(
     path : path
         See the table of this package.
     split : str, optional
-        Which part of a source that has several.
+        Which split of a source that has several.
     labels : path, optional
         For pictures in a flat folder, a table that names them; for `.npy`, an array.
     x, y : str, optional
@@ -79,12 +79,12 @@ def open_source(
 
 
 def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
-    parts = splits(path)
-    if split is None and len(parts) == 1:
-        split = parts[0]
-    if (parts or split is not None) and split not in parts:
-        asked = "several parts" if split is None else f"no part {split!r}"
-        raise InputError(f"{path} has {asked}; choose --split from: {', '.join(parts) or 'none, so leave it out'}")
+    names = splits(path)
+    if split is None and len(names) == 1:
+        split = names[0]
+    if (names or split is not None) and split not in names:
+        asked = "several splits" if split is None else f"no split {split!r}"
+        raise InputError(f"{path} has {asked}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
     if path.suffix in ARRAYS:
         return arrays.read(path, split, table, x, y)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):

@@ -34,20 +34,16 @@ from tacit.encoding.sources.columns import choose_column
 from tacit.encoding.sources.tree import read_exactly
 from tacit.errors import InputError, excerpt
 
-IMAGES = (*FEATURES, "images", "image", "data")
+PICTURES = (*FEATURES, "images", "image", "data")
 LABELS = (*USUAL_LABELS, "label", "target")
 
 
 def splits(path: Path) -> list[str]:
-    """Parts of an archive whose arrays are called train_x or x_train, and so on."""
+    """Splits of an archive whose arrays are called train_x or x_train, and so on."""
     if path.suffix != ".npz":
         return []
-    found = {
-        part
-        for name in Archive(path).names
-        for part in (name.removesuffix("_x"), name.removeprefix("x_"))
-        if part != name
-    }
+    names = Archive(path).names
+    found = {split for name in names for split in (name.removesuffix("_x"), name.removeprefix("x_")) if split != name}
     return sorted(found)
 
 
@@ -65,7 +61,7 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
         own = None if found is None else labels_of(map_npy(found), len(pixels), found)
         return Source("picture", Rows(len(pixels)), mapped, file_stamp(path), own)
     archive = Archive(path)
-    usual = (IMAGES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
+    usual = (PICTURES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
     content = choose_column(archive.names, x, usual[0], "x", path)
     if content is None:
         listed = excerpt(", ".join(archive.names))
@@ -84,7 +80,7 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
 
     def streamed(start: int) -> Iterator[Record]:
         size = math.prod(shape[1:])
-        with zipfile.ZipFile(path) as parts, parts.open(f"{content}.npy") as file:
+        with zipfile.ZipFile(path) as archived, archived.open(f"{content}.npy") as file:
             file.read(archive.header(content).length)
             for row in range(shape[0]):
                 data = read_exactly(file, size, path)

@@ -137,4 +137,4 @@ def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> 
 
 def empty(where: Path | str, what: str) -> InputError:
     """The error for a source without records."""
-    return InputError(f"{where} holds no {what}; check the path, or choose another part with --split")
+    return InputError(f"{where} holds no {what}; check the path, or choose another split with --split")

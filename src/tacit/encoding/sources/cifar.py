@@ -27,7 +27,7 @@ PIXELS = 3072
 class _Version:
     """How one of the four archives is laid out."""
 
-    parts: dict[str, tuple[str, ...]]
+    splits: dict[str, tuple[str, ...]]
     names: str
     labels: bytes = b""
     class_names: bytes = b""
@@ -50,18 +50,18 @@ VERSIONS = (
 
 
 def splits(files: Tree) -> list[str]:
-    """Which parts are there, if this is one of the archives."""
+    """Which splits are there, if this is one of the archives."""
     version = _version(files)
-    return [] if version is None else [part for part, names in version.parts.items() if files.find(*names)]
+    return [] if version is None else [split for split, names in version.splits.items() if files.find(*names)]
 
 
 def read(files: Tree, split: str) -> Source:
-    """One part. Labels are the fine ones of CIFAR-100."""
+    """One split. Labels are the fine ones of CIFAR-100."""
     version = _version(files)
     assert version is not None  # `splits` found it
-    paths = [files.find(name) for name in version.parts[split]]
+    paths = [files.find(name) for name in version.splits[split]]
     if None in paths:
-        raise InputError(f"{files.path} lacks {version.parts[split][paths.index(None)]}; get the archive again")
+        raise InputError(f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again")
     found = [_batch(files, str(path), version) for path in paths]
     labels = np.concatenate([labels for _, labels in found])
     names = files.find(version.names)
@@ -81,7 +81,7 @@ def read(files: Tree, split: str) -> Source:
 
 
 def _version(files: Tree) -> _Version | None:
-    return next((one for one in VERSIONS if files.find(one.names) and files.find(*one.parts["train"])), None)
+    return next((one for one in VERSIONS if files.find(one.names) and files.find(*one.splits["train"])), None)
 
 
 def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8], NDArray[Any]]:

@@ -23,13 +23,13 @@ from tacit.errors import InputError, excerpt
 
 LABELS = ("label", "labels", "y", "target", "class", "category")
 TEXTS = ("text", "sentence", "document", "content", "review", "question")
-IMAGES = ("image", "img", "picture", "pixels", "bytes", "x")
+PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
 def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
     """Texts or pictures of a table, with its labels if there is a column of them and they are not to be public."""
     table = open_table(path)
-    content = choose_column(table.names, x, (*TEXTS, *IMAGES), "x", path)
+    content = choose_column(table.names, x, (*TEXTS, *PICTURES), "x", path)
     if content is None:
         raise InputError(
             f"{path} has the columns {excerpt(', '.join(table.names))}; name the one of texts or pictures with --x"

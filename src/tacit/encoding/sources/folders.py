@@ -32,13 +32,13 @@ TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz")
 
 
 def splits(files: Tree) -> list[str]:
-    """Top folders that are named as parts of a data set, where there are no others."""
+    """Top folders that are named as splits, where there are no others."""
     found = [name for name in files.folders if name.lower() in SPLITS]
     return found if found and len(found) == len(files.folders) else []
 
 
 def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: str | None, public: bool) -> Source:
-    """Pictures of a folder or archive, of one part of it if `split` says so."""
+    """Pictures of a folder or archive, or of one split of it."""
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
     pictures = [name for name in names if name.lower().endswith(PICTURES)]

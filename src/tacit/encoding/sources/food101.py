@@ -9,16 +9,16 @@ import numpy as np
 from tacit.encoding.sources.base import Record, Source, empty, labels_of, named_classes, stamp
 from tacit.encoding.sources.tree import Tree
 
-PARTS = ("train", "test")
+SPLITS = ("train", "test")
 
 
 def splits(files: Tree) -> list[str]:
-    """Which parts are listed."""
-    return [part for part in PARTS if _list(files, part) is not None] if files.find("classes.txt") else []
+    """Which splits are listed."""
+    return [split for split in SPLITS if _list(files, split) is not None] if files.find("classes.txt") else []
 
 
 def read(files: Tree, split: str) -> Source:
-    """The pictures that the part's list names, in the order of the files."""
+    """The pictures that the list of the split names, in the order of the files."""
     listed = set(files.read(str(_list(files, split))).decode().split())
     pictures = [name for name in files.names if _key(name) in listed]
     if not pictures:
@@ -32,8 +32,8 @@ def read(files: Tree, split: str) -> Source:
     return Source("picture", pictures, records, stamp(files.stamp, split), labels, classes, True)
 
 
-def _list(files: Tree, part: str) -> str | None:
-    return next((name for name in files.names if name.endswith(f"meta/{part}.txt")), None)
+def _list(files: Tree, split: str) -> str | None:
+    return next((name for name in files.names if name.endswith(f"meta/{split}.txt")), None)
 
 
 def _key(name: str) -> str:

@@ -14,30 +14,30 @@ from tacit.encoding.sources.tree import Tree, read_exactly
 from tacit.errors import InputError
 
 FILES = {"train": "train", "test": "t10k"}
-IMAGES, LABELS = 2051, 2049  # magic numbers of bytes in three and in one dimension
+PICTURES, LABELS = 2051, 2049  # magic numbers of bytes in three and in one dimension
 
 
 def splits(files: Tree) -> list[str]:
-    """Which of the two parts are there."""
-    return [part for part in FILES if _find(files, part, "images", 3)]
+    """Which of the two splits are there."""
+    return [split for split in FILES if _find(files, split, "images", 3)]
 
 
 def read(files: Tree, split: str) -> Source:
-    """One part; the classes are the digits, or garments, 0 to 9."""
-    images, labels = str(_find(files, split, "images", 3)), _find(files, split, "labels", 1)
+    """One split; the classes are the digits, or garments, 0 to 9."""
+    pictures, labels = str(_find(files, split, "images", 3)), _find(files, split, "labels", 1)
     if labels is None:
-        raise InputError(f"{files.path} lacks the labels of {images}; get them from where the pictures are")
-    with files.plain(images) as file:
-        rows, height, width = _header(file, IMAGES, images)
+        raise InputError(f"{files.path} lacks the labels of {pictures}; get them from where the pictures are")
+    with files.plain(pictures) as file:
+        rows, height, width = _header(file, PICTURES, pictures)
     with files.plain(labels) as file:
         (count,) = _header(file, LABELS, labels)
         found = np.frombuffer(read_exactly(file, count, labels), np.uint8)
 
     def records(start: int) -> Iterator[Record]:
-        with files.plain(images) as file:
-            _header(file, IMAGES, images)
+        with files.plain(pictures) as file:
+            _header(file, PICTURES, pictures)
             for row in range(rows):
-                data = read_exactly(file, height * width, images)
+                data = read_exactly(file, height * width, pictures)
                 if row >= start:
                     yield np.frombuffer(data, np.uint8).reshape(height, width)
 
@@ -46,9 +46,9 @@ def read(files: Tree, split: str) -> Source:
     return Source("picture", Rows(rows), records, stamp(files.stamp, split), own, known, True)
 
 
-def _find(files: Tree, part: str, what: str, dimensions: int) -> str | None:
+def _find(files: Tree, split: str, what: str, dimensions: int) -> str | None:
     ending = f"idx{dimensions}-ubyte"
-    return files.find(f"{FILES[part]}-{what}-{ending}", f"{FILES[part]}-{what}.{ending}")
+    return files.find(f"{FILES[split]}-{what}-{ending}", f"{FILES[split]}-{what}.{ending}")
 
 
 def _header(file: IO[bytes], magic: int, name: str) -> tuple[int, ...]:

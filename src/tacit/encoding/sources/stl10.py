@@ -1,4 +1,4 @@
-"""STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its part `unlabeled` is a public pool."""
+"""STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its split `unlabeled` is a public pool."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tacit.errors import InputError
 
 SHAPE = (3, 96, 96)  # each channel is stored column by column
 PIXELS = 3 * 96 * 96
-PARTS = ("train", "test", "unlabeled")
+SPLITS = ("train", "test", "unlabeled")
 
 
 def splits(files: Tree) -> list[str]:
-    """Which parts are there."""
-    return [part for part in PARTS if files.find(f"{part}_X.bin")]
+    """Which splits are there."""
+    return [split for split in SPLITS if files.find(f"{split}_X.bin")]
 
 
 def read(files: Tree, split: str) -> Source:
-    """One part."""
+    """One split."""
     path = str(files.find(f"{split}_X.bin"))
     labels = files.find(f"{split}_y.bin")
     names = files.find("class_names.txt")
