@@ -279,7 +279,7 @@ def test_a_card_can_be_given(tmp_path):
     check(read_data(path, card=card))
     for text, message in [
         ("{", "is not JSON"),
-        ("[]", "does not hold a JSON object"),
+        ("[]", "holds no JSON object"),
         ('{"classes": 3}', "classes must"),
     ]:
         card.write_text(text)

@@ -15,7 +15,7 @@ from tacit.errors import InputError
 from tacit.learners.methods import METHODS, load, method_called, setting_called
 
 if TYPE_CHECKING:
-    from tacit.data.arrays import Data
+    from tacit.data.imports import Data
     from tacit.learners.base import PrivateClassifier
 
 Method = Annotated[

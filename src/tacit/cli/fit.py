@@ -18,7 +18,7 @@ from tacit.cli.common import (
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.data.arrays import Data
+    from tacit.data.imports import Data
     from tacit.privacy.ledger import Ledger
 
 

@@ -28,6 +28,7 @@ from tacit.errors import InputError
 
 SUFFIXES = (".npy", ".npz", ".parquet", ".safetensors")
 Paths = str | Path | Sequence[str | Path]
+Data = Arrays | EmbeddingStore
 
 
 def read_data(
@@ -39,7 +40,7 @@ def read_data(
     card: str | Path | None = None,
     width: int | None = None,
     check: bool = True,
-) -> Arrays | EmbeddingStore:
+) -> Data:
     """Open a store or read files.
 
     Parameters
@@ -181,9 +182,7 @@ def _read_file(path: Path, x: str | None, y: str | None, split: str | None, widt
     raise _unknown(path)
 
 
-def _read_folder(
-    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
-) -> Arrays | EmbeddingStore:
+def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Data:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
         store = EmbeddingStore.open(path)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tacit.compute.documents import read_json
+from tacit.compute.documents import read_object
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
 from tacit.data.formats.arrow import arrow_faults, as_numpy
@@ -125,7 +125,4 @@ def faults(folder: Path) -> AbstractContextManager[None]:
 
 def _json(path: Path) -> dict[str, Any]:
     with faults(path.parent):
-        stated = read_json(path)
-        if not isinstance(stated, dict):
-            raise ValueError(f"{path.name} holds no JSON object")
-        return stated
+        return read_object(path)

@@ -14,13 +14,14 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from tacit.compute.documents import read_json
+from tacit.compute.documents import read_object
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, Request, in_slices
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
 from tacit.encoding.encoders.weights import EXTRA, loading
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError
 
 EXAMPLE = (
     '{"size": [224, 224], "layout": "nchw", "scale": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
@@ -112,12 +113,9 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} does not exist, and states what {model} takes; write there, for example, {EXAMPLE}")
     try:
-        facts = read_json(path)
+        return read_object(path)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no JSON ({excerpt(str(error))}); write, for example, {EXAMPLE}") from error
-    if not isinstance(facts, dict):
-        raise InputError(f"{path} is no JSON object; write, for example, {EXAMPLE}")
-    return facts
+        raise InputError(f"{path} is no JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
 
 
 def _chosen(name: str | None, names: list[str], what: str, path: Path) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tacit.compute.documents import read_json
+from tacit.compute.documents import read_object
+from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
@@ -32,7 +33,11 @@ def load(request: Request) -> Backbone:
         module = AutoModel.from_pretrained(folder, local_files_only=True)
     if request.kind == "text":
         return _of_texts(module, folder, request, name)
-    facts = _json(folder / PROCESSOR)
+    try:
+        facts = read_object(folder / PROCESSOR)
+    except (OSError, ValueError) as error:
+        said = f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
+        raise InputError(f"{said} ({one_line(error)}); get it again") from error
     wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
     return OnTorch(module, lambda pixels: _picture_features(module, pixels), request, name, wanted)
 
@@ -102,13 +107,3 @@ def _target(size: Any) -> int | tuple[int, int]:
     if "shortest_edge" in size:
         return int(size["shortest_edge"])
     return int(size["height"]), int(size["width"])
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = read_json(path)
-        if not isinstance(found, dict):
-            raise ValueError("it holds no JSON object")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is missing or no JSON, and states how pictures are prepared; get it again") from error
-    return found
