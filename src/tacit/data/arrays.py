@@ -1,4 +1,4 @@
-"""What every source of rows gives: features, class values and the public facts declared about them."""
+"""Features and labels read from files, and the functions that all readers share."""
 
 import hashlib
 import math
@@ -104,7 +104,7 @@ def from_named(
 
 
 def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
-    """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
+    """The name of an array to use: the given one, else the first usual name in the file, else None."""
     if given is not None:
         if given not in names:
             raise InputError(

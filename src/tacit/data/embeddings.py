@@ -75,7 +75,7 @@ class EmbeddingStore:
         self._use(manifest)
 
     def _use(self, manifest: Manifest) -> None:
-        """Take what the manifest states, and forget what an older one stated."""
+        """Set the attributes from a manifest, and drop arrays cached from an older one."""
         self._manifest = manifest
         self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
         self.classes, self.classes_declared = manifest.classes, manifest.classes_declared

@@ -112,7 +112,7 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
 
 
 def located(path: str | Path, split: str | None = None) -> Path:
-    """Where the data are: `path`, or the store or `.npy` file of one split of a folder."""
+    """Path of the data: `path` itself, or the store or `.npy` file of one split of a folder."""
     return _place(path, split)[0]
 
 
@@ -123,7 +123,7 @@ def splits(folder: str | Path) -> list[str]:
 
 
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
-    """The file or folder to read, and which split of it; a split with a store or file of its own is that."""
+    """The file or folder to read and the split in it; no split if it has a store or file to itself."""
     path, split = _split_named(Path(path), split)
     if not path.exists():
         raise InputError(f"{path} does not exist; check its name")
@@ -142,7 +142,7 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
 
 
 def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
-    """The folder and the split that `FOLDER#SPLIT` names, unless that is the name of a file."""
+    """Folder and split of `FOLDER#SPLIT`, unless a file has that name."""
     folder, mark, part = str(path).rpartition("#")
     if not mark or path.exists():
         return path, split

@@ -1,4 +1,4 @@
-"""The manifest of an embedding store: what its files are, and the checks made before any is read."""
+"""The manifest of an embedding store: it lists the files and is checked before any of them is read."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -33,7 +33,7 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything about a store but its rows and labels."""
+    """All facts about a store except its rows and labels."""
 
     rows: int
     dim: int

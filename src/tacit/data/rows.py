@@ -39,7 +39,7 @@ def as_rows(x: Any, name: str = "X") -> Any:
 def checked_blocks(
     x: Any, *, dtype: np.dtype[Any] | None = None, cut: int | None = None, name: str = "X"
 ) -> Iterator[NDArray[Any]]:
-    """Yield `x` in blocks of rows that keep the rules, converted to `dtype`; none crosses a multiple of `cut`."""
+    """Check `x` and yield it in blocks of rows, converted to `dtype`; no block crosses a multiple of `cut`."""
     x = as_rows(x, name)
     rows, columns = x.shape
     cut = cut or rows

@@ -7,7 +7,7 @@
 | `.parquet` | `Parquet` |
 | folder of Hugging Face `datasets.save_to_disk` | `SavedDataset` |
 
-Text may be packed, with `.gz` after the ending. No table is read whole.
+Text may be compressed, with `.gz` after the ending. No table is read into memory whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tacit.errors import InputError, excerpt
 CHUNK = 1024  # rows
 LONGEST = 1 << 24  # characters of a line
 FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
-"""What reading text may raise, packed or not."""
+"""Errors that reading text may raise, compressed or not."""
 T = TypeVar("T")
 Replace = Callable[[list[Any]], list[Any]]
 
@@ -83,7 +83,7 @@ class Table(ABC):
 
 
 class Csv(Table):
-    """Text with commas or tabs. Every cell is a string, and every row has as many as the header."""
+    """Comma- or tab-separated text. Every cell is a string, and every row has as many cells as the header."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -97,7 +97,7 @@ class Csv(Table):
         return _chunked((row[place] for row in islice(self._rows(), 1, None)), rows)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
-        """Write a copy to `out` in which `replace` gives the values of a column; text has no room for a note."""
+        """Write a copy to `out` with the values of a column passed through `replace`; CSV has no place for `note`."""
         place = self.place(name)
         with out.open("w", encoding="utf-8", newline="") as file:
             write = _row_writer(file)
@@ -177,14 +177,14 @@ class Parquet(Table):
         return holds_bytes(self._schema.field(name).type)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
-        """Write a copy to `out` in which `replace` gives the values of a column, and `note` stands in the schema."""
+        """Write a copy to `out` with the values of a column passed through `replace`, and `note` in the schema."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         place, writer = self.place(name), None
         for batch, values in self._batches(name, rows):
             columns = [*batch.columns[:place], pa.array(replace(values)), *batch.columns[place + 1 :]]
-            # other metadata may tell of the old values, as pandas' does of categories
+            # other metadata may reveal the old values, as the categories in pandas' metadata do
             new = pa.table(columns, names=self.names).replace_schema_metadata({b"tacit": note.encode()})
             writer = writer or pq.ParquetWriter(out, new.schema)
             writer.write_table(new)
@@ -275,7 +275,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _row_writer(file: Any) -> Callable[[list[str]], object]:
-    """A function that writes a row; a cell with a carriage return alone is quoted as well."""
+    """Return a function that writes a row; unlike csv's, it also quotes cells with a lone carriage return."""
     plain, careful = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
 
     def write(row: list[str]) -> object:

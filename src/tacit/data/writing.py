@@ -1,4 +1,4 @@
-"""Writing the files of an embedding store: shards, metadata, and what is checked on the way."""
+"""Write the files of an embedding store: check rows, labels and metadata, then write shards and a manifest."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def append_to_store(
 
 
 def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    """Labels as they are stored: indexes into the class list, or the labels themselves without one."""
+    """Labels as the store keeps them: indexes into the class list, or the labels themselves if there is no list."""
     if labels is None:
         return None
     if classes is not None:
@@ -169,7 +169,7 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
 
 
 def write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    """Write blocks of rows as one array of this shape, to the disk itself."""
+    """Write blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -192,19 +192,19 @@ def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile
 
 
 def sync(file: Any) -> None:
-    """See to it that what was written is on the disk."""
+    """Flush what was written to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def stored_file(folder: Path, name: str, rows: int) -> StoredFile:
-    """The manifest's facts about a file that was written."""
+    """The manifest entry of a file that was written."""
     path = folder / name
     return StoredFile(name, rows, path.stat().st_size, file_hash(path))
 
 
 def _remove_unnamed(folder: Path) -> None:
-    """Remove what the manifest does not name: replaced metadata, and files of an append that failed."""
+    """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed append."""
     named = {folder / stored.file for stored in Manifest.load(folder).files}
     ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
     for path in (path for pattern in ours for path in folder.glob(pattern)):

@@ -1,4 +1,4 @@
-"""What all readers of Parquet and Arrow share: pyarrow's errors in one line, and columns as numpy or Python values."""
+"""Shared by readers of Parquet and Arrow: one-line errors, and columns as numpy or Python values."""
 
 import struct
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tacit.errors import InputError, TacitError, quoted
 def arrow_faults(
     path: Path, fault: str = "is truncated or not a Parquet file", remedy: str = "save it again"
 ) -> Iterator[None]:
-    """A context that turns what pyarrow raises for a damaged file into one line."""
+    """Turn what pyarrow raises for a damaged file into a one-line InputError."""
     import pyarrow as pa
 
     try:
@@ -31,7 +31,7 @@ def arrow_faults(
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
-    """Open a Parquet file, of which the footer is read; faults of it within the block become one line."""
+    """Open a Parquet file; errors within the block become one-line InputErrors."""
     import pyarrow.parquet as pq
 
     with arrow_faults(path), pq.ParquetFile(path) as file:
@@ -45,7 +45,7 @@ def check_once(names: list[str], name: str, path: Path) -> None:
 
 
 def plain(column: Any) -> Any:
-    """A column with dictionary-coded values spelled out."""
+    """A column with dictionary-encoded values decoded."""
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
@@ -58,7 +58,7 @@ def as_numpy(column: Any) -> NDArray[Any]:
 
 
 def as_python(column: Any) -> list[Any]:
-    """A column as Python values; of structs, such as Hugging Face's of a picture, the field `bytes`."""
+    """A column as Python values; a struct, as Hugging Face stores a picture, becomes its field `bytes`."""
     import pyarrow as pa
 
     values: list[Any] = plain(column).to_pylist()

@@ -1,4 +1,4 @@
-"""The `card.json` beside arrays: which files it speaks for, their class list and public facts."""
+"""The `card.json` beside arrays: the files that it describes, their class list and public facts."""
 
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -9,7 +9,7 @@ from typing import Any
 
 MAGIC = b"PAR1"
 TRUE, FALSE, BYTE, INT16, INT32, INT64, DOUBLE, BINARY, LIST, SET, _, STRUCT = range(1, 13)
-# numbers of the fields of parquet.thrift that lead to the values of a column
+# field numbers in parquet.thrift on the way to the number of values of a column
 ROW_GROUPS, COLUMNS, FACTS, PATH, VALUES = 4, 1, 3, 3, 5
 
 
@@ -41,7 +41,7 @@ def value_counts(path: Path) -> dict[str, int]:
 
 
 def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
-    """The value of a type that starts at a position, and where it ends; a struct is a dict by number of the field."""
+    """Read a value at a position; return it and the next position. A struct becomes a dict by field number."""
     if kind in (TRUE, FALSE):
         return kind == TRUE, at
     if kind in (BYTE, DOUBLE):
@@ -66,7 +66,7 @@ def _list(data: bytes, at: int) -> tuple[list[Any], int]:
         length, at = _unsigned(data, at)
     values = []
     for _ in range(length):
-        value, at = _value(data, at, BYTE if kind in (TRUE, FALSE) else kind)  # truth values take a byte each in lists
+        value, at = _value(data, at, BYTE if kind in (TRUE, FALSE) else kind)  # a truth value in a list takes a byte
         values.append(value)
         if at > len(data):
             raise ValueError("its footer is damaged")

@@ -77,7 +77,7 @@ def read_table(folder: Path) -> Any:
 
 
 def _stream(path: Path) -> Any:
-    """The batches of a file, which stay in it; packed ones are refused, since nothing states how large they are."""
+    """The rows of a file, memory-mapped. Compressed batches are refused, since nothing states their size."""
     import pyarrow as pa
 
     with pa.memory_map(os.fsencode(path)) as source:
@@ -92,7 +92,7 @@ def _stream(path: Path) -> Any:
 
 
 def _is_packed(metadata: bytes) -> bool:
-    """Whether the header of a record batch states a compression, field 3 of its flatbuffer; field 2 of a message."""
+    """Whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2 of the message."""
 
     def field(table: int, number: int) -> int:
         """Where a field of a table is; 0 if it is absent."""
@@ -119,7 +119,7 @@ def class_names(folder: Path, label: str) -> list[str] | None:
 
 
 def faults(folder: Path) -> AbstractContextManager[None]:
-    """A context that turns what a damaged data set raises into one line."""
+    """Turn what a damaged data set raises into a one-line InputError."""
     return arrow_faults(folder, "is not a complete saved data set", "save it again with save_to_disk")
 
 

@@ -13,7 +13,7 @@ from tacit.data.formats.sizes import check_unpacked, check_width
 from tacit.errors import InputError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class")
-TOGETHER = 4096  # labels that are read together: texts have no size that the metadata state
+LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
 
 
 def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
@@ -32,7 +32,7 @@ def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) 
 
 
 def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
-    """Refuse too many values, and rows of another width: of lists, the mean number of values."""
+    """Refuse a file with too many values, or rows of another width (for lists, their mean length)."""
     rows, counts = file.metadata.num_rows, value_counts(path)
     used = [*features, *([] if label is None else [label])]
     check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in used))
@@ -45,11 +45,11 @@ def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, 
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
-    """A column as numpy, read in batches and refused once they are larger than is fair for the file."""
+    """A column as numpy, read in batches until they exceed what `check_unpacked` allows."""
     import pyarrow as pa
 
     batches, unpacked = [], 0
-    for batch in file.iter_batches(TOGETHER, columns=[name]):
+    for batch in file.iter_batches(LABELS_READ, columns=[name]):
         batches.append(batch)
         unpacked += batch.nbytes
         check_unpacked(path, unpacked)

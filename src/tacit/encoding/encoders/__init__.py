@@ -37,7 +37,7 @@ FAMILIES: dict[str, tuple[Kind, ...]] = {
     "onnx": ("picture",),
     "torch": ("picture", "text"),
 }
-"""What each family takes; its file is named as the family is."""
+"""The kinds of records that each family takes. Its module has the same name."""
 
 
 def load_encoder(

@@ -75,7 +75,7 @@ class Backbone(ABC):
 
     @abstractmethod
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        """Features, (n, dim): of an array as `PictureInput.scaled` gives it, or of a list of texts."""
+        """Features, (n, dim), of an array that `PictureInput.scaled` returned, or of a list of texts."""
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Features:
 
     def _of_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
         n = len(batch)
-        if n < self.backbone.batch:  # always as many: the last bits of a row depend on the size of its batch
+        if n < self.backbone.batch:  # fill the batch: the last bits of a row depend on the batch size
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
         rows = self._forward(wanted.scaled(batch))
         if self.mirror:
@@ -141,7 +141,7 @@ class Features:
 
     @property
     def card(self) -> dict[str, Any]:
-        """Public facts about the encoder and what follows it."""
+        """Public facts about the encoder, the mirroring and the projection."""
         return self.backbone.card | self.facts
 
 
@@ -169,7 +169,7 @@ def in_slices(
     n = len(pictures)
     if n <= SLICE:
         slices = [pictures]
-    else:  # all of one size: the last bits of a row depend on it
+    else:  # fill the last slice: the last bits of a row depend on the slice size
         padded = np.concatenate([pictures, np.repeat(pictures[-1:], -n % SLICE, axis=0)]) if n % SLICE else pictures
         slices = [padded[first : first + SLICE] for first in range(0, n, SLICE)]
     with ThreadPoolExecutor(threads, initializer=prepare_thread) as pool:

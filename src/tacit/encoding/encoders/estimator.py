@@ -216,7 +216,7 @@ def _by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDA
 
 
 def _check_alone(alone: NDArray[Any], among: NDArray[Any]) -> None:
-    """Whether a record has the same features without the others: if not, no guarantee about one record holds."""
+    """Refuse an encoder that mixes records: no guarantee about one record would hold."""
     if alone.shape != among.shape or not np.allclose(alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()):
         raise InputError(
             "the encoder gives record 0 other features alone than among others, so that one record would change many "
@@ -232,7 +232,7 @@ def _listed(images: Any) -> list[Any]:
 
 
 def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
-    """What kind of records these are, as a sequence."""
+    """The kind of the records, and the records as a sequence."""
     if isinstance(images, str | bytes | Path):
         raise InputError(f"images={str(images)!r:.60} is one record; give a list of them")
     if isinstance(images, np.ndarray) and images.dtype.kind not in "OUS":

@@ -1,4 +1,4 @@
-"""What the families that run on torch share: device, precision, and a torchvision that does not fit."""
+"""Shared by families that run on torch: device, precision, and a workaround for a mismatched torchvision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacit.encoding.encoders.pictures import PictureInput
 from tacit.encoding.encoders.weights import EXTRA
 from tacit.errors import InputError
 
-_operators: list[Any] = []  # a library of operators lives as long as it is referred to
+_operators: list[Any] = []  # keeps the operator libraries alive
 
 
 def ready(library: str) -> None:

@@ -24,7 +24,7 @@ from tacit.errors import InputError, excerpt
 LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
 MOST_PIXELS = 1 << 26  # of a picture before the middle is cut out
 KEYS = 0.75
-"""Of the bicubic kernel in torch and OpenCV; Pillow has .5."""
+"""Negated parameter of the bicubic kernel in torch and OpenCV; Pillow has .5."""
 
 
 class Unreadable(ValueError):
@@ -81,7 +81,7 @@ class PictureInput(BaseModel):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of prepared pictures."""
+        """Type of prepared pictures."""
         return np.dtype(np.float32 if self.resize == "bicubic-float" else np.uint8)
 
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
@@ -167,12 +167,12 @@ def of_pillow(image: Any) -> NDArray[np.uint8]:
     from PIL import ImageOps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd tags and transparency, which are dealt with here
+        warnings.simplefilter("ignore")  # about odd tags and transparency, which are handled here
         return np.asarray(ImageOps.exif_transpose(_eight_bit(image)).convert("RGB"))
 
 
 def _why(error: Exception, record: Path | bytes | str) -> str:
-    """What is wrong with a picture, without its path."""
+    """Why a picture cannot be decoded, without its path."""
     empty = (isinstance(record, Path) and record.is_file() and not record.stat().st_size) or record == b""
     said = one_line(error).replace(str(record), "it")
     unknown = type(error).__name__ == "UnidentifiedImageError"

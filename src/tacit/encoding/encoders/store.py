@@ -176,12 +176,12 @@ def encode_to_stores(
 
 
 def _kind(sources: Mapping[str, Source]) -> Callable[[Path], bool]:
-    """Tells whether a folder is what this run makes."""
+    """The function that tells whether a folder holds what this run writes."""
     return is_store if "" in sources else holds_stores
 
 
 def _check_output(folder: Path, bad: Path, sources: Mapping[str, Source], force: bool) -> None:
-    """Whether the store and the list of bad records can be written, before any work."""
+    """Check before any work that the store and the list of bad records can be written."""
     for source in sources.values():
         if source.folder is not None and source.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
             raise InputError(f"{folder} lies in the source {source.folder}; choose an output beside it")
@@ -382,7 +382,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _check_bad(
     path: Path, faults: Mapping[str, Sequence[tuple[str, str]]], jobs: Mapping[str, _Job], skip: bool
 ) -> None:
-    """List what cannot be encoded, and stop unless it is to be left out."""
+    """Write the list of records that cannot be encoded; raise unless they are to be left out."""
     found = [fault for own in faults.values() for fault in own]
     if not found:
         path.unlink(missing_ok=True)

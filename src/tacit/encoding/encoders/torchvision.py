@@ -13,7 +13,7 @@ from tacit.encoding.encoders.weights import loading, state_of, weight_files
 from tacit.errors import InputError
 
 UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
-"""Models that torchvision builds, loads or ends in another way with weights than without; timm has them too."""
+"""Models whose structure in torchvision depends on whether weights are loaded; timm has them too."""
 
 
 def load(request: Request) -> Backbone:
@@ -76,7 +76,7 @@ def classifier(model: str, weights: Any) -> Any:
 
 
 def cut_classifier(module: Any, name: str, classes: int) -> None:
-    """Put the identity in the place of the last linear layer, which gives the classes."""
+    """Replace the last linear layer, which returns class scores, by the identity."""
     import torch
 
     layers = [path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)]

@@ -1,4 +1,4 @@
-"""Where weights are: a local folder, or the local cache of the Hugging Face hub. Nothing is ever downloaded here."""
+"""Find and load weights in a local folder or the local cache of the Hugging Face hub. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars of transformers within the block."""
+    """Disable the progress bars of transformers within the block."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -82,14 +82,14 @@ def quiet() -> Iterator[None]:
 
 
 def other_files(folder: Path) -> list[Path]:
-    """The files of a model that are no weights: settings, vocabularies, how it pools."""
+    """Files of a model besides its weights: settings, vocabularies, pooling."""
     endings = (".json", ".txt", ".model", ".jinja")
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
 
 
 @contextmanager
 def loading(what: str, where: Path) -> Iterator[None]:
-    """A context that turns what files raise that do not make a model into one line."""
+    """Turn any error of loading a model into a one-line InputError."""
     try:
         yield
     except InputError:
@@ -101,7 +101,7 @@ def loading(what: str, where: Path) -> Iterator[None]:
 
 
 def state_of(path: Path) -> dict[str, Any]:
-    """The tensors of a file: safetensors, or what torch saved, of which only tensors are read."""
+    """The tensors of a safetensors or torch file; of the latter only tensors are unpickled."""
     import torch
 
     with loading("weights", path):

@@ -25,7 +25,7 @@ PIXELS = 3072
 
 @dataclass(frozen=True)
 class _Version:
-    """How one of the four archives is laid out."""
+    """The layout of one of the four archives."""
 
     splits: dict[str, tuple[str, ...]]
     names: str
@@ -109,7 +109,7 @@ def _class_names(files: Tree, path: str, version: _Version) -> list[str]:
 
 
 class _Plain(pickle.Unpickler):
-    """Reads numbers, texts, lists, dicts and arrays; a pickle that asks for anything else is refused."""
+    """Read numbers, texts, lists, dicts and arrays; refuse a pickle that needs any other class."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":

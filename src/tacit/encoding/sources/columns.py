@@ -27,7 +27,7 @@ PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
 def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
-    """Texts or pictures of a table, with its labels if there is a column of them and they are not to be public."""
+    """Texts or pictures of a table, with labels if it has a label column and the source is not public."""
     table = open_table(path)
     content = choose_column(table.names, x, (*TEXTS, *PICTURES), "x", path)
     if content is None:

@@ -1,4 +1,4 @@
-"""MNIST and its relatives as their owners ship them: four idx files, packed or not, in a folder or archive."""
+"""MNIST and data sets of its format as their owners ship them: four idx files, compressed or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files by name in a folder, a zip or a tar archive. Nothing is ever extracted."""
+"""The files of a folder, zip or tar archive by name. Nothing is extracted to disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacit.errors import InputError
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 FAULTS = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError)
-"""What reading an archive may raise; RuntimeError where it is encrypted."""
+"""Errors that reading an archive may raise; RuntimeError if it is encrypted."""
 
 
 class Tree(ABC):
@@ -57,7 +57,7 @@ class Tree(ABC):
             raise self.damaged(error) from error
 
     def record(self, name: str) -> Record:
-        """A file as a record: workers open what they can reach by a path of its own."""
+        """A file as a record: its path if it has one, so that workers open it, else its content."""
         return self.read(name)
 
     @property
@@ -70,7 +70,7 @@ class Tree(ABC):
         return InputError(f"{self.path} is truncated or damaged ({one_line(error)}); get it again")  # type: ignore[arg-type]
 
     def find(self, *names: str) -> str | None:
-        """The first of these files that is there, wherever it lies; .gz may follow its name."""
+        """The first of these file names in any folder, with or without `.gz`; None if there is none."""
         wanted = [one for name in names for one in (name, f"{name}.gz")]
         return next((name for name in self.names if name.rpartition("/")[2] in wanted), None)
 
@@ -81,7 +81,7 @@ class Tree(ABC):
 
 
 class Folder(Tree):
-    """A folder on disk. Links are followed, but not in a circle."""
+    """A folder on disk. Links are followed; a cycle of links is an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -171,7 +171,7 @@ class Tar(Tree):
             file = self._file.extractfile(self._members[name])
         except KeyError as error:
             raise self.damaged(error) from error
-        assert file is not None  # only what is a file is named
+        assert file is not None  # `names` lists only files
         return file
 
 
@@ -194,7 +194,7 @@ def tree(path: Path) -> Tree | None:
 
 @lru_cache(maxsize=1)
 def _archive(path: Path, _: str) -> Tree:
-    """Its members are listed once, which in a packed one means to read it."""
+    """Cached, since listing the members of a compressed archive reads all of it."""
     return Zip(path) if path.name.endswith(".zip") else Tar(path)
 
 
