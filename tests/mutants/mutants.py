@@ -448,6 +448,8 @@ MUTANTS = [
     _of("encoding/encoders", "base", "encode: slices of any size", "np.repeat(pictures[-1:], -n % SLICE, axis=0)", "pictures[:0]", "encoding/encoders/test_slices.py"),
     _of("encoding/encoders", "batches", "encode: a process writes over pixels not yet used", "yield decode.open(found, path)", "free.append(path); yield decode.open(found, path)", ENCODE),
     _of("encoding/sources", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "encoding/sources/test_archives.py"),
+    _of("data/formats", "footer", "footer: values of the last row group only", "counts.get(name, 0) + values", "values", "data/test_footer.py"),
+    _of(LABEL_DP, "tables", "privatize-labels: other columns are not checked before the charge", "column, CHUNK, check_all=True", "column, CHUNK", "cli/test_privatize_labels.py"),
     _of("data", "overlap", "overlap: the last block only", "better = found > best[own]", "better = found > -2", "data/test_overlap.py"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its steps", "noise_multiplier=z, noise=noise, balls=balls", "noise_multiplier=z / 2, noise=noise, balls=balls"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its counts", "noise_multiplier=of_counts, noise=noise", "noise_multiplier=of_counts / 2, noise=noise"),
