@@ -120,6 +120,16 @@ def features_missing(names: list[str], path: Path) -> InputError:
     return InputError(f"{path} has no array with a usual name for features; choose x from: {listed}")
 
 
+def existing(path: Path | str) -> Path:
+    """`path`, if a file or a folder is there."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    return path
+
+
 def file_hash(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

@@ -17,7 +17,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacit.data.arrays import Arrays, make_arrays
+from tacit.data.arrays import Arrays, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
@@ -125,10 +125,7 @@ def splits(folder: str | Path) -> list[str]:
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
     """The file or folder to read and the split in it; no split if it has a store or file to itself."""
     path, split = _split_named(Path(path), split)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    existing(path)
     stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
     if stores:
         if split not in stores:

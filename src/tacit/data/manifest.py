@@ -97,6 +97,11 @@ class Manifest:
         return manifest
 
 
+def dtype_of(rows: Any) -> str:
+    """The type in which a store keeps copies of rows: their own if a store can hold it, else float16."""
+    return next((name for name in DTYPES if rows.dtype == name), "float16")
+
+
 def is_store(folder: Path) -> bool:
     """Whether `folder` holds a store and nothing else."""
     own = ("shards", ".lock", NAME)

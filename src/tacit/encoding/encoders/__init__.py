@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import file_hash
+from tacit.data.arrays import existing, file_hash
 from tacit.data.formats.npy import map_npy
 from tacit.encoding.encoders.base import Features, Request
 from tacit.encoding.sources.base import Kind
@@ -97,11 +97,11 @@ def load_encoder(
     matrix = None if projection is None else _matrix(Path(projection))
     request = Request(
         name,
-        None if weights is None else _there(Path(weights)),
+        None if weights is None else existing(weights),
         kind,
         device,
         precision,
-        None if sidecar is None else _there(Path(sidecar)),
+        None if sidecar is None else existing(sidecar),
     )
     backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(request)
     facts: dict[str, Any] = {}
@@ -114,14 +114,8 @@ def load_encoder(
     return Features(backbone, mirror, matrix, facts)
 
 
-def _there(path: Path) -> Path:
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    return path
-
-
 def _matrix(path: Path) -> NDArray[np.float32]:
-    matrix = map_npy(_there(path))
+    matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")
     with np.errstate(over="ignore"):

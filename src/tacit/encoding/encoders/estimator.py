@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +292,3 @@ class _Pixels(Sequence[Record]):
 
     def __getitem__(self, place: Any) -> Any:
         return picture(self.pixels[place])
-
-    def __iter__(self) -> Iterator[Record]:
-        return (picture(one) for one in self.pixels)

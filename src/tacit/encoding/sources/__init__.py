@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data import tables
+from tacit.data.arrays import existing
 from tacit.data.formats import huggingface
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
 from tacit.encoding.sources.base import Source
@@ -35,7 +36,7 @@ def splits(path: Path | str) -> list[str]:
     InputError
         If there is no such source, or it is damaged.
     """
-    path = _checked(path)
+    path = existing(path)
     if path.is_dir() and huggingface.is_dataset_dict(path):
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
@@ -73,7 +74,7 @@ def open_source(
     InputError
         If there is no such source, it is damaged or empty, or an option does not apply to it.
     """
-    path, table = _checked(path), None if labels is None else _checked(labels)
+    path, table = existing(path), None if labels is None else existing(labels)
     found = _opened(path, split, table, x, y, public)
     return replace(found, folder=path) if path.is_dir() else found
 
@@ -110,15 +111,6 @@ def _archive(files: Tree) -> Any:
 def _splits(files: Tree) -> list[str]:
     archive = _archive(files)
     return folders.splits(files) if archive is None else archive.splits(files)
-
-
-def _checked(path: Path | str) -> Path:
-    path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is neither a file nor a folder; give one of them")
-    return path
 
 
 def _refuse(path: Path, **options: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -91,13 +92,11 @@ def facts_of(found: os.stat_result) -> tuple[int, ...]:
 
 def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
     """Class values of a table's column or an array, checked."""
-    try:
+    with _placed(where):
         found = clean_labels(values, rows)
         if found.dtype.kind == "U":
-            class_list(np.unique(found).tolist())  # what no class can be called is found before anything is encoded
-    except (InputError, UnicodeError) as error:
-        raise InputError(f"{where}: {error}") from error
-    return found
+            class_list(np.unique(found).tolist())  # refuse a label that no class can have before anything is encoded
+        return found
 
 
 def class_values(labels: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
@@ -118,9 +117,16 @@ def numbers(names: Iterable[str]) -> list[int] | None:
 
 def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
     """A class list that a source states."""
-    try:
+    with _placed(where):
         return class_list(names)
-    except InputError as error:
+
+
+@contextmanager
+def _placed(where: Path | str) -> Iterator[None]:
+    """Put the place of an error before its message."""
+    try:
+        yield
+    except (InputError, UnicodeError) as error:
         raise InputError(f"{where}: {error}") from error
 
 
