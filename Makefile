@@ -62,7 +62,7 @@ clean:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 
-.venv/.demo: EXTRA := .
+.venv/.demo: EXTRA := .[experiments]
 .venv/.dev: EXTRA := .[dev]
 .venv/.docs: EXTRA := .[dev,docs]
 .venv/.demo .venv/.dev .venv/.docs: .venv/bin/python pyproject.toml constraints.txt

@@ -24,13 +24,13 @@ from PIL import Image
 
 from tacit import EmbeddingStore
 from tacit.cli.main import main as tacit
-from tacit.data.datasets import open_source
-from tacit.data.datasets.base import Source
-from tacit.data.encoders import load_encoder
-from tacit.data.encoders.base import Backbone, Features
-from tacit.data.encoders.onnx import OnnxModel
-from tacit.data.encoders.pictures import decoded
-from tacit.data.encoders.store import Options, encode_to_stores
+from tacit.encoding.encoders import load_encoder
+from tacit.encoding.encoders.base import Backbone, Features
+from tacit.encoding.encoders.onnx import OnnxModel
+from tacit.encoding.encoders.pictures import decoded
+from tacit.encoding.encoders.store import Options, encode_to_stores
+from tacit.encoding.sources import open_source
+from tacit.encoding.sources.base import Source
 
 SIDECAR = Path(__file__).resolve().parents[1] / "examples" / "mobilenetv2_in1k_160.json"
 BATCHES = (8, 16, 32, 64)
@@ -88,7 +88,7 @@ def encoders(place: Path, data: Path | None, quick: bool):
 
 def untrained(place: Path, model: str) -> Path:
     """A folder with random weights of a model of timm."""
-    from tacit.data.encoders.on_torch import ready
+    from tacit.encoding.encoders.on_torch import ready
 
     ready("timm")
     import timm

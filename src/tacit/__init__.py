@@ -12,7 +12,7 @@ from tacit.version import __version__ as __version__
 LAZY: dict[str, str] = {
     "DPSGD": "tacit.learners.networks.dp_sgd:DPSGD",
     "Budget": "tacit.privacy.budget:Budget",
-    "Encoder": "tacit.data.encoders.estimator:Encoder",
+    "Encoder": "tacit.encoding.encoders.estimator:Encoder",
     "EmbeddingStore": "tacit.data.embeddings:EmbeddingStore",
     "GridSearch": "tacit.learners.search.grid:GridSearch",
     "Guarantee": "tacit.privacy.guarantee:Guarantee",
@@ -23,7 +23,7 @@ LAZY: dict[str, str] = {
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
-    "encode": "tacit.data.encoders.estimator:encode",
+    "encode": "tacit.encoding.encoders.estimator:encode",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",
     "read_results": "tacit.experiments.results:read_results",

@@ -95,7 +95,7 @@ def test_bad_files_and_the_table_of_them(raw, run):
         ("encode pets.zip --encoder resnet --out o", "encoder='resnet' is unknown"),
         ("encode pets.zip --encoder timm:resnet18.a1_in1k --out o", "hf download timm/resnet18.a1_in1k"),
         ("encode pets.zip --encoder torch:means.Means --out no/such", "is not a folder; create it first"),
-        ("encode pets.zip --encoder torch:means.Means --split dev --out o", "no part 'dev'"),
+        ("encode pets.zip --encoder torch:means.Means --split dev --out o", "no split 'dev'"),
         ("encode pets.zip --encoder torch:means.Means --classes 3 --out o", "not one of the 3 classes"),
         ("encode pets.zip --encoder torch:means.Means --weights gone --out o", "gone does not exist"),
         ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", "dtype='int8'"),

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.test_bad_input import refused
-from tacit.cli import privatize_labels as module
+from tacit.learners.label_dp import tables as module
 from tacit.learners.label_dp.randomizers import RR, RRWithPrior
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -169,13 +169,13 @@ def test_research_noise_is_stamped(here, run):
     ("content", "options", "words"),
     [
         ("id,y\n1,cat\n", "--column z", "column 'z' is not in t.csv"),
-        ("y,y\ncat,cat\n", "", "column 'y' is twice in t.csv"),
+        ("y,y\ncat,cat\n", "", "t.csv has several columns 'y'"),
         ("id,y\n1,cat\n2,cat,3\n", "", "row 2 has 3 cells where the header has 2"),
         ("id,y\n1,cow\n", "", "row 1 has label 'cow'"),
         ("id,y\n1,cat\n2,\n", "", "row 2 has label ''"),
         ("id,y\n1,nan\n", "", "row 1 has label 'nan'"),
         ("id,y\n", "", "no rows below its header"),
-        ("", "", "no rows below its header"),
+        ("", "", "t.csv is no CSV in UTF-8 (it is empty)"),
         ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
         ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
         ("id,y\n1,cat\n", "--prior none.txt", "no readable file of numbers"),
@@ -227,15 +227,17 @@ def test_missing_and_damaged_files(here, run):
 
 KILLED_HALFWAY = """
 import os, signal, sys
-from tacit.cli import privatize_labels as module
 from tacit.cli.main import main
+from tacit.learners.label_dp import tables as module
+from tacit.learners.label_dp.randomizers import RR
 
 def stop(*given):
-    flush(*given)
-    os.kill(os.getpid(), signal.SIGKILL)
+    calls.append(1)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sample(*given)
 
-flush, module.CHUNK = module._Csv._flush, 1000
-module._Csv._flush = staticmethod(stop)
+calls, sample, RR.sample, module.CHUNK = [], RR.sample, stop, 1000
 main(sys.argv[1:])
 """
 
@@ -251,3 +253,18 @@ def test_what_a_killed_run_left_is_private_and_removed_by_the_next(here, run):
     assert {path.stat().st_mode & 0o777 for path in leftovers} == {0o600}
     assert run(command)[0] == 0
     assert not list(Path().glob(".*.part"))
+
+
+def test_damage_of_another_column_is_found_before_the_ledger_is_charged(here, run):
+    pq.write_table(
+        pa.table({"y": ["cat"] * 100, "text": [f"words {i}" for i in range(100)]}), "t.parquet", compression=None
+    )
+    whole = Path("t.parquet").read_bytes()
+    Path("t.parquet").write_bytes(
+        whole.replace(b"words 50", b"\xff\xff\xff\xffs 50", 1).replace(
+            b"\x08\x00\x00\x00words 7", b"\xff\xff\xff\x7fwords 7"
+        )
+    )
+    Ledger.beside("t.parquet", "t").allow("epsilon=1.5", "change-label")
+    refused(run, COMMAND.replace("csv", "parquet") + " --classes classes.txt", "not a Parquet file")
+    assert not Ledger.beside("t.parquet", "t").account().charges

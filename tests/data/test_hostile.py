@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.data.datasets import open_source
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import sizes
 from tacit.data.imports import read_data
+from tacit.encoding.sources import open_source
 from tacit.errors import InputError, StoreError, TacitError, excerpt, printable, quoted
 from tacit.experiments import results
 

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import identity_of, located, read_data, read_unchecked, splits
+from tacit.data.imports import identity_of, located, read_data, splits
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(6, 4)).astype(np.float32)
@@ -279,7 +279,7 @@ def test_a_card_can_be_given(tmp_path):
     check(read_data(path, card=card))
     for text, message in [
         ("{", "is not JSON"),
-        ("[]", "does not hold a JSON object"),
+        ("[]", "holds no JSON object"),
         ('{"classes": 3}', "classes must"),
     ]:
         card.write_text(text)
@@ -345,7 +345,7 @@ def test_rows_of_files_keep_the_rules_of_a_store(tmp_path):
     x[4] = 0
     path = saved(tmp_path / "x.npy", x)
     refused("x.npy row 4 is all zeros", path)
-    read_unchecked(path)  # left to EmbeddingStore.write, which checks as it copies
+    read_data(path, check=False)  # left to EmbeddingStore.write, which checks as it copies
     refused("x.npy has 3 dimension", saved(path, X[None]))
     refused(r"labels have shape \(5,\) beside 6 rows", [saved(path, X), saved(tmp_path / "y.npy", Y[:5])])
     refused("x=a does not apply to .*x.npy", path, x="a")

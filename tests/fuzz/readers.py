@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from tacit.cli.main import main
-from tacit.data.datasets import open_source
-from tacit.data.encoders.onnx import read_sidecar
-from tacit.data.encoders.pictures import picture_input
 from tacit.data.imports import identity_of, read_data
+from tacit.encoding.encoders.onnx import read_sidecar
+from tacit.encoding.encoders.pictures import picture_input
+from tacit.encoding.sources import open_source
 from tacit.errors import TacitError
 from tacit.experiments import results
 from tacit.experiments.run import prepare

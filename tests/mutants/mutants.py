@@ -9,7 +9,7 @@ PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
 LABEL_DP, NETWORKS = "learners/label_dp", "learners/networks"
 EVENTS = "privacy/events"
 SCORED, SCORES = "learners/prototypes/scores", "learners/prototypes/scores/test_scores.py"
-ENCODE = "data/encoders/test_store.py"
+ENCODE = "encoding/encoders/test_store.py"
 RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
 
@@ -433,20 +433,22 @@ MUTANTS = [
     _of(LABEL_DP, "label_private", "label-private: all labels are asked in every stage", "parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]", "parts = [np.arange(n) for _ in range(stages)]", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "randomize", "randomize: drawn before the ledger is charged", "    if ledger is not None:\n        ledger.charge(", "    if ledger is None:\n        ledger.charge(", "learners/label_dp/test_randomize.py"),
     _of("data", "rows", "rows: a row is looked for in a piece's beginning", "start + first, block.dtype", "start, block.dtype", "data/test_embeddings.py"),
-    _of("data/encoders", "store", "encode: shards of another encoder are taken over", "own = [version(\"tacit\"), self.features.card, self.source.stamp,", "own = [self.source.stamp,", ENCODE),
-    _of("data/encoders", "store", "encode: shards of another source are taken over", "own = [version(\"tacit\"), self.features.card, self.source.stamp,", "own = [self.features.card,", ENCODE),
-    _of("data/encoders", "store", "encode: public stores keep labels", "return None if self.options.public else self.source.labels", "return self.source.labels", ENCODE),
-    _of("data/encoders", "store", "encode: public stores keep folders", 'shown = [one.rpartition("/")[2] for one in names]', "shown = list(names)", ENCODE),
-    _of("data/encoders", "store", "encode: labels are those of the first records", "indexes[places]", "indexes[: len(places)]", ENCODE),
-    _of("data/encoders", "store", "encode: shards end within a batch", "return -(-self.options.shard_rows // self.size) * self.size", "return self.options.shard_rows", ENCODE),
-    _of("data/encoders", "encoding", "encode: texts come back sorted", "found[order] = rows", "found[:] = rows", ENCODE),
-    _of("data/encoders", "encoding", "encode: rows of zeros are kept", "& stored.any(axis=1)", "", ENCODE),
-    _of("data/datasets", "folders", "encode: labels of other files", "found.append(candidates[0] if candidates else None)", "found.append(pictures[row] if candidates else None)", "data/datasets/test_folders.py"),
-    _of("data/datasets", "folders", "encode: one of several pictures", "if len(candidates) > 1:", "if len(candidates) > 9:", "data/datasets/test_folders.py"),
-    _of("data/encoders", "base", "encode: batches of any size", "if n < self.backbone.batch:", "if n < 0:", ENCODE),
-    _of("data/encoders", "base", "encode: slices of any size", "np.repeat(pictures[-1:], -n % SLICE, axis=0)", "pictures[:0]", "data/encoders/test_slices.py"),
-    _of("data/encoders", "encoding", "encode: a process writes over pixels not yet used", "yield prepare.opened(found, path)", "free.append(path); yield prepare.opened(found, path)", ENCODE),
-    _of("data/datasets", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "data/datasets/test_archives.py"),
+    _of("encoding/encoders", "store", "encode: shards of another encoder are taken over", "own = [version(\"tacit\"), self.features.card, self.source.stamp,", "own = [self.source.stamp,", ENCODE),
+    _of("encoding/encoders", "store", "encode: shards of another source are taken over", "own = [version(\"tacit\"), self.features.card, self.source.stamp,", "own = [self.features.card,", ENCODE),
+    _of("encoding/encoders", "store", "encode: public stores keep labels", "return None if self.options.public else self.source.labels", "return self.source.labels", ENCODE),
+    _of("encoding/encoders", "store", "encode: public stores keep folders", 'shown = [one.rpartition("/")[2] for one in names]', "shown = list(names)", ENCODE),
+    _of("encoding/encoders", "store", "encode: labels are those of the first records", "indexes[places]", "indexes[: len(places)]", ENCODE),
+    _of("encoding/encoders", "store", "encode: shards end within a batch", "return -(-self.options.shard_rows // self.size) * self.size", "return self.options.shard_rows", ENCODE),
+    _of("encoding/encoders", "batches", "encode: texts come back sorted", "found[order] = rows", "found[:] = rows", ENCODE),
+    _of("encoding/encoders", "batches", "encode: rows of zeros are kept", "& stored.any(axis=1)", "", ENCODE),
+    _of("encoding/sources", "folders", "encode: labels of other files", "found.append(candidates[0] if candidates else None)", "found.append(pictures[row] if candidates else None)", "encoding/sources/test_folders.py"),
+    _of("encoding/sources", "folders", "encode: one of several pictures", "if len(candidates) > 1:", "if len(candidates) > 9:", "encoding/sources/test_folders.py"),
+    _of("encoding/encoders", "base", "encode: batches of any size", "if n < self.backbone.batch:", "if n < 0:", ENCODE),
+    _of("encoding/encoders", "base", "encode: slices of any size", "np.repeat(pictures[-1:], -n % SLICE, axis=0)", "pictures[:0]", "encoding/encoders/test_slices.py"),
+    _of("encoding/encoders", "batches", "encode: a process writes over pixels not yet used", "yield decode.open(found, path)", "free.append(path); yield decode.open(found, path)", ENCODE),
+    _of("encoding/sources", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "encoding/sources/test_archives.py"),
+    _of("data/formats", "footer", "footer: values of the last row group only", "counts.get(name, 0) + values", "values", "data/test_footer.py"),
+    _of(LABEL_DP, "tables", "privatize-labels: other columns are not checked before the charge", "column, CHUNK, check_all=True", "column, CHUNK", "cli/test_privatize_labels.py"),
     _of("data", "overlap", "overlap: the last block only", "better = found > best[own]", "better = found > -2", "data/test_overlap.py"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its steps", "noise_multiplier=z, noise=noise, balls=balls", "noise_multiplier=z / 2, noise=noise, balls=balls"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its counts", "multiplier=of_counts, noise=noise", "multiplier=of_counts / 2, noise=noise"),

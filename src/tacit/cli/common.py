@@ -11,7 +11,7 @@ from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.compute.progress import Reporter
-    from tacit.data.arrays import Data
+    from tacit.data.imports import Data
     from tacit.privacy.ledger import Ledger
 
 LINE_SECONDS = 2.0  # between two lines of progress in a log

@@ -23,6 +23,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         Fits per learner and budget in the comparison, at least 1.
     """
     from tacit.compute.atomic import KEPT, atomic_folder
+    from tacit.compute.extras import check_installed
     from tacit.errors import InputError
     from tacit.report import charts, paper
     from tacit.report.accuracy import both_measures
@@ -31,6 +32,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be at least 1; leave it out for 5")
+    check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
         print(f"Digits: {len(data.problem.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "

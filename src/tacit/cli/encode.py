@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from tacit.cli.common import read_classes, shown_progress
 
 if TYPE_CHECKING:
-    from tacit.data.encoders.store import Made
+    from tacit.encoding.encoders.store import Outcome
 
 
 def encode(
@@ -46,7 +46,7 @@ def encode(
     source
         A folder or archive of pictures with a subfolder for each class, or flat beside a table of labels; a table of
         texts or pictures (.csv, .jsonl, .parquet, or saved by Hugging Face datasets); .npy or .npz of pixels; or what
-        the owners of MNIST, CIFAR, STL-10 or Food-101 ship. A source with several parts becomes a folder of stores.
+        the owners of MNIST, CIFAR, STL-10 or Food-101 ship. A source with several splits becomes a folder of stores.
     encoder
         timm:NAME, torchvision:MODEL/WEIGHTS, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME,
         onnx:FILE or torch:module.path.
@@ -57,7 +57,7 @@ def encode(
     sidecar
         For onnx: and torch:, a JSON file that states the input; by default the model's name with .json.
     split
-        Which part of a source that has several.
+        Which split of a source that has several.
     labels
         For a flat folder, the table that names its pictures; for .npy, an array of labels.
     x
@@ -92,19 +92,19 @@ def encode(
         Overwrite the output.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.datasets import open_source, splits
-    from tacit.data.encoders import load_encoder
-    from tacit.data.encoders.store import Options, encode_to_stores
     from tacit.data.manifest import holds_stores, is_store
+    from tacit.encoding.encoders import load_encoder
+    from tacit.encoding.encoders.store import Options, encode_to_stores
+    from tacit.encoding.sources import open_source, splits
 
-    parts = splits(source) if split is None else [split]
-    several = len(parts) > 1
+    chosen = splits(source) if split is None else [split]
+    several = len(chosen) > 1
     check_writable(out, force=force, ours=holds_stores if several else is_store)
     options = Options(read_classes(classes), public, skip_bad, dtype, batch, _workers(workers), shard_rows)
-    names = {name: name for name in parts} if several else {"": parts[0] if parts else None}
+    names = {name: name for name in chosen} if several else {"": chosen[0] if chosen else None}
     sources = {own: open_source(source, name, labels=labels, x=x, y=y, public=public) for own, name in names.items()}
-    for name, part in sources.items():
-        if part.labels is None and not public:
+    for name, opened in sources.items():
+        if opened.labels is None and not public:
             said = "no labels are found; where there are some, stop this and name their column with --y or --labels"
             print(f"tacit: {source / name}: {said}", file=sys.stderr)
     features = load_encoder(
@@ -113,18 +113,18 @@ def encode(
     )  # fmt: skip
     try:
         with shown_progress():
-            made = encode_to_stores(sources, features, out, options, identity=identity, force=force)
+            outcomes = encode_to_stores(sources, features, out, options, identity=identity, force=force)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(
             "interrupted; run the same command again, and it goes on from the shards that are done"
         ) from stop
-    for name, one in made.items():
-        _say(out / name, one, sources[name].left_out)
+    for name, outcome in outcomes.items():
+        _say(out / name, outcome, sources[name].left_out)
 
 
-def _say(path: Path, made: "Made", left_out: Sequence[str]) -> None:
+def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
     """One line about a store."""
-    store = made.store
+    store = outcome.store
     facts = [f"{store.rows} rows of width {store.dim}"]
     if store.classes is not None:
         how = "declared" if store.classes_declared else "read off the labels; declare public ones with --classes"
@@ -133,10 +133,10 @@ def _say(path: Path, made: "Made", left_out: Sequence[str]) -> None:
         facts.append("no labels")
     else:
         facts.append("labels are whole numbers; declare their classes with --classes")
-    if made.skipped:
-        facts.append(f"{made.skipped} records left out (listed beside it in .bad.csv)")
-    if made.reused:
-        facts.append(f"{made.reused} records were encoded before")
+    if outcome.skipped:
+        facts.append(f"{outcome.skipped} records left out (listed beside it in .bad.csv)")
+    if outcome.reused:
+        facts.append(f"{outcome.reused} records were encoded before")
     if left_out:
         facts.append(
             f"{len(left_out)} files left out that are no pictures or are not in the table (first: {left_out[0]})"

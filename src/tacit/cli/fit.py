@@ -14,7 +14,7 @@ from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.data.arrays import Data
+    from tacit.data.imports import Data
 
 
 def fit(
@@ -120,10 +120,10 @@ def _resumable(method: str, learner: Any, out: Path) -> Iterator[None]:
 
 def _read_public(method: str, public: Path, split: str | None, private: "Data", store: Path) -> "Data":
     """Public data, as wide as the private ones and no part of them."""
-    from tacit.data.imports import read_data, read_unchecked
+    from tacit.data.imports import read_data
 
-    read = read_unchecked if method == "public" else read_data  # PublicPrototypes checks its many rows itself
-    data = read(public, split=split, width=private.x.shape[1])
+    check = method != "public"  # PublicPrototypes checks its many rows itself
+    data = read_data(public, split=split, width=private.x.shape[1], check=check)
     if "subset" in data.card and data.identity == private.identity:
         raise InputError(f"--public {public} is a subset of {store}; public rows would be released as they are")
     return data

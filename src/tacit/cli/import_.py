@@ -55,9 +55,9 @@ def import_(
 
     def write(folder: Path, name: str | None, known_as: str, overwrite: bool) -> str:
         from tacit.data.embeddings import EmbeddingStore
-        from tacit.data.imports import read_unchecked
+        from tacit.data.imports import read_data
 
-        data = read_unchecked(files, x=x, y=y, split=name, card=card)
+        data = read_data(files, x=x, y=y, split=name, card=card, check=False)
         own = data.classes if data.classes_declared else None
         store = EmbeddingStore.write(
             folder, data.x, data.labels, classes=own if declared is None else declared, card=data.card,

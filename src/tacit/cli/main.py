@@ -66,6 +66,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
+    from tacit.compute.extras import EXTRAS, missing
     from tacit.errors import PartlyFailedError, TacitError
 
     try:
@@ -76,6 +77,11 @@ def _run(arguments: Sequence[str] | None) -> int:
             app(arguments, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRAS:
+            raise
+        return _fail(str(missing(library)), 2)
     except PartlyFailedError as error:
         return _fail(str(error), 1)
     except CycloptsError as error:

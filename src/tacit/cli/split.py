@@ -38,13 +38,13 @@ def split(
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import read_data
-    from tacit.data.manifest import DTYPES, holds_stores
+    from tacit.data.manifest import dtype_of, holds_stores
     from tacit.data.splits import split as deal
 
     source = read_data(data)
     parts = deal(len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed)
     classes = source.classes if source.classes_declared else None
-    dtype = next((name for name in DTYPES if source.x.dtype == name), "float16")
+    dtype = dtype_of(source.x)
     chosen = {"private": parts.private, "public": parts.public, "test": parts.test}
     made = []
     remove_parts(out)

@@ -48,7 +48,7 @@ def subset(
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import located, read_data
-    from tacit.data.manifest import DTYPES, is_store
+    from tacit.data.manifest import dtype_of, is_store
 
     if not 1 <= imbalance < math.inf:
         raise InputError(
@@ -71,7 +71,7 @@ def subset(
         EmbeddingStore.write(
             out, source.x[kept], labels[kept], classes=source.classes if source.classes_declared else None,
             card={**source.card, "subset": made}, identity=source.identity,
-            dtype=next((name for name in DTYPES if source.x.dtype == name), "float16"), force=force,
+            dtype=dtype_of(source.x), force=force,
         )  # fmt: skip
     print(f"{out}: {len(kept)} of {len(labels)} rows, imbalance {imbalance:g}")
     print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")

@@ -37,6 +37,14 @@ def read_json(path: Path) -> Any:
     return parse_json(read_text(path))
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; raises as `read_json`, and a ValueError where the file holds another value."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise ValueError("it holds no JSON object")
+    return value
+
+
 def parse_json(text: str) -> Any:
     """The value of a JSON text.
 

@@ -1,17 +1,51 @@
-"""Libraries that belong to an extra, such as tacit[encoders]."""
+"""Libraries that come with an extra, such as tacit[encoders]."""
 
 from importlib.util import find_spec
 
 from tacit.errors import InputError
 
+EXTRAS = {
+    "altair": "experiments",
+    "duckdb": "experiments",
+    "huggingface_hub": "encoders",
+    "mlflow": "mlflow",
+    "onnxruntime": "encoders",
+    "opacus": "dpsgd",
+    "open_clip": "encoders",
+    "optuna": "tune",
+    "PIL": "encoders",
+    "ray": "cluster",
+    "sentence_transformers": "encoders",
+    "submitit": "cluster",
+    "timm": "encoders",
+    "torch": "torch",
+    "torchvision": "encoders",
+    "transformers": "encoders",
+    "vl_convert": "experiments",
+}
+"""The extra that a library comes with; torch comes with several."""
 
-def check_installed(library: str, extra: str) -> None:
-    """Check that a library of an extra is there.
+
+def check_installed(library: str, extra: str | None = None) -> None:
+    """Check that a library of an extra is installed.
+
+    Parameters
+    ----------
+    library : str
+        As it is imported.
+    extra : str, optional
+        By default the one in EXTRAS.
 
     Raises
     ------
     InputError
-        If it is not.
+        If it is not installed.
     """
     if find_spec(library) is None:
-        raise InputError(f"{library} is not installed, and this needs it; run pip install 'tacit[{extra}]'")
+        raise missing(library, extra)
+
+
+def missing(library: str, extra: str | None = None) -> InputError:
+    """The error for a library that is not installed."""
+    command = f"pip install 'tacit[{extra or EXTRAS[library]}]'"
+    return InputError(f"{library} is not installed, and this needs it; run {command}")

@@ -1,4 +1,4 @@
-"""What every source of rows gives: features, class values and the public facts declared about them."""
+"""Features and labels read from files, and the functions that all readers share."""
 
 import hashlib
 import math
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -15,9 +15,15 @@ from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, excerpt
 
+FEATURES = ("x", "X", "features", "embeddings")
+LABELS = ("y", "labels", "targets")
 
-class Data(Protocol):
-    """Features and labels with their declared facts: an `EmbeddingStore`, or `Arrays` read from files.
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Features and labels read from files, with the public facts declared about them.
+
+    An `EmbeddingStore` has the same attributes, apart from `files`.
 
     Attributes
     ----------
@@ -27,39 +33,13 @@ class Data(Protocol):
         Class values: whole numbers or strings.
     classes : list or None
         The class values in order.
-    classes_declared : bool
-        Whether `classes` is a declared, public fact rather than read off the labels.
     identity : str
         The name under which the private data are known, for instance to a ledger.
+    files : tuple of path
+        The files that were read.
     card : dict
         Public facts about the source.
-    content_hash : str
-        Changes when the content does.
     """
-
-    @property
-    def x(self) -> Any: ...
-    @property
-    def labels(self) -> NDArray[Any] | None: ...
-    @property
-    def classes(self) -> list[ClassValue] | None: ...
-    @property
-    def classes_declared(self) -> bool: ...
-    @property
-    def identity(self) -> str: ...
-    @property
-    def card(self) -> dict[str, Any]: ...
-    @property
-    def content_hash(self) -> str: ...
-
-
-FEATURES = ("x", "X", "features", "embeddings")
-LABELS = ("y", "labels", "targets")
-
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Arrays read from files; the attributes are those of `Data`, `files` is where they came from."""
 
     x: Any = field(repr=False)
     labels: NDArray[Any] | None = field(repr=False)
@@ -70,7 +50,7 @@ class Arrays:
 
     @property
     def classes_declared(self) -> bool:
-        """Files either declare their classes or say nothing about them."""
+        """Whether `classes` is a declared, public fact; files either declare their classes or do not name any."""
         return self.classes is not None
 
     @cached_property
@@ -124,7 +104,7 @@ def from_named(
 
 
 def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
-    """The array of a file to use: the one asked for, else the first usual name that is there, else None."""
+    """The name of an array to use: the given one, else the first usual name in the file, else None."""
     if given is not None:
         if given not in names:
             raise InputError(
@@ -138,6 +118,16 @@ def features_missing(names: list[str], path: Path) -> InputError:
     """The error for a file in which no features could be recognised."""
     listed = excerpt(", ".join(sorted(names)))
     return InputError(f"{path} has no array with a usual name for features; choose x from: {listed}")
+
+
+def existing(path: Path | str) -> Path:
+    """`path`, if a file or a folder is there."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    return path
 
 
 def file_hash(path: Path) -> str:

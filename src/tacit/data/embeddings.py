@@ -9,9 +9,8 @@ A store is whole or absent: `write` builds it under a hidden name, `append` adds
 refers to until the manifest does. Opening reads the manifest and the sizes of the files, no arrays.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,25 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
+from tacit.compute.shared import locked
 from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.formats.table import check_once, open_parquet, parquet_faults
-from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
-from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.labels import ClassValue, decode_labels
+from tacit.data.manifest import RESTORE, Manifest, StoredFile
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
-from tacit.data.writing import (
-    LABEL,
-    joined_tables,
-    json_card,
-    label_indexes,
-    metadata_table,
-    remove_unnamed,
-    write_metadata,
-    write_shards,
-)
+from tacit.data.writing import LABEL, append_to_store, write_store
 from tacit.errors import InputError, StoreError
 
 
@@ -82,7 +72,16 @@ class EmbeddingStore:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
+        self._use(manifest)
+
+    def _use(self, manifest: Manifest) -> None:
+        """Set the attributes from a manifest, and drop arrays cached from an older one."""
         self._manifest = manifest
+        self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
+        self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
+        self.identity, self.card = manifest.identity, manifest.card
+        for cached in ("x", "y"):
+            self.__dict__.pop(cached, None)
 
     @classmethod
     def open(cls, folder: Path | str) -> "EmbeddingStore":
@@ -148,30 +147,10 @@ class EmbeddingStore:
             fit `dtype`; if labels are missing, outside `classes` or not one a row. Nothing is left behind.
         """
         folder = Path(folder)
-        identity = checked_identity(identity or folder.absolute().name)
-        if dtype not in DTYPES:
-            raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
-        X = as_rows(X)
-        listed = None if classes is None else class_list(classes)
-        labels = None if y is None else clean_labels(y, len(X))
-        if listed is None and labels is not None and labels.dtype.kind == "U":
-            listed = class_list(np.unique(labels).tolist())
-        table = metadata_table(len(X), label_indexes(labels, listed), metadata)
-        facts = json_card(card)
-        with atomic_folder(folder, force=force, ours=is_store) as temporary:
-            (temporary / "shards").mkdir()
-            Manifest(
-                rows=len(X),
-                dim=X.shape[1],
-                dtype=dtype,
-                shards=write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
-                metadata=write_metadata(temporary, "metadata.parquet", table, len(X)),
-                has_labels=labels is not None,
-                classes=listed,
-                classes_declared=classes is not None,
-                identity=identity,
-                card=facts,
-            ).save(temporary)
+        write_store(
+            folder, X, y, classes=classes, card=card, identity=identity or folder.absolute().name, metadata=metadata,
+            dtype=dtype, shard_rows=shard_rows, force=force,
+        )  # fmt: skip
         return cls.open(folder)
 
     def append(
@@ -200,19 +179,20 @@ class EmbeddingStore:
         InputError
             As `write` does, and if columns, labels or classes differ from the store's.
         """
-        X = as_rows(X)
-        with self._locked():
-            old = Manifest.load(self.folder)
+        with ExitStack() as held:
             try:
-                self._append_to(old, X, y, metadata, shard_rows).save(self.folder)
-            finally:
-                remove_unnamed(self.folder)
-            self._refresh()
+                held.enter_context(locked(self.folder / ".lock"))
+            except OSError as error:
+                fault = f"{self.folder} cannot be appended to ({error.strerror})"
+                raise StoreError(f"{fault}; copy it elsewhere first") from error
+            current = EmbeddingStore.open(self.folder)
+            append_to_store(self.folder, current._manifest, current.metadata, as_rows(X), y, metadata, shard_rows)
+            self._use(Manifest.load(self.folder))
         return self
 
     @cached_property
     def x(self) -> NDArray[Any] | ShardedArray:
-        """Embeddings, (rows, dim), memory-mapped and read-only."""
+        """Embeddings, (rows, dim); see the class."""
         shards = [self._shard(stored) for stored in self._manifest.shards]
         return shards[0] if len(shards) == 1 else ShardedArray(shards)
 
@@ -231,41 +211,6 @@ class EmbeddingStore:
         return None if self.y is None else decode_labels(self.y, self.classes)
 
     @property
-    def classes(self) -> list[ClassValue] | None:
-        """Class values in order, or None."""
-        return self._manifest.classes
-
-    @property
-    def classes_declared(self) -> bool:
-        """Whether the class list is a declared, public fact."""
-        return self._manifest.classes_declared
-
-    @property
-    def identity(self) -> str:
-        """Declared name of the private data."""
-        return self._manifest.identity
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """Public facts about the data and the encoder."""
-        return self._manifest.card
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self._manifest.rows
-
-    @property
-    def dim(self) -> int:
-        """Number of columns."""
-        return self._manifest.dim
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the stored values."""
-        return np.dtype(self._manifest.dtype)
-
-    @property
     def content_hash(self) -> str:
         """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
         return combined_hash(stored.sha256 for stored in self._manifest.files)
@@ -274,7 +219,7 @@ class EmbeddingStore:
         """The labels and further columns, or some of them, as a `pyarrow.Table`."""
         path = self.folder / self._manifest.metadata.file
         try:
-            with parquet_faults(path), open_parquet(path) as file:
+            with open_parquet(path) as file:
                 if file.metadata.num_columns and file.metadata.num_rows != self.rows:
                     raise self._altered(path, f", which has {file.metadata.num_rows} rows where {self.rows} are stated")
                 for name in columns or ():
@@ -342,45 +287,3 @@ class EmbeddingStore:
     def _altered(self, path: Path, how: str = "") -> StoreError:
         described = f"{path} is not what this store's manifest describes{how}"
         return StoreError(f"{described}; open the store again, or {RESTORE}")
-
-    def _append_to(
-        self, old: Manifest, X: Any, y: Any, metadata: Mapping[str, Sequence[Any]] | None, shard_rows: int
-    ) -> Manifest:
-        if X.shape[1] != old.dim:
-            raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
-        if (y is not None) != old.has_labels:
-            raise InputError(
-                f"{self.folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind"
-            )
-        labels = None if y is None else clean_labels(y, len(X))
-        if labels is not None and old.classes is None and labels.dtype.kind == "U":
-            raise InputError(
-                f"row 0 has label {labels[0].item()!r} where the store has whole numbers; append the same kind"
-            )
-        new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
-        first = len(old.shards)
-        shards = write_shards(self.folder, X, np.dtype(old.dtype), shard_rows, first)
-        rows = old.rows + len(X)
-        table = joined_tables(EmbeddingStore(self.folder, old).metadata(), new)
-        metadata_file = write_metadata(self.folder, f"metadata-{first:05d}.parquet", table, rows)
-        return replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file)
-
-    def _refresh(self) -> None:
-        self._manifest = Manifest.load(self.folder)
-        for cached in ("x", "y"):
-            self.__dict__.pop(cached, None)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the store against a second `append`; readers are never blocked."""
-        import fcntl
-
-        try:
-            lock = (self.folder / ".lock").open("w")
-        except OSError as error:
-            raise StoreError(
-                f"{self.folder} cannot be appended to ({error.strerror}); copy it elsewhere first"
-            ) from error
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield

@@ -15,10 +15,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tacit.data.arrays import Arrays, Data, make_arrays
+from tacit.data.arrays import Arrays, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
@@ -29,6 +28,7 @@ from tacit.errors import InputError
 
 SUFFIXES = (".npy", ".npz", ".parquet", ".safetensors")
 Paths = str | Path | Sequence[str | Path]
+Data = Arrays | EmbeddingStore
 
 
 def read_data(
@@ -39,8 +39,9 @@ def read_data(
     split: str | None = None,
     card: str | Path | None = None,
     width: int | None = None,
+    check: bool = True,
 ) -> Data:
-    """Open a store or read files, and check every row.
+    """Open a store or read files.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ def read_data(
         A `card.json` with the class list and public facts of the files.
     width : int, optional
         The number of columns that the features must have; another is refused before they are read.
+    check : bool
+        Whether every row is checked; False is for callers that check rows as they use them.
 
     Returns
     -------
@@ -67,33 +70,25 @@ def read_data(
     StoreError
         If the store is damaged.
     """
-    data = read_unchecked(paths, x=x, y=y, split=split, card=card, width=width)
-    check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
-    return data
-
-
-def read_unchecked(
-    paths: Paths,
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    split: str | None = None,
-    card: str | Path | None = None,
-    width: int | None = None,
-) -> Arrays | EmbeddingStore:
-    """As `read_data`, without checking the rows: for callers that check them as they use them."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if len(files) == 1:
-        file, split = _place(files[0], split)
-        data = _read_one(file, x, y, split, width)
+        path, split = _place(files[0], split)
+        read = _read_folder if path.is_dir() else _read_file
+        data = read(path, x, y, split, width)
     else:
         _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
         data = _read_pair([located(path) for path in files], width)
-    if card is None:
-        return data
-    if not isinstance(data, Arrays):
-        raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
-    return _with_card(data, cards.read(Path(card)))
+    if card is not None:
+        if not isinstance(data, Arrays):
+            raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
+        stated = cards.read(Path(card))
+        data = make_arrays(
+            data.x, data.labels, classes=data.classes if stated.classes is None else stated.classes,
+            files=data.files, identity=data.identity, card=stated.facts,
+        )  # fmt: skip
+    if check:
+        check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
+    return data
 
 
 def identity_of(path: str | Path, split: str | None = None) -> str:
@@ -117,7 +112,7 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
 
 
 def located(path: str | Path, split: str | None = None) -> Path:
-    """Where the data are: `path`, or the store or `.npy` file of one split of a folder."""
+    """Path of the data: `path` itself, or the store or `.npy` file of one split of a folder."""
     return _place(path, split)[0]
 
 
@@ -128,12 +123,9 @@ def splits(folder: str | Path) -> list[str]:
 
 
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
-    """The file or folder to read, and which split of it; a split with a store or file of its own is that."""
+    """The file or folder to read and the split in it; no split if it has a store or file to itself."""
     path, split = _split_named(Path(path), split)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; check its name")
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    existing(path)
     stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
     if stores:
         if split not in stores:
@@ -147,7 +139,7 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
 
 
 def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
-    """The folder and the split that `FOLDER#SPLIT` names, unless that is the name of a file."""
+    """Folder and split of `FOLDER#SPLIT`, unless a file has that name."""
     folder, mark, part = str(path).rpartition("#")
     if not mark or path.exists():
         return path, split
@@ -172,16 +164,8 @@ def _read_pair(files: list[Path], width: int | None) -> Arrays:
     return npy.read(files[0], files[1], width=width)
 
 
-def _read_one(
-    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
-) -> Arrays | EmbeddingStore:
-    if path.is_dir():
-        return _read_folder(path, x, y, split, width)
+def _read_file(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Arrays:
     _refuse_options(path, split=split)
-    return _read_file(path, x, y, width)
-
-
-def _read_file(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     match path.suffix:
         case ".npy":
             _refuse_options(path, x=x, y=y)
@@ -195,9 +179,7 @@ def _read_file(path: Path, x: str | None, y: str | None, width: int | None) -> A
     raise _unknown(path)
 
 
-def _read_folder(
-    path: Path, x: str | None, y: str | None, split: str | None, width: int | None
-) -> Arrays | EmbeddingStore:
+def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Data:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
         store = EmbeddingStore.open(path)
@@ -231,14 +213,6 @@ def _chosen_split(folder: Path, split: str | None) -> str:
         return matching[0]
     said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
     raise InputError(f"{folder} has {said}; choose split from: {', '.join(matching or names)}")
-
-
-def _with_card(data: Arrays, card: cards.Card) -> Arrays:
-    if card.classes is None:
-        return replace(data, card=card.facts)
-    return make_arrays(
-        data.x, data.labels, classes=card.classes, files=data.files, identity=data.identity, card=card.facts
-    )
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The manifest of an embedding store: what its files are, and the checks made before any is read."""
+"""The manifest of an embedding store: it lists the files and is checked before any of them is read."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -33,7 +33,7 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything about a store but its rows and labels."""
+    """All facts about a store except its rows and labels."""
 
     rows: int
     dim: int
@@ -95,6 +95,11 @@ class Manifest:
             if shard.bytes <= shard.rows * row_bytes:
                 raise ValueError(f"{shard.file} cannot hold {shard.rows} rows in {shard.bytes} bytes")
         return manifest
+
+
+def dtype_of(rows: Any) -> str:
+    """The type in which a store keeps copies of rows: their own if a store can hold it, else float16."""
+    return next((name for name in DTYPES if rows.dtype == name), "float16")
 
 
 def is_store(folder: Path) -> bool:

@@ -73,7 +73,7 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
 
 
 def _weights(store: EmbeddingStore) -> str | None:
-    """The hash of the encoder's weights, where the store's card has it."""
+    """Hash of the encoder's weights, or None if the store's card does not state it."""
     encoder = store.card.get("encoder")
     return encoder.get("weights_sha256") if isinstance(encoder, dict) else None
 

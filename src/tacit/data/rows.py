@@ -39,14 +39,14 @@ def as_rows(x: Any, name: str = "X") -> Any:
 def checked_blocks(
     x: Any, *, dtype: np.dtype[Any] | None = None, cut: int | None = None, name: str = "X"
 ) -> Iterator[NDArray[Any]]:
-    """Yield `x` in blocks of rows that keep the rules, converted to `dtype`; none crosses a multiple of `cut`."""
+    """Check `x` and yield it in blocks of rows, converted to `dtype`; no block crosses a multiple of `cut`."""
     x = as_rows(x, name)
     rows, columns = x.shape
     cut = cut or rows
     step = max(1, BLOCK_VALUES // columns)
-    for part in range(0, rows, cut):
-        end = min(part + cut, rows)
-        for start in range(part, end, step):
+    for first in range(0, rows, cut):
+        end = min(first + cut, rows)
+        for start in range(first, end, step):
             block = _as_array(x[start : min(start + step, end)], name)
             yield _checked(block, start, dtype or block.dtype, name)
 
@@ -71,7 +71,7 @@ def check_rows(x: Any, *, name: str = "X") -> None:
 
     def checked(start: int) -> int:
         block = _as_array(x[start : start + step], name)
-        cached = max(1, CACHED // block[0].nbytes)  # read in large pieces, looked at in those that caches hold
+        cached = max(1, CACHED // block[0].nbytes)  # blocks are read large and checked in runs that fit the caches
         for first in range(0, len(block), cached):
             _checked(block[first : first + cached], start + first, block.dtype, name)
         return len(block)

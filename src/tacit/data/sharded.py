@@ -53,14 +53,14 @@ class ShardedArray:
         return rows
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
-        parts = [
+        runs = [
             shard[max(start - first, 0) : stop - first]
             for shard, first in zip(self.shards, self._starts, strict=False)
             if start < first + len(shard) and first < stop
         ]
-        if not parts:
+        if not runs:
             return self.shards[0][:0]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         owner = np.searchsorted(self._starts, rows, side="right") - 1

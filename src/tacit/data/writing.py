@@ -1,26 +1,98 @@
-"""Writing the files of an embedding store: shards, metadata, and what is checked on the way."""
+"""Write the files of an embedding store: check rows, labels and metadata, then write shards and a manifest."""
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.labels import ClassValue, encode_labels
-from tacit.data.manifest import Manifest, StoredFile
-from tacit.data.rows import checked_blocks, one_line
+from tacit.data.labels import ClassValue, class_list, clean_labels, encode_labels
+from tacit.data.manifest import DTYPES, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.rows import as_rows, checked_blocks, one_line
 from tacit.errors import InputError
 
 LABEL = "label"
 
 
+def write_store(
+    folder: Path,
+    X: Any,
+    y: Any,
+    *,
+    classes: int | Iterable[ClassValue] | None,
+    card: Mapping[str, Any] | None,
+    identity: str,
+    metadata: Mapping[str, Sequence[Any]] | None,
+    dtype: str,
+    shard_rows: int,
+    force: bool,
+) -> None:
+    """See `EmbeddingStore.write`."""
+    checked_identity(identity)
+    if dtype not in DTYPES:
+        raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
+    X = as_rows(X)
+    listed = None if classes is None else class_list(classes)
+    labels = None if y is None else clean_labels(y, len(X))
+    if listed is None and labels is not None and labels.dtype.kind == "U":
+        listed = class_list(np.unique(labels).tolist())
+    table = metadata_table(len(X), label_indexes(labels, listed), metadata)
+    facts = json_card(card)
+    with atomic_folder(folder, force=force, ours=is_store) as temporary:
+        (temporary / "shards").mkdir()
+        Manifest(
+            rows=len(X),
+            dim=X.shape[1],
+            dtype=dtype,
+            shards=write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
+            metadata=write_metadata(temporary, "metadata.parquet", table, len(X)),
+            has_labels=labels is not None,
+            classes=listed,
+            classes_declared=classes is not None,
+            identity=identity,
+            card=facts,
+        ).save(temporary)
+
+
+def append_to_store(
+    folder: Path,
+    old: Manifest,
+    old_table: Callable[[], Any],
+    X: Any,
+    y: Any,
+    metadata: Mapping[str, Sequence[Any]] | None,
+    shard_rows: int,
+) -> None:
+    """See `EmbeddingStore.append`; `old_table` reads the store's metadata."""
+    if X.shape[1] != old.dim:
+        raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
+    if (y is not None) != old.has_labels:
+        raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
+    labels = None if y is None else clean_labels(y, len(X))
+    if labels is not None and old.classes is None and labels.dtype.kind == "U":
+        raise InputError(
+            f"row 0 has label {labels[0].item()!r} where the store has whole numbers; append the same kind"
+        )
+    new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
+    first, rows = len(old.shards), old.rows + len(X)
+    try:
+        shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
+        table = joined_tables(old_table(), new)
+        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", table, rows)
+        replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file).save(folder)
+    finally:
+        _remove_unnamed(folder)
+
+
 def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    """Labels as they are stored: indexes into the class list, or the labels themselves without one."""
+    """Labels as the store keeps them: indexes into the class list, or the labels themselves if there is no list."""
     if labels is None:
         return None
     if classes is not None:
@@ -97,7 +169,7 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
 
 
 def write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    """Write blocks of rows as one array of this shape, to the disk itself."""
+    """Write blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -120,19 +192,19 @@ def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile
 
 
 def sync(file: Any) -> None:
-    """See to it that what was written is on the disk."""
+    """Flush what was written to the disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def stored_file(folder: Path, name: str, rows: int) -> StoredFile:
-    """The manifest's facts about a file that was written."""
+    """The manifest entry of a file that was written."""
     path = folder / name
     return StoredFile(name, rows, path.stat().st_size, file_hash(path))
 
 
-def remove_unnamed(folder: Path) -> None:
-    """Remove what the manifest does not name: replaced metadata, and files of an append that failed."""
+def _remove_unnamed(folder: Path) -> None:
+    """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed append."""
     named = {folder / stored.file for stored in Manifest.load(folder).files}
     ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
     for path in (path for pattern in ours for path in folder.glob(pattern)):

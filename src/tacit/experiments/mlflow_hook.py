@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 from tacit.experiments.results import Result
 from tacit.experiments.work import IDENTITY
@@ -26,10 +27,9 @@ def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], Non
     InputError
         If MLflow is not installed, or refuses the address.
     """
-    try:
-        import mlflow
-    except ImportError as error:
-        raise InputError("mlflow is not installed; run pip install 'tacit[mlflow]', or leave --mlflow out") from error
+    check_installed("mlflow")
+    import mlflow
+
     try:
         client = mlflow.MlflowClient(tracking_uri=address)
         found = client.get_experiment_by_name(experiment)

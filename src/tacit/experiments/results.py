@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
     """The results in a folder as a table, in order of their keys; see `read_results`."""
+    check_installed("duckdb")
     import duckdb
 
     files = files_of(Path(folder))
@@ -174,6 +176,11 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
         except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
             said, known = excerpt(str(error)), ", ".join(FIELDS)
             raise InputError(f"--where {quoted(where)} cannot be answered ({said}); the fields are {known}") from None
+
+
+def _quoted(path: Path) -> str:
+    """A path as DuckDB takes it: brackets and stars stand for themselves."""
+    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
 
 
 def files_of(folder: Path) -> list[Path]:

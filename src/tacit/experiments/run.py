@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import engine as engine_of
+from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
 from tacit.errors import InputError
@@ -67,7 +68,10 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
     ------
     PlanError
         If anything in the plan is wrong; the message names the line.
+    InputError
+        If the extra `experiments` is not installed.
     """
+    check_installed("duckdb")  # results of finished cells are queried by it
     read, lines = load(plan)
     root = (Path(plan).parent if data is None else Path(data)).resolve()
     sources = []

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.shared import digest, shared
-from tacit.data.arrays import Data, make_arrays
+from tacit.data.arrays import make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import class_sizes, imbalanced_subset
-from tacit.data.imports import read_unchecked, splits
+from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
@@ -118,7 +118,7 @@ def _read(path: str, role: str, width: int | None = None) -> Data:
         if part:
             raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
     several = file.is_dir() and len(splits(path)) > 1
-    return read_unchecked(path, split=role if several or part else None, width=width)
+    return read_data(path, split=role if several or part else None, width=width, check=False)
 
 
 def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
@@ -184,6 +184,8 @@ def public_rows(source: Source, name: str, n: int | None) -> Any:
 
 @lru_cache(maxsize=2)
 def _whole(source: Source) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int64]]:
+    x: Any
+    test_x: Any
     if source.builtin is not None:
         parts = load_digits_split()
         x, test_x = (_builtin(source.builtin, rows) for rows in (parts.private_x, parts.test_x))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,10 +119,7 @@ def network(kind: str | Factory) -> Factory:
     InputError
         If it is neither, or torch is not installed.
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise InputError(f"network {kind!r} needs torch, which is absent; pip install 'tacit[torch]'") from error
+    check_installed("torch")
     if callable(kind):
         return kind
     if kind not in NETWORKS:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tacit.data.arrays import Data
+from tacit.data.imports import Data
 
 
 def public_facts(public: Data) -> dict[str, str]:

@@ -41,7 +41,7 @@ class Ray(Engine):
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
-        check_installed("ray", "cluster")
+        check_installed("ray")
         self.address = address
 
     def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:

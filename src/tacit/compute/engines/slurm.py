@@ -54,7 +54,7 @@ class Slurm(Engine):
         cluster: str = "slurm",
     ) -> None:
         super().__init__(jobs)
-        check_installed("submitit", "cluster")
+        check_installed("submitit")
         if cluster not in POLL:
             raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(POLL)}")
         if cluster == "slurm" and shutil.which("sbatch") is None:

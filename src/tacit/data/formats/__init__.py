@@ -1,1 +1,1 @@
-"""What can be read besides a store: one file per format, each with `read`."""
+"""Readers of file formats, one module each, with a function `read`."""

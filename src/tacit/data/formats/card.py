@@ -1,9 +1,9 @@
-"""The `card.json` beside arrays: which files it speaks for, their class list and public facts."""
+"""The `card.json` beside arrays: the files that it describes, their class list and public facts."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tacit.compute.documents import read_json
+from tacit.compute.documents import read_object
 from tacit.data.rows import one_line
 from tacit.errors import InputError, quoted
 
@@ -51,11 +51,8 @@ def read(path: Path) -> Card:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        stated = read_json(path)
+        return read_object(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({one_line(error)}); correct or remove it") from error
-    if not isinstance(stated, dict):
-        raise InputError(f"{path} does not hold a JSON object; correct or remove it")
-    return stated

@@ -2,15 +2,16 @@
 
 import os
 import struct
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from tacit.compute.documents import read_json
+from tacit.compute.documents import read_object
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
+from tacit.data.formats.arrow import arrow_faults, as_numpy
 from tacit.data.formats.sizes import check_width
 from tacit.data.manifest import plain_name
-from tacit.data.rows import one_line
 from tacit.errors import InputError, quoted
 
 
@@ -26,22 +27,17 @@ def is_dataset_dict(folder: Path) -> bool:
 
 def splits(folder: Path) -> list[str]:
     """Names of the splits of a saved `DatasetDict`."""
-    listed = _json(folder / "dataset_dict.json").get("splits") or []
-    try:
-        return [plain_name(name) for name in listed]
-    except (TypeError, ValueError) as error:
-        raise _damaged(folder, error) from error
+    with faults(folder):
+        return [plain_name(name) for name in _json(folder / "dataset_dict.json").get("splits") or []]
 
 
 def read(
     folder: Path, x: str | None, y: str | None, *, identity: str | None = None, width: int | None = None
 ) -> Arrays:
     """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
-    import pyarrow as pa
-
     files = data_files(folder)
     table = read_table(folder)
-    try:
+    with faults(folder):
         features, label = tables.columns(table.schema, x, y, folder)
         table = table.select([*features, *([] if label is None else [label])])
         table.validate(full=True)  # offsets may point outside of the file
@@ -49,11 +45,7 @@ def read(
             check_width(folder, (table.num_rows, len(features)), width)
         rows = tables.matrix(table, features, folder)
         check_width(folder, rows.shape, width)
-        labels = None if label is None else tables.values(table[label])
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
-        raise _damaged(folder, error) from error
+        labels = None if label is None else as_numpy(table[label])
     return make_arrays(
         rows,
         labels,
@@ -69,10 +61,8 @@ def data_files(folder: Path) -> tuple[Path, ...]:
     state = _json(folder / "state.json")
     if state.get("_indices_data_files"):
         raise InputError(f"{folder} is an indexed view of its rows; save it again after Dataset.flatten_indices()")
-    try:
+    with faults(folder):
         files = tuple(folder / plain_name(entry["filename"]) for entry in state["_data_files"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(folder, error) from error
     if not files:
         raise InputError(f"{folder} lists no data files; save the data set again with save_to_disk")
     return files
@@ -82,16 +72,12 @@ def read_table(folder: Path) -> Any:
     """All rows as an Arrow table, memory-mapped."""
     import pyarrow as pa
 
-    try:
+    with faults(folder):
         return pa.concat_tables([_stream(path) for path in data_files(folder)])
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, struct.error, pa.ArrowException) as error:
-        raise _damaged(folder, error) from error
 
 
 def _stream(path: Path) -> Any:
-    """The batches of a file, which stay in it; packed ones are refused, since nothing states how large they are."""
+    """The rows of a file, memory-mapped. Compressed batches are refused, since nothing states their size."""
     import pyarrow as pa
 
     with pa.memory_map(os.fsencode(path)) as source:
@@ -106,7 +92,7 @@ def _stream(path: Path) -> Any:
 
 
 def _is_packed(metadata: bytes) -> bool:
-    """Whether the header of a record batch states a compression, field 3 of its flatbuffer; field 2 of a message."""
+    """Whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2 of the message."""
 
     def field(table: int, number: int) -> int:
         """Where a field of a table is; 0 if it is absent."""
@@ -132,15 +118,11 @@ def class_names(folder: Path, label: str) -> list[str] | None:
     return names
 
 
+def faults(folder: Path) -> AbstractContextManager[None]:
+    """Turn what a damaged data set raises into a one-line InputError."""
+    return arrow_faults(folder, "is not a complete saved data set", "save it again with save_to_disk")
+
+
 def _json(path: Path) -> dict[str, Any]:
-    try:
-        stated = read_json(path)
-        if not isinstance(stated, dict):
-            raise ValueError(f"{path.name} holds no JSON object")
-    except (OSError, ValueError) as error:
-        raise _damaged(path.parent, error) from error
-    return stated
-
-
-def _damaged(folder: Path, error: Exception) -> InputError:
-    return InputError(f"{folder} is not a complete saved data set ({one_line(error)}); save it again with save_to_disk")
+    with faults(path.parent):
+        return read_object(path)

@@ -23,13 +23,13 @@ from tacit.errors import InputError
 
 LONGEST_HEADER = 1 << 14  # bytes
 TARGETS = "_targets.npy"
-PARTS = ("train", "test")  # last words of the names under which embeddings are published
+SPLITS = ("train", "test")  # last words of the names under which embeddings are published
 # what a garbled header raises, beside OSError
 FAULTS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, TokenError, RecursionError, MemoryError)
 
 
 class Header(NamedTuple):
-    """What a `.npy` file says of its array, and how many bytes it takes to say so."""
+    """The header of a `.npy` file: shape, order and type of the array, and the length of the header in bytes."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -38,7 +38,7 @@ class Header(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of header and array."""
+        """Bytes of the header and the array together."""
         return self.length + math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -86,7 +86,7 @@ def splits(folder: Path) -> list[str]:
 
 def _published(folder: Path) -> set[str]:
     files = [path for path in folder.glob("*.npy") if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))]
-    return {path.stem for path in files if targets_of(path) or path.stem.rpartition("_")[2] in PARTS}
+    return {path.stem for path in files if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS}
 
 
 def read_header(file: IO[bytes], size: int) -> Header:

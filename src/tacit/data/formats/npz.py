@@ -55,7 +55,7 @@ class Archive:
         return self.header(name).shape
 
     def header(self, name: str) -> npy.Header:
-        """What the header of an array says, which fits the size that the archive states."""
+        """The header of an array, checked against the size that the archive states."""
         try:
             with zipfile.ZipFile(self.path) as file, file.open(f"{name}.npy") as member:
                 return npy.read_header(member, file.getinfo(f"{name}.npy").file_size)
@@ -63,7 +63,7 @@ class Archive:
             raise self._broken(error) from error
 
     def read(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        """Arrays, if together they unpack to no more than is fair for the file."""
+        """Read arrays, unless together they unpack to more than `check_unpacked` allows."""
         check_unpacked(self.path, sum(self.header(name).bytes for name in names))
         try:
             with quiet(), np.load(self.path, allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""How large a packed file may unpack to, and how wide its rows must be: known before they are read."""
+"""Limits that are checked before rows are read: the unpacked size of a file, and the number of its columns."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def check_unpacked(path: Path, unpacked: int) -> None:
 
 
 def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
-    """Refuse rows that have another number of columns than the caller has use for; `None` allows any."""
+    """Refuse rows with another number of columns than `width`; None allows any number."""
     if width is not None and len(shape) == 2 and shape[1] != width:
         raise InputError(
             f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width}); "
@@ -41,7 +41,7 @@ def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A context for other libraries' code that reads a stranger's file: what they warn of is not printed."""
+    """Silence warnings of other libraries while they read a file from a stranger."""
     with catch_warnings(), np.errstate(all="ignore"):
         simplefilter("ignore")
         yield

@@ -1,8 +1,5 @@
 """Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow tables in general."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
+from tacit.data.formats.arrow import as_numpy, check_once, open_parquet
+from tacit.data.formats.footer import value_counts
 from tacit.data.formats.sizes import check_unpacked, check_width
-from tacit.data.rows import one_line
-from tacit.errors import InputError, TacitError, excerpt, quoted
+from tacit.errors import InputError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class")
-TOGETHER = 4096  # labels that are read together: texts have no size that the metadata state
+LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
 
 
 def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
     """Read the features and labels of a Parquet file; other columns are not loaded."""
-    with parquet_faults(path), open_parquet(path) as file:
+    with open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, path)
         _check_sizes(file, features, label, path, width)
         return make_arrays(
@@ -33,106 +31,52 @@ def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) 
         )
 
 
-@contextmanager
-def parquet_faults(path: Path) -> Iterator[None]:
-    """A context that turns what pyarrow raises for a damaged file into one line."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except TacitError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check its name") from error
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, pa.ArrowException) as error:
-        raise InputError(f"{path} is truncated or not a Parquet file ({one_line(error)}); save it again") from error
-
-
-def open_parquet(path: Path) -> Any:
-    """A Parquet file, of which only the metadata have been read."""
-    import pyarrow.parquet as pq
-
-    with parquet_faults(path):
-        return pq.ParquetFile(path)
-
-
-def _values_of(path: Path) -> dict[str, int]:
-    """How many values each column has, by what the file states of its parts, before any are read."""
-    import duckdb  # pyarrow dies of some damaged statements, instead of raising an error
-
-    query = f"SELECT path_in_schema, num_values FROM parquet_metadata([{quoted_for_sql(path)}])"
-    with duckdb.connect() as connection:
-        try:
-            parts = connection.execute(query).fetchall()
-        except duckdb.Error as error:
-            raise ValueError(str(error)) from error
-    found: dict[str, int] = {}
-    for column, number in parts:
-        name = _root(column)
-        found[name] = found.get(name, 0) + number
-    return found
-
-
-def _root(column: str) -> str:
-    """The name under which values are counted: of a list's path "x, list, element" it is x."""
-    return column.partition(", ")[0]
-
-
-def quoted_for_sql(path: Path) -> str:
-    """A path as DuckDB takes it, its brackets and stars as they are."""
-    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
-
-
 def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
-    """Refuse too many values, and rows of another width: of lists, the mean number of values."""
-    rows, values = file.metadata.num_rows, _values_of(path)
+    """Refuse a file with too many values, or rows of another width (for lists, their mean length)."""
+    rows, counts = file.metadata.num_rows, value_counts(path)
     used = [*features, *([] if label is None else [label])]
-    check_unpacked(path, 8 * sum(max(values.get(_root(name), 0), rows) for name in used))
+    check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in used))
     if not _is_list(file.schema_arrow.field(features[0]).type):
         check_width(path, (rows, len(features)), width)
         return
-    stored = values.get(_root(features[0]), 0)
+    stored = counts.get(features[0], 0)
     if rows and width is not None and stored != rows * width:
         check_width(path, (rows, -(-stored // rows)), width)
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
-    """A column as numpy, read in parts and refused once they are larger than is fair for the file."""
+    """A column as numpy, read in batches until they exceed what `check_unpacked` allows."""
     import pyarrow as pa
 
     batches, unpacked = [], 0
-    for batch in file.iter_batches(TOGETHER, columns=[name]):
+    for batch in file.iter_batches(LABELS_READ, columns=[name]):
         batches.append(batch)
         unpacked += batch.nbytes
         check_unpacked(path, unpacked)
-    return values(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
+    return as_numpy(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
 
 
 def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list[str], str | None]:
     """The feature columns (one of lists, or all of floats) and the label column of a schema."""
-    label = choose(schema.names, y, LABELS, "y", path)
-    if label is not None:
-        check_once(schema.names, label, path)
-    if x is not None:
-        choose(schema.names, x, (), "x", path)
-        check_once(schema.names, x, path)
-        return [x], label
+    import pyarrow as pa
+
+    names = schema.names
+    label = choose(names, y, LABELS, "y", path)
     others = [field for field in schema if field.name != label]
     lists = [field.name for field in others if _is_list(field.type)]
-    if len(lists) > 1:
+    features = lists or [field.name for field in others if pa.types.is_floating(field.type)]
+    if x is not None:
+        choose(names, x, (), "x", path)
+        features = [x]
+    elif len(lists) > 1:
         raise InputError(f"{path} has several columns of lists; choose x from: {excerpt(', '.join(sorted(lists)))}")
-    features = lists or [field.name for field in others if _is_float(field.type)]
-    if not features:
-        raise features_missing(schema.names, path)
-    for name in features if len(set(features)) < len(features) else ():
-        check_once(schema.names, name, path)
+    elif not features:
+        raise features_missing(names, path)
+    for name in features if len(set(names)) < len(names) else ():
+        check_once(names, name, path)
+    if label is not None:
+        check_once(names, label, path)
     return features, label
-
-
-def check_once(names: list[str], name: str, path: Path) -> None:
-    """Refuse a name that several columns share."""
-    if names.count(name) > 1:
-        raise InputError(f"{path} has several columns {quoted(name)}; rename all but one")
 
 
 def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
@@ -140,18 +84,8 @@ def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; check how it was made")
     if not _is_list(table.schema.field(features[0]).type):
-        return np.column_stack([values(table[name]) for name in features])
+        return np.column_stack([as_numpy(table[name]) for name in features])
     return _rows_of_lists(table[features[0]], features[0], path)
-
-
-def values(column: Any) -> NDArray[Any]:
-    """A column as numpy, with dictionary-coded values spelled out."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    plain: NDArray[Any] = column.to_numpy()
-    return plain
 
 
 def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
@@ -168,16 +102,10 @@ def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
         found = f"has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
         raise InputError(f"{path} row {row} {found}; make them equal")
     flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-    return values(flat).reshape(-1, width)
+    return as_numpy(flat).reshape(-1, width)
 
 
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _is_float(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(kind))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.base import Prepared
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 UNCLIPPED = 1e30
-INSTALL = "DPSGD needs Opacus; pip install 'tacit[dpsgd]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +162,7 @@ class DPSGD(ModelClassifier):
         return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
+        check_installed("opacus")
         real("clip", self.clip, 1e-6, 1e6)
         real("learning_rate", self.learning_rate, 1e-9, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
@@ -240,10 +241,8 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
     """Refuse a network that mixes records, keeps statistics of them, or gives no gradients of single ones."""
-    try:
-        from opacus.validators import ModuleValidator
-    except ImportError as error:
-        raise InputError(INSTALL) from error
+    from opacus.validators import ModuleValidator
+
     found = ModuleValidator.validate(module, strict=False)
     if found:
         raise InputError(f"base mixes records in a batch ({type(found[0]).__name__}); use GroupNorm for BatchNorm")

@@ -16,7 +16,6 @@ from tacit.errors import InputError
 from tacit.learners.base import shortened
 from tacit.learners.search.base import Candidate, Runs
 
-EXTRA = "tune"
 RANGE = ("low", "high", "log")
 
 
@@ -32,7 +31,7 @@ class Space:
     """
 
     def __init__(self, given: Any) -> None:
-        check_installed("optuna", EXTRA)
+        check_installed("optuna")
         if not isinstance(given, Mapping) or not given:
             raise InputError(
                 f"candidates={shortened(given)} must be a dict of lists and ranges with trials; "

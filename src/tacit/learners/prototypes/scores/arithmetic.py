@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.engines.workers import one_thread_each
+from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 from tacit.mechanisms.rounding import SLACK
 from tacit.models.rows import Floats, unit_rows_about
@@ -236,8 +237,7 @@ def check_usable(name: str, width: int) -> None:
         return
     if width > 2**17:
         raise InputError(f"arithmetic={name!r} takes rows of {2**17} columns at most, not {width}; leave it out")
-    if find_spec("torch") is None:
-        raise InputError(f"arithmetic={name!r} needs torch; install it: pip install 'tacit[torch]', or leave it out")
+    check_installed("torch")
     import torch  # before threads start, which set its own
 
     if name == "int8-cuda" and not torch.cuda.is_available():

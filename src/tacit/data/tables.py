@@ -1,0 +1,284 @@
+"""Tables on disk: a column in chunks of rows, and a copy of the table with one column replaced.
+
+| path | class |
+|---|---|
+| `.csv`, `.tsv` | `Csv` |
+| `.jsonl`, `.ndjson` | `JsonLines` |
+| `.parquet` | `Parquet` |
+| folder of Hugging Face `datasets.save_to_disk` | `SavedDataset` |
+
+Text may be compressed, with `.gz` after the ending. No table is read into memory whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tacit.compute.documents import parse_json
+from tacit.data.formats import huggingface
+from tacit.data.formats.arrow import as_python, check_once, holds_bytes, open_parquet
+from tacit.data.rows import one_line
+from tacit.errors import InputError, excerpt
+
+CHUNK = 1024  # rows
+LONGEST = 1 << 24  # characters of a line
+FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
+"""Errors that reading text may raise, compressed or not."""
+T = TypeVar("T")
+Replace = Callable[[list[Any]], list[Any]]
+
+
+class Table(ABC):
+    """A table on disk.
+
+    Attributes
+    ----------
+    path : Path
+    names : list of str
+        Its columns.
+    """
+
+    path: Path
+    names: list[str]
+
+    @abstractmethod
+    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+        """Values of a column, `rows` at a time; `check_all` reads the other columns too, so that damage shows."""
+
+    def column(self, name: str) -> list[Any]:
+        """All values of a column."""
+        return [value for chunk in self.chunks(name) for value in chunk]
+
+    def count(self, name: str) -> int:
+        """Number of rows."""
+        return sum(len(chunk) for chunk in self.chunks(name))
+
+    def holds_bytes(self, name: str) -> bool:
+        """Whether a column holds bytes, such as pictures, rather than texts."""
+        return False
+
+    def class_names(self, name: str) -> list[str] | None:
+        """Class names that the table states for a column of indexes."""
+        return None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold the rows."""
+        return (self.path,)
+
+    def place(self, name: str) -> int:
+        """Position of a column."""
+        if name not in self.names:
+            listed = excerpt(", ".join(self.names))
+            raise InputError(f"column {name!r} is not in {self.path}, which has {listed}; choose one of them")
+        check_once(self.names, name, self.path)
+        return self.names.index(name)
+
+
+class Csv(Table):
+    """Comma- or tab-separated text. Every cell is a string, and every row has as many cells as the header."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+        self.names = next(self._rows(), [])
+        if not self.names:
+            raise InputError(f"{path} is no CSV in UTF-8 (it is empty); give a table with a header")
+
+    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+        place = self.place(name)
+        return _chunked((row[place] for row in islice(self._rows(), 1, None)), rows)
+
+    def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
+        """Write a copy to `out` with the values of a column passed through `replace`; CSV has no place for `note`."""
+        place = self.place(name)
+        with out.open("w", encoding="utf-8", newline="") as file:
+            write = _row_writer(file)
+            write(self.names)
+            for chunk in _chunked(islice(self._rows(), 1, None), rows):
+                for row, value in zip(chunk, replace([row[place] for row in chunk]), strict=True):
+                    row[place] = str(value)
+                    write(row)
+
+    def _rows(self) -> Iterator[list[str]]:
+        """The header and the rows."""
+        delimiter = "\t" if ".tsv" in self.path.suffixes else ","
+        try:
+            width = None
+            for number, row in enumerate(csv.reader(_lines(self.path), strict=True, delimiter=delimiter)):
+                width = width or len(row)
+                if len(row) != width:
+                    raise InputError(
+                        f"{self.path} row {number} has {len(row)} cells where the header has {width}; correct it"
+                    )
+                yield row
+        except InputError:
+            raise
+        except FAULTS as error:
+            raise InputError(f"{self.path} is no CSV in UTF-8 ({one_line(error)}); save it as one") from error
+
+
+class JsonLines(Table):
+    """One JSON object a line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names = list(next(self._rows(), {}))
+
+    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+        return _chunked((self._value(number, row, name) for number, row in enumerate(self._rows())), rows)
+
+    def _value(self, number: int, row: dict[str, Any], name: str) -> Any:
+        if name not in row:
+            raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
+        return row[name]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        number = 0
+        try:
+            for line in _lines(self.path):
+                number += 1
+                if line.strip():
+                    row = parse_json(line)
+                    if not isinstance(row, dict):
+                        raise ValueError("it is no object")
+                    yield row
+        except InputError:
+            raise
+        except FAULTS as error:
+            said = f"{self.path} line {max(number, 1)} is no JSON in UTF-8 ({one_line(error)})"
+            raise InputError(f"{said}; write one object a line") from error
+
+
+class Parquet(Table):
+    """Parquet; pictures are bytes, or structs of bytes and path as Hugging Face writes them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with open_parquet(path) as file:
+            self._schema = file.schema_arrow
+            self._rows = file.metadata.num_rows
+            self.names = list(self._schema.names)
+
+    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+        return (values for _, values in self._batches(name, rows, None if check_all else [name]))
+
+    def count(self, name: str) -> int:
+        return int(self._rows)
+
+    def holds_bytes(self, name: str) -> bool:
+        return holds_bytes(self._schema.field(name).type)
+
+    def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
+        """Write a copy to `out` with the values of a column passed through `replace`, and `note` in the schema."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        place, writer = self.place(name), None
+        for batch, values in self._batches(name, rows):
+            columns = [*batch.columns[:place], pa.array(replace(values)), *batch.columns[place + 1 :]]
+            # other metadata may reveal the old values, as the categories in pandas' metadata do
+            new = pa.table(columns, names=self.names).replace_schema_metadata({b"tacit": note.encode()})
+            writer = writer or pq.ParquetWriter(out, new.schema)
+            writer.write_table(new)
+        if writer is not None:
+            writer.close()
+
+    def _batches(self, name: str, rows: int, columns: list[str] | None = None) -> Iterator[tuple[Any, list[Any]]]:
+        """Batches of rows of some columns or of all, and the values of the column `name` in each."""
+        self.place(name)
+        with open_parquet(self.path) as file:
+            for batch in file.iter_batches(rows, columns=columns):
+                yield batch, as_python(batch.column(name))
+
+
+class SavedDataset(Table):
+    """A folder saved by Hugging Face `datasets`, memory-mapped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._table = huggingface.read_table(path)
+        self.names = list(self._table.column_names)
+
+    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+        self.place(name)
+        with huggingface.faults(self.path):
+            for batch in self._table.select([name]).to_batches(rows):
+                batch.validate(full=True)  # offsets may point outside of the file
+                yield as_python(batch.column(0))
+
+    def count(self, name: str) -> int:
+        return int(self._table.num_rows)
+
+    def holds_bytes(self, name: str) -> bool:
+        return holds_bytes(self._table.schema.field(name).type)
+
+    def class_names(self, name: str) -> list[str] | None:
+        return huggingface.class_names(self.path, name)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return huggingface.data_files(self.path)
+
+
+KINDS: dict[str, Callable[[Path], Table]] = {
+    ".csv": Csv, ".tsv": Csv, ".jsonl": JsonLines, ".ndjson": JsonLines, ".parquet": Parquet
+}  # fmt: skip
+
+
+def is_table(path: Path) -> bool:
+    """Whether `path` is a table by its ending, or a saved data set."""
+    return huggingface.is_dataset(path) if path.is_dir() else _ending(path) in KINDS
+
+
+def open_table(path: Path) -> Table:
+    """The table of a file or of a folder that Hugging Face `datasets` saved.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is damaged, or its ending is unknown; here and in every method.
+    """
+    if path.is_dir():
+        return SavedDataset(path)
+    if _ending(path) not in KINDS:
+        raise InputError(f"{path} has an unknown ending; give a table that ends in {', '.join(KINDS)}")
+    return KINDS[_ending(path)](path)
+
+
+def _ending(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix
+
+
+def _chunked(values: Iterator[T], rows: int) -> Iterator[list[T]]:
+    while chunk := list(islice(values, rows)):
+        yield chunk
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, each with its own end."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check its name")
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        while line := file.readline(LONGEST):
+            if len(line) == LONGEST:
+                raise ValueError(f"a line has {LONGEST} characters or more")
+            yield str(line)
+
+
+def _row_writer(file: Any) -> Callable[[list[str]], object]:
+    """Return a function that writes a row; unlike csv's, it also quotes cells with a lone carriage return."""
+    plain, careful = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+
+    def write(row: list[str]) -> object:
+        return (careful if any("\r" in cell for cell in row) else plain).writerow(row)
+
+    return write

@@ -1,0 +1,137 @@
+"""Shared by families that run on torch: device, precision, and a workaround for a mismatched torchvision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.extras import check_installed
+from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.rows import one_line
+from tacit.encoding.encoders.base import Backbone, Request, hash_of_tensors, in_slices
+from tacit.encoding.encoders.pictures import PictureInput
+from tacit.encoding.encoders.weights import EXTRA
+from tacit.errors import InputError
+
+_operators: list[Any] = []  # keeps the operator libraries alive
+
+
+def ready(library: str) -> None:
+    """Check that a library is there, and that its import will not stumble over torchvision.
+
+    A torchvision from PyPI beside a torch for processors alone lacks its compiled operators, and then fails at import.
+    No encoder runs them; declared without code, they let the import pass.
+    """
+    check_installed("torch", EXTRA)
+    check_installed(library, EXTRA)
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        return
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+        own = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            own.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _operators.append(own)
+
+
+class OnTorch(Backbone):
+    """A torch module in evaluation mode.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    run : callable
+        From a tensor of pictures, or a list of texts, to a tensor of features.
+    request : Request
+    name : str
+        For the card.
+    input : PictureInput or None
+    files : sequence of path
+        What else decides the features: code, or the files of a tokenizer.
+    slices : bool
+        Whether several threads may run the module at once, each on a few pictures.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        run: Callable[[Any], Any],
+        request: Request,
+        name: str,
+        input: PictureInput | None,
+        files: Sequence[Path] = (),
+        slices: bool = True,
+    ) -> None:
+        import torch
+
+        self.device = _device(request.device)
+        self.bfloat16 = _bfloat16(request.precision, self.device)
+        self.module = module.eval().to(self.device).requires_grad_(False)
+        self.run, self.input = run, input
+        self.slices = slices and input is not None and self.device == "cpu"
+        self.card = {
+            "name": name,
+            "weights_sha256": hash_of_tensors(module.state_dict()),
+            "precision": "bfloat16" if self.bfloat16 else "float32",
+            "library": f"torch {torch.__version__}",
+        }
+        if files:
+            self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
+
+    def forward(self, inputs: Any) -> NDArray[np.float32]:
+        import torch
+
+        if not self.slices:
+            return self._features(inputs)
+        return in_slices(self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1))
+
+    def _features(self, inputs: Any) -> NDArray[np.float32]:
+        import torch
+
+        given = inputs if isinstance(inputs, list) else torch.from_numpy(inputs).to(self.device)
+        mixed: AbstractContextManager[Any] = nullcontext()
+        if self.bfloat16:
+            mixed = torch.autocast(self.device.split(":")[0], torch.bfloat16)
+        with torch.inference_mode(), mixed:
+            rows = self.run(given)
+        found: NDArray[np.float32] = rows.float().cpu().numpy()
+        return found.reshape(len(found), -1) if found.ndim > 2 else found
+
+
+def _device(asked: str) -> str:
+    import torch
+
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(1, device=asked)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"device={asked!r} cannot be used ({one_line(error)}); leave it out for what there is"
+        ) from error
+    return asked
+
+
+def _bfloat16(precision: str, device: str) -> bool:
+    """Whether to compute in bfloat16: where asked to, or where the machine multiplies it natively."""
+    import torch
+
+    if precision not in ("auto", "float32", "bfloat16"):
+        raise InputError(f"precision={precision!r} is unknown; choose auto, float32 or bfloat16")
+    if precision != "auto":
+        return precision == "bfloat16"
+    if device.startswith("cuda"):
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    native = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name)() for name in native if hasattr(torch.cpu, name))

@@ -1,0 +1,137 @@
+"""`onnx:FILE`, a model for pictures, with a small file of JSON beside it that states its input.
+
+The sidecar has the keys of `PictureInput`, and may have `input` and `output`, names of the model's tensors:
+
+    {"size": [160, 160], "layout": "nchw", "scale": 1, "resize": "bicubic"}
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+
+from tacit.compute.documents import read_object
+from tacit.compute.extras import check_installed
+from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.rows import one_line
+from tacit.encoding.encoders.base import Backbone, Request, in_slices
+from tacit.encoding.encoders.pictures import PictureInput, picture_input
+from tacit.encoding.encoders.weights import EXTRA, loading
+from tacit.errors import InputError
+
+EXAMPLE = (
+    '{"size": [224, 224], "layout": "nchw", "scale": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
+)
+
+
+def load(request: Request) -> Backbone:
+    """A model of onnxruntime on the processor."""
+    check_installed("onnxruntime", EXTRA)
+    path = Path(request.name)
+    if request.weights is not None:
+        path = request.weights / path if request.weights.is_dir() else request.weights
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; give onnx:FILE, or its folder with --weights")
+    facts = read_sidecar(request.sidecar or path.with_suffix(".json"), f"onnx:{path}")
+    names = [facts.pop(name, None) for name in ("input", "output")]
+    return OnnxModel(path, picture_input(facts, request.sidecar or path.with_suffix(".json")), *names)
+
+
+class OnnxModel(Backbone):
+    """A model in an ONNX file.
+
+    Parameters
+    ----------
+    path : path
+    input : PictureInput
+    input_name, output_name : str, optional
+        The model's first ones by default.
+    """
+
+    def __init__(
+        self, path: Path, input: PictureInput, input_name: str | None = None, output_name: str | None = None
+    ) -> None:
+        import onnxruntime
+
+        onnxruntime.set_default_logger_severity(3)
+        self.path = path
+        self.session = _session(path, threads=1)
+        takes = {one.name: one for one in self.session.get_inputs()}
+        gives = [one.name for one in self.session.get_outputs()]
+        self.input_name = _chosen(input_name, list(takes), "input", path)
+        self.output_name = _chosen(output_name, gives, "output", path)
+        self.input = input
+        shape = takes[self.input_name].shape
+        if isinstance(shape[0], int):
+            self.batch, self.fixed_batch = shape[0], True
+            self.session = _session(path, threads=0)
+        _check_shape(input, shape, takes[self.input_name].type, path)
+        external = sorted(one for one in path.parent.glob(f"{path.name}*data"))
+        hashes = [file_hash(one) for one in (path, *external)]
+        self.card = {
+            "name": f"onnx:{path.name}",
+            "weights_sha256": hashes[0] if len(hashes) == 1 else combined_hash(hashes),
+            "tensors": [self.input_name, self.output_name],
+            "precision": "float32",
+            "library": f"onnxruntime {onnxruntime.__version__}",
+        }
+
+    def forward(self, inputs: Any) -> NDArray[np.float32]:
+        if self.fixed_batch:
+            return self._features(inputs)
+        return in_slices(self._features, inputs, cpu_count())
+
+    def _features(self, inputs: Any) -> NDArray[np.float32]:
+        (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
+        found = np.asarray(rows, np.float32)
+        return found.reshape(len(found), -1) if found.ndim > 2 else found
+
+
+def _session(path: Path, threads: int) -> Any:
+    """A model that runs in so many threads; 0: as many as there are cores."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+    with loading(f"onnx:{path.name}", path.parent):
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def read_sidecar(path: Path, model: str) -> dict[str, Any]:
+    """The facts of a sidecar.
+
+    Raises
+    ------
+    InputError
+        If it is not there or is no JSON object; the message has an example.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} does not exist, and states what {model} takes; write there, for example, {EXAMPLE}")
+    try:
+        return read_object(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
+
+
+def _chosen(name: str | None, names: list[str], what: str, path: Path) -> str:
+    if name is not None and name not in names:
+        raise InputError(f"{path} has no {what} {name!r}; choose from: {', '.join(names)}")
+    return name or names[0]
+
+
+def _check_shape(given: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
+    """Whether a model takes what its sidecar states."""
+    channels = 1 if given.channels == "grey" else 3
+    stated = [channels, *given.size] if given.layout == "nchw" else [*given.size, channels]
+    fits = len(shape) == 4 and all(
+        not isinstance(own, int) or own == side for own, side in zip(shape[1:], stated, strict=True)
+    )
+    if not fits or kind != "tensor(float)":
+        raise InputError(
+            f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}; correct size or layout"
+        )

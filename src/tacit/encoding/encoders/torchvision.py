@@ -1,0 +1,96 @@
+"""`torchvision:MODEL/WEIGHTS`, such as torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1: features before the classifier."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.on_torch import OnTorch, ready
+from tacit.encoding.encoders.pictures import picture_input
+from tacit.encoding.encoders.weights import loading, state_of, weight_files
+from tacit.errors import InputError
+
+UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
+"""Models whose structure in torchvision depends on whether weights are loaded; timm has them too."""
+
+
+def load(request: Request) -> Backbone:
+    """A classifier of torchvision; without WEIGHTS, those that torchvision takes by default."""
+    ready("torchvision")
+    model, _, tag = request.name.partition("/")
+    weights = _weights(model, tag or "DEFAULT")
+    name = f"torchvision:{model}/{weights.name}"
+    file = _file(name, weights.url, request.weights)
+    module = classifier(model, weights)
+    with loading(name, file):
+        module.load_state_dict(state_of(file))
+    cut_classifier(module, name, len(weights.meta["categories"]))
+    return OnTorch(module, module, request, name, picture_input(_input(weights.transforms()), name))
+
+
+def _weights(model: str, tag: str) -> Any:
+    """The entry of torchvision's table of weights."""
+    from torchvision import models
+
+    known = [one for one in models.list_models(module=models) if not one.startswith(UNSUPPORTED)]
+    if model not in known:
+        near = get_close_matches(model, known, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "torchvision.models.list_models() lists them"
+        raise InputError(f"torchvision:{model} is no classifier that is known here; {hint}")
+    listed = models.get_model_weights(model)
+    classifiers = {one.name: one for one in listed if one.meta.get("categories")}
+    if tag not in (*classifiers, "DEFAULT"):
+        raise InputError(f"torchvision has no weights {tag!r} of {model}; choose from: {', '.join(classifiers)}")
+    return listed[tag]
+
+
+def _file(name: str, url: str, folder: Path | None) -> Path:
+    """The file of weights in the given folder, or in the cache of torch's hub."""
+    import torch
+
+    if folder is not None:
+        named = folder / Path(url).name
+        found = [named] if named.is_file() else weight_files(folder) if folder.is_dir() else []
+        if len(found) != 1:
+            raise InputError(
+                f"--weights {folder} holds no {named.name}, nor one other file of weights; give its folder"
+            )
+        return found[0]
+    cached = Path(torch.hub.get_dir(), "checkpoints", Path(url).name)
+    if not cached.is_file():
+        raise InputError(
+            f"no weights of {name} on this machine; get them with `curl --create-dirs -o {cached} {url}` where there "
+            "is a network, or give a folder that holds them with --weights"
+        )
+    return cached
+
+
+def classifier(model: str, weights: Any) -> Any:
+    """The model as torchvision builds it for these weights, without them."""
+    from torchvision import models
+
+    size = {"image_size": weights.transforms().crop_size[0]} if model.startswith("vit_") else {}
+    return models.get_model(model, num_classes=len(weights.meta["categories"]), **size)
+
+
+def cut_classifier(module: Any, name: str, classes: int) -> None:
+    """Replace the last linear layer, which returns class scores, by the identity."""
+    import torch
+
+    layers = [path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)]
+    parent, _, last = layers[-1].rpartition(".")
+    owner = module.get_submodule(parent)
+    if getattr(owner, last).out_features != classes:
+        raise InputError(f"{name} does not end in a linear layer of {classes} classes; use torch: with a sidecar")
+    setattr(owner, last, torch.nn.Identity())
+
+
+def _input(transform: Any) -> dict[str, Any]:
+    """torchvision's evaluation transform in our words."""
+    (size,), (resize_to,) = transform.crop_size, transform.resize_size
+    return {
+        "size": (size, size), "resize_to": resize_to, "resize": transform.interpolation.value,
+        "mean": transform.mean, "std": transform.std,
+    }  # fmt: skip

@@ -1,0 +1,109 @@
+"""`transformers:NAME`, such as transformers:facebook/dinov2-small: pictures, or texts where the model takes them.
+
+Features are, in this order: those of a model that has an image and a text side (CLIP, SigLIP); for pictures the mean
+over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tacit.compute.documents import read_object
+from tacit.data.rows import one_line
+from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.on_torch import OnTorch, ready
+from tacit.encoding.encoders.pictures import picture_input
+from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
+from tacit.errors import InputError
+
+RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
+PROCESSOR = "preprocessor_config.json"
+DEFAULT_CROP = 224 / 256  # of ConvNeXT
+
+
+def load(request: Request) -> Backbone:
+    """A model saved with `save_pretrained`; code that a repository brings along is never run."""
+    ready("transformers")
+    from transformers import AutoModel
+
+    folder = folder_of(request.name, request.weights, config="config.json")
+    name = f"transformers:{request.name}"
+    with loading(name, folder), quiet():
+        module = AutoModel.from_pretrained(folder, local_files_only=True)
+    if request.kind == "text":
+        return _of_texts(module, folder, request, name)
+    try:
+        facts = read_object(folder / PROCESSOR)
+    except (OSError, ValueError) as error:
+        said = f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
+        raise InputError(f"{said} ({one_line(error)}); get it again") from error
+    wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
+    return OnTorch(module, lambda pixels: _picture_features(module, pixels), request, name, wanted)
+
+
+def _of_texts(module: Any, folder: Path, request: Request, name: str) -> Backbone:
+    from transformers import AutoTokenizer
+
+    with loading(f"the tokenizer of {name}", folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    longest = min(tokenizer.model_max_length, getattr(module.config, "max_position_embeddings", 10**9), 512)
+
+    def run(texts: list[str]) -> Any:
+        tokens = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+        return _text_features(module, tokens.to(backbone.device))
+
+    backbone = OnTorch(module, run, request, name, None, other_files(folder))
+    return backbone
+
+
+def _picture_features(module: Any, pixels: Any) -> Any:
+    if hasattr(module, "get_image_features"):
+        found = module.get_image_features(pixel_values=pixels)
+        return getattr(found, "pooler_output", found)
+    found = module(pixel_values=pixels).last_hidden_state
+    return found.mean(dim=(2, 3)) if found.ndim == 4 else found[:, 0]
+
+
+def _text_features(module: Any, tokens: Any) -> Any:
+    if hasattr(module, "get_text_features"):
+        found = module.get_text_features(**tokens)
+        return getattr(found, "pooler_output", found)
+    mask = tokens["attention_mask"].unsqueeze(-1)
+    found = module(**tokens).last_hidden_state.float()
+    return (found * mask).sum(1) / mask.sum(1)
+
+
+def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings of an image processor in our words."""
+    size, crop = facts.get("size"), facts.get("crop_size")
+    if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):
+        raise InputError(f"{folder / PROCESSOR} asks for what is not known here; use onnx: with a sidecar instead")
+    target = _target(size)
+    cut = _target(crop) if facts.get("do_center_crop") and crop is not None else None
+    if "ConvNext" in str(facts.get("image_processor_type", "")) and isinstance(target, int) and target < 384:
+        cut, target = (target, target), int(target / facts.get("crop_pct", DEFAULT_CROP))
+    if isinstance(cut, int):
+        cut = (cut, cut)
+    if cut is None and isinstance(target, int):
+        raise InputError(
+            f"{folder / PROCESSOR} keeps the proportions and cuts nothing, so sizes differ; use onnx: instead"
+        )
+    factor = facts.get("rescale_factor", 1 / 255) if facts.get("do_rescale", True) else 1.0
+    normal = facts.get("do_normalize", True)
+    return {
+        "size": cut or target,
+        "resize_to": target,
+        "resize": RESAMPLING.get(facts.get("resample", 2), "bilinear"),
+        "scale": 1 / factor,
+        "mean": facts.get("image_mean", (0.0,)) if normal else (0.0,),
+        "std": facts.get("image_std", (1.0,)) if normal else (1.0,),
+    }
+
+
+def _target(size: Any) -> int | tuple[int, int]:
+    if isinstance(size, int):
+        return (size, size)
+    if "shortest_edge" in size:
+        return int(size["shortest_edge"])
+    return int(size["height"]), int(size["width"])

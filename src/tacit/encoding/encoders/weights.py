@@ -1,0 +1,116 @@
+"""Find and load weights in a local folder or the local cache of the Hugging Face hub. Nothing is downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacit.data.rows import one_line
+from tacit.errors import InputError
+
+EXTRA = "encoders"
+
+
+def folder_of(repository: str, weights: Path | None, *, config: str | None = None, tensors: bool = True) -> Path:
+    """The folder that holds a model's files.
+
+    Parameters
+    ----------
+    repository : str
+        Name of the model on the hub.
+    weights : path or None
+        The folder, if it was given.
+    config : str, optional
+        A file that must be in it.
+    tensors : bool
+        Whether weights must lie beside it.
+
+    Raises
+    ------
+    InputError
+        If it is neither given nor in the cache, or incomplete; the message has the command that gets it.
+    """
+    folder = _cached(repository) if weights is None else weights
+    if not folder.is_dir():
+        raise InputError(f"--weights {folder} is not a folder; give the one that holds the model's files")
+    if (config is None or (folder / config).is_file()) and (not tensors or weight_files(folder)):
+        return folder
+    if weights is None:
+        raise _missing(repository)
+    needed = [name for name in (config, "weights (*.safetensors, *.bin, *.pt)" if tensors else None) if name]
+    raise InputError(f"--weights {folder} needs {' and '.join(needed)}; give the folder as the hub has it")
+
+
+def _cached(repository: str) -> Path:
+    if Path(repository).is_dir():
+        return Path(repository)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
+        raise _missing(repository) from error
+
+
+def _missing(repository: str) -> InputError:
+    return InputError(
+        f"no weights of {repository} on this machine; get them with `hf download {repository}` where there is a "
+        "network, or give a folder that holds them with --weights"
+    )
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Files of tensors in a folder, safetensors first."""
+    return [path for ending in (".safetensors", ".bin", ".pt", ".pth") for path in sorted(folder.glob(f"*{ending}"))]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Disable the progress bars of transformers within the block."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def other_files(folder: Path) -> list[Path]:
+    """Files of a model besides its weights: settings, vocabularies, pooling."""
+    endings = (".json", ".txt", ".model", ".jinja")
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
+
+
+@contextmanager
+def loading(what: str, where: Path) -> Iterator[None]:
+    """Turn any error of loading a model into a one-line InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # damaged files and a dozen libraries may raise anything
+        raise InputError(
+            f"{what} cannot be loaded from {where} ({one_line(error)}); check its name and its files"
+        ) from error
+
+
+def state_of(path: Path) -> dict[str, Any]:
+    """The tensors of a safetensors or torch file; of the latter only tensors are unpickled."""
+    import torch
+
+    with loading("weights", path):
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return dict(load_file(path))
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    inner = state.get("state_dict", state) if isinstance(state, dict) else None
+    if not isinstance(inner, dict):
+        raise InputError(f"{path} holds no state dict; save one with torch.save(model.state_dict(), ...)")
+    return inner

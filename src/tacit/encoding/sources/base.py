@@ -1,0 +1,146 @@
+"""What a source of pictures or texts gives: its records in a fixed order, what they are called, and their labels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import ClassValue, class_list, clean_labels
+from tacit.errors import InputError
+
+Kind = Literal["picture", "text"]
+Record = Path | bytes | NDArray[Any] | str | None
+"""A picture as a file, as the bytes of one or as pixels; a text; None where there is nothing."""
+
+SPLITS = ("train", "test", "validation", "valid", "val", "dev", "training", "testing", "unlabeled")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Records to encode.
+
+    Parameters
+    ----------
+    kind : {"picture", "text"}
+    names : sequence of str
+        What each record is called: a file's path in the source, or "row 3".
+    records : callable
+        Called with a position, it yields the records from there on, in order.
+    stamp : str
+        Changes when the source does; made from names, sizes and times, so that nothing large is read.
+    labels : array of shape (rows,) or None
+        Class values.
+    classes : list or None
+        Class values in order, where the source names them.
+    classes_declared : bool
+        Whether the source states its classes apart from its records, so that they are public.
+    left_out : tuple of str
+        Files that are no pictures, or have no label where others have one.
+    folder : path or None
+        The folder that is read, in which no output may lie.
+    """
+
+    kind: Kind
+    names: Sequence[str]
+    records: Callable[[int], Iterator[Record]]
+    stamp: str
+    labels: NDArray[Any] | None = None
+    classes: list[ClassValue] | None = None
+    classes_declared: bool = False
+    left_out: tuple[str, ...] = field(default=())
+    folder: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Rows(Sequence[str]):
+    """Names of records that have none of their own: row 0, row 1, ..."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = count
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, place: Any) -> Any:
+        return f"row {range(self.rows)[place]}"
+
+
+def stamp(*facts: Any) -> str:
+    """A short hash of facts about a source."""
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def file_stamp(path: Path) -> str:
+    """A hash of a file's size and time."""
+    return stamp(facts_of(path.stat()))
+
+
+def facts_of(found: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file does, or another takes its place."""
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
+    """Class values of a table's column or an array, checked."""
+    with _placed(where):
+        found = clean_labels(values, rows)
+        if found.dtype.kind == "U":
+            class_list(np.unique(found).tolist())  # refuse a label that no class can have before anything is encoded
+        return found
+
+
+def class_values(labels: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
+    """Class values of a table's column: an empty cell is a missing label, and numbers may be written as text."""
+    given = np.array([None if value == "" else value for value in labels], dtype=object)
+    found = labels_of(given, rows, where)
+    if found.dtype.kind == "U" and numbers(set(found.tolist())) is not None:
+        return found.astype(np.int64)
+    return found
+
+
+def numbers(names: Iterable[str]) -> list[int] | None:
+    """Names as whole numbers, if all of them are written as numbers are."""
+    own = list(names)
+    plain = all(len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name for name in own)
+    return [int(name) for name in own] if plain else None
+
+
+def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
+    """A class list that a source states."""
+    with _placed(where):
+        return class_list(names)
+
+
+@contextmanager
+def _placed(where: Path | str) -> Iterator[None]:
+    """Put the place of an error before its message."""
+    try:
+        yield
+    except (InputError, UnicodeError) as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> NDArray[Any]:
+    """Class values for positions in a class list."""
+    found = np.asarray(indexes)
+    wrong = (found < 0) | (found >= len(classes))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"{where} row {row} has label {found[row]} of {len(classes)} classes; get the file again")
+    values: NDArray[Any] = np.asarray(classes)[found]
+    return values
+
+
+def empty(where: Path | str, what: str) -> InputError:
+    """The error for a source without records."""
+    return InputError(f"{where} holds no {what}; check the path, or choose another split with --split")

@@ -1,0 +1,133 @@
+"""CIFAR-10 and CIFAR-100 as their owners ship them: the archive, or its folder, for Python or in bytes.
+
+The files for Python are pickles. They are read by an unpickler that knows arrays of numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.rows import one_line
+from tacit.encoding.sources.base import Record, Rows, Source, by_index, named_classes, stamp
+from tacit.encoding.sources.tree import Tree
+from tacit.errors import InputError
+
+SHAPE = (3, 32, 32)
+PIXELS = 3072
+
+
+@dataclass(frozen=True)
+class _Version:
+    """The layout of one of the four archives."""
+
+    splits: dict[str, tuple[str, ...]]
+    names: str
+    labels: bytes = b""
+    class_names: bytes = b""
+    label_bytes: int = 0
+
+    @property
+    def pickled(self) -> bool:
+        return not self.label_bytes
+
+
+TEN = tuple(f"data_batch_{number}" for number in range(1, 6))
+VERSIONS = (
+    _Version({"train": TEN, "test": ("test_batch",)}, "batches.meta", b"labels", b"label_names"),
+    _Version({"train": ("train",), "test": ("test",)}, "meta", b"fine_labels", b"fine_label_names"),
+    _Version(
+        {"train": tuple(f"{name}.bin" for name in TEN), "test": ("test_batch.bin",)}, "batches.meta.txt", label_bytes=1
+    ),
+    _Version({"train": ("train.bin",), "test": ("test.bin",)}, "fine_label_names.txt", label_bytes=2),
+)
+
+
+def splits(files: Tree) -> list[str]:
+    """Which splits are there, if this is one of the archives."""
+    version = _version(files)
+    return [] if version is None else [split for split, names in version.splits.items() if files.find(*names)]
+
+
+def read(files: Tree, split: str) -> Source:
+    """One split. Labels are the fine ones of CIFAR-100."""
+    version = _version(files)
+    assert version is not None  # `splits` found it
+    paths = [files.find(name) for name in version.splits[split]]
+    if None in paths:
+        raise InputError(f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again")
+    found = [_batch(files, str(path), version) for path in paths]
+    labels = np.concatenate([labels for _, labels in found])
+    names = files.find(version.names)
+    assert names is not None
+    classes = named_classes(_class_names(files, names, version), files.path)
+    starts = np.cumsum([0, *(len(own) for _, own in found)])
+    del found
+
+    def records(start: int) -> Iterator[Record]:
+        for first, end, path in zip(starts, starts[1:], paths, strict=False):
+            if end > start:
+                pixels, _ = _batch(files, str(path), version)
+                yield from (row.reshape(SHAPE).transpose(1, 2, 0) for row in pixels[max(start - first, 0) :])
+
+    own = by_index(labels, classes, files.path)
+    return Source("picture", Rows(len(own)), records, stamp(files.stamp, split), own, classes, True)
+
+
+def _version(files: Tree) -> _Version | None:
+    return next((one for one in VERSIONS if files.find(one.names) and files.find(*one.splits["train"])), None)
+
+
+def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Pixels (rows, 3072) and label indexes of one file."""
+    data = files.read(path)
+    if version.pickled:
+        content = _unpickled(data, path)
+        pixels, labels = content.get(b"data"), content.get(version.labels)
+        if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels or ()), PIXELS):
+            raise InputError(f"{path} is no batch of CIFAR pictures; get the archive again")
+        return pixels.astype(np.uint8, copy=False), np.array(labels)
+    width = version.label_bytes + PIXELS
+    if not data or len(data) % width:
+        raise InputError(f"{path} has {len(data)} bytes, no multiple of {width}; get the archive again")
+    rows = np.frombuffer(data, np.uint8).reshape(-1, width)
+    return rows[:, version.label_bytes :], rows[:, version.label_bytes - 1].astype(np.int64)
+
+
+def _class_names(files: Tree, path: str, version: _Version) -> list[str]:
+    data = files.read(path)
+    if not version.pickled:
+        return data.decode().split()
+    names = _unpickled(data, path).get(version.class_names) or []
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+
+
+class _Plain(pickle.Unpickler):
+    """Read numbers, texts, lists, dicts and arrays; refuse a pickle that needs any other class."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
+            return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
+        if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):
+            return getattr(np, name)
+        if (module, name) == ("_codecs", "encode"):
+            import _codecs
+
+            return _codecs.encode
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+
+
+def _unpickled(data: bytes, path: str) -> dict[bytes, Any]:
+    try:
+        content = _Plain(io.BytesIO(data), encoding="bytes").load()
+    except Exception as error:  # a damaged pickle may raise anything
+        raise InputError(f"{path} is no batch of CIFAR pictures ({one_line(error)}); get the archive again") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is no batch of CIFAR pictures; get the archive again")
+    return {key.encode() if isinstance(key, str) else key: value for key, value in content.items()}
