@@ -414,7 +414,7 @@ def test_fits_do_no_accounting(method, variant, monkeypatch):
     def refuse(*given):
         raise AssertionError("a fit asked for epsilon")
 
-    for name in ("epsilon", "gaussian_multiplier", "renyi"):
+    for name in ("epsilon", "gaussian_multiplier"):
         monkeypatch.setattr(accounting, name, refuse)
     learner.fit(X[:10], Y[:10])
 

@@ -6,6 +6,7 @@ import math
 import secrets
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -193,9 +194,10 @@ class PATE(ModelClassifier):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; `deep` adds the fields of grouped ones, such as `voting__sigma`."""
         parameters: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            fields = {group: _settings(group, parameters[group]) for group in GROUPED}
-            parameters |= {f"{group}__{name}": value for group in GROUPED for name, value in fields[group].items()}
+        for group in GROUPED if deep else ():
+            with suppress(InputError):  # `promise` and `fit` refuse a value that is none of the group's
+                fields = _settings(group, parameters[group])
+                parameters |= {f"{group}__{name}": value for name, value in fields.items()}
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
