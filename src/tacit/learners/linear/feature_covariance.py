@@ -37,13 +37,8 @@ class FeatureCovariance(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping.
     epochs : int, optional
         Number of steps, each over all records; by default 20, or 40 under an infinite budget.
     learning_rate : float, optional
@@ -55,8 +50,6 @@ class FeatureCovariance(UnitRowClassifier):
         noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy G.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -64,11 +57,8 @@ class FeatureCovariance(UnitRowClassifier):
     intercepts_ : ndarray of shape (C,), float64
     damping_ : float
         As used; a function of the noisy G.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -87,6 +77,8 @@ class FeatureCovariance(UnitRowClassifier):
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, by noisy gradients over noisy second moments (DP-FC)"
 
     epochs: int | None = None
     learning_rate: float | None = None

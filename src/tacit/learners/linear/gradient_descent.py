@@ -36,13 +36,9 @@ class GradientDescent(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again. Steps can then be four times as long.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows steps can
+        be four times as long.
     steps : int, optional
         Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite budget.
     learning_rate : float, optional
@@ -61,8 +57,6 @@ class GradientDescent(UnitRowClassifier):
     intercept : float, default=0.0
         Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
         (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -70,11 +64,8 @@ class GradientDescent(UnitRowClassifier):
     intercepts_ : ndarray of shape (C,), float64
     learning_rate_ : float
         As used; a function of the noisy or declared counts.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -95,6 +86,8 @@ class GradientDescent(UnitRowClassifier):
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, by noisy logistic regression"
 
     steps: int | None = None
     learning_rate: float | None = None

@@ -38,13 +38,8 @@ class LeastSquares(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the non-private form.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
     alpha : float, optional
         Weight of G in the sum with A_k, as published. G, A and b are then bought at a third of the budget each. If
         omitted, G takes 30 % of the budget, noisy counts 1 %, and b the rest.
@@ -54,23 +49,17 @@ class LeastSquares(UnitRowClassifier):
         Divide each theta_k by the standard deviation of its score within classes or, with `alpha`, by its norm. If
         False, scores are those of the linear discriminant or, with `alpha`, of the regression.
     counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. If
-        omitted, noisy counts are bought. Not with `alpha`, which needs none.
+        As in `GradientDescent`, but not with `alpha`, which needs none.
     intercept : float, default=0.0
         As in `GradientDescent`.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (C, d), float64
     intercepts_ : ndarray of shape (C,), float64
         Far below all scores for a class without records under an infinite budget, unless `alpha` is given.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -91,6 +80,8 @@ class LeastSquares(UnitRowClassifier):
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, solved for from noisy moments (DP-LS)"
 
     alpha: float | None = None
     ridge: float | None = None

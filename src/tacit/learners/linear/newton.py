@@ -45,13 +45,8 @@ class Newton(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same method without noise.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same method without noise.
     epochs : int, optional
         Number of steps, each over all records; by default 4, or 8 under an infinite budget.
     learning_rate : float, optional
@@ -66,18 +61,13 @@ class Newton(UnitRowClassifier):
         Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy Hessian.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (K, d), float64
     intercepts_ : ndarray of shape (K,), float64
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (K,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -100,6 +90,8 @@ class Newton(UnitRowClassifier):
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, by noisy Newton steps (DP-Newton)"
 
     epochs: int | None = None
     learning_rate: float | None = None

@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ScaledRecords(Prepared):
-    """Private records, the public factor that brings them to unit variance, declared counts, and the decision."""
+    """The records, the public factor that brings rows to unit variance, declared counts, and the decision."""
 
     scale: float
     counts: Floats | None
@@ -56,16 +56,15 @@ class ScaledRecords(Prepared):
 class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
-    Three steps, each of which clips rows about the last estimate and adds noise to their mean; the clip
-    radius shrinks with the uncertainty. Assumes about unit variance per coordinate: on other scales pass `public`,
-    from which a scale is taken. `NoisySumPrototypes` is nearly always better.
+    Each of three steps clips rows about the last estimate and adds noise to their mean; the clip radius shrinks with
+    the uncertainty. Assumes about unit variance per coordinate: on other scales pass `public`, from which a scale is
+    taken. `NoisySumPrototypes` is nearly always better.
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the class mean.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    budget, classes, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the class mean. With unit="replace" the noise is the paper's,
+        (2 clip/N)/sqrt(2 rho_i), N declared.
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, in place of the realised ones; they
         are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget.
@@ -79,8 +78,6 @@ class CoinPressPrototypes(PrivateClassifier):
         Public rows; private rows are multiplied by sqrt(d) over their median norm.
     metric : {"cosine", "euclidean"}, default="cosine"
         How predictions measure nearness.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. With unit="replace" the noise is the paper's, (2 clip/N)/sqrt(2 rho_i), N declared.
 
     Attributes
     ----------
@@ -88,9 +85,8 @@ class CoinPressPrototypes(PrivateClassifier):
         The private means, on the scale of the rows passed.
     steps_ : tuple of Step
         Radius, clip, noise and norm per step and class, on the rescaled rows; functions of the release.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----

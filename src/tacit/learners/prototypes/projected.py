@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
-from tacit.errors import InputError
-from tacit.learners.base import shortened
+from tacit.errors import InputError, quoted
 from tacit.learners.common.balance import ClassCounts, count_share, n_records
 from tacit.learners.common.descent import descend
 from tacit.learners.common.parameters import real, whole
@@ -65,13 +64,9 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again. Scores then differ more between classes, and the layer has more to learn from.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows scores
+        differ more between classes, and the layer has more to learn from.
     prototypes : {"sums", "public"}, default="sums"
         What stands for a class before the layer: a noisy sum, or one of the public rows, less their mean and made unit
         again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
@@ -90,13 +85,8 @@ class ProjectedPrototypes(UnitRowClassifier):
         at which noise adds a vector of norm about 1 to each row of W; z is the multiplier of all steps together.
     clip : float, default=1.0
         Bound on the norm of a record's gradient, that of the cross-entropy divided by `scale`.
-    counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        scale the steps and balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
-    balanced : bool, default=True
-        Learn the layer for equally frequent classes (logit adjustment), as in `GradientDescent`.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
+    counts, balanced
+        As in `GradientDescent`.
 
     Attributes
     ----------
@@ -114,11 +104,8 @@ class ProjectedPrototypes(UnitRowClassifier):
         Positions of the chosen rows in `public`, with prototypes="public".
     window_ : tuple of float
         The window used, with prototypes="public".
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -144,6 +131,9 @@ class ProjectedPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    summary = "noisy class sums, or public rows, seen through a privately learned layer"
+    public_use = 'optional, for centring; needed with `prototypes="public"`'
+
     prototypes: str = SUMS
     d_min: float | str = PUBLIC
     d_max: float | str = PUBLIC
@@ -159,7 +149,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     def _from_public(self) -> bool:
         """Whether prototypes are public rows; also checks the parameters that only these use."""
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
-            raise InputError(f"prototypes={shortened(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
+            raise InputError(f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
         from_public = bool(self.prototypes == PUBLIC)
         needs_public(self.d_min, self.d_max)
         if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
