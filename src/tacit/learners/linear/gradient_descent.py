@@ -134,16 +134,13 @@ class GradientDescent(UnitRowClassifier):
                 rate=self.learning_rate_ / n,
                 steps=self._steps(),
             )
-        self.centre_ = prepared.centre
-        self.coefficients_, self.intercepts_ = prepared.head(theta)
         facts = self._counts().facts() | {
             "gradient clip norm": float(self.clip),
             "noise multiplier of a step": z,
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",
         }
-        what = "one linear score per class, by noisy gradient descent"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, "one linear score per class, by noisy gradient descent", theta, facts)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; without noise and clipping under an infinite budget."""

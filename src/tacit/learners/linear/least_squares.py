@@ -120,20 +120,16 @@ class LeastSquares(UnitRowClassifier):
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         moments, sums, class_moments = self._moments(prepared, noise)
-        ridge = self._ridge(prepared.width)
+        ridge, added = self._ridge(prepared.width), np.zeros(len(sums))
         if class_moments is None:
             with phase(SET_UP):
                 counts = self._counts().draw(prepared.blocks("counts"), len(sums), noise)
             theta, added = self._discriminants(moments, sums, counts)
-            self.coefficients_, self.intercepts_ = prepared.head(theta, added)
-            if self._multiplier() == 0:
-                self.intercepts_ = self.intercepts_ + scores_of_empty(sums)
+            added = added + scores_of_empty(sums) if self._multiplier() == 0 else added
         else:
             theta = _regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
             norms = np.linalg.norm(theta, axis=1, keepdims=True)
             theta = theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta
-            self.coefficients_, self.intercepts_ = prepared.head(theta)
-        self.centre_ = prepared.centre
         z_moments, z_sums, z_classes = self._multipliers()
         facts = {
             "row norm": 1.0,
@@ -145,7 +141,7 @@ class LeastSquares(UnitRowClassifier):
             "sampling": "none; every record is used once in each sum",
         }
         what = "one linear score per class, solved for from noisy moments"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, what, theta, facts, added)
 
     @phase(SET_UP)
     def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import flag, real, whole
+from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.softmax import Blocks, logits
-from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
-from tacit.learners.linear.second_order import check_steps, damping_for, divided, spectrum
+from tacit.learners.common.unit_rows import UnitRows
+from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
@@ -30,7 +29,7 @@ Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Newton(UnitRowClassifier):
+class Newton(SecondOrderClassifier):
     """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
 
     Rows are divided by their norm, at fit and at predict. A record counts with weight 1 for its own class and with
@@ -93,35 +92,20 @@ class Newton(UnitRowClassifier):
 
     summary = "one linear score per class, by noisy Newton steps (DP-Newton)"
 
-    epochs: int | None = None
-    learning_rate: float | None = None
     alpha: float | None = None
     pooled: bool = True
-    damping: float | None = None
-    counts: int | Sequence[int] | None = None
-    balanced: bool = True
-    ridge: float = 0.3
-    intercept: float = 0.0
 
-    def _counts(self) -> ClassCounts:
-        unused = "" if self.balanced else "balanced=False"
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
-
-    def _epochs(self) -> int:
-        if self.epochs is not None:
-            return whole("epochs", self.epochs, 1, 10**4)
-        return 8 if self._multiplier() == 0 else 4
+    default_epochs = (4, 8)
 
     def _sum_multiplier(self) -> float:
         """Noise multiplier of the gradients and of the Hessians of each epoch."""
         return self._multiplier() * math.sqrt(2 * self._epochs() / (1 - self._counts().share))
 
     def _event(self) -> Event:
-        self._intercept()
+        self._check_steps()
         if self.alpha is not None:
             real("alpha", self.alpha, 1e-9, 1e9)
         flag("pooled", self.pooled)
-        check_steps(ridge=self.ridge, learning_rate=self.learning_rate, damping=self.damping)
         of_sums = 2 * self._epochs() * outer_products.event(self._sum_multiplier())
         return compose([of_sums, *self._counts().events()])
 
@@ -147,8 +131,6 @@ class Newton(UnitRowClassifier):
         with phase(SOLVING):
             for _ in progress(range(epochs), "epochs", epochs):
                 theta = self._step(theta, *derivatives(theta, offsets, blocks))
-        self.centre_ = prepared.centre
-        self.coefficients_, self.intercepts_ = prepared.head(theta)
         facts = {
             "row norm": 1.0,
             "weight of a negative": self._alpha(),
@@ -158,8 +140,7 @@ class Newton(UnitRowClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
         }
-        what = "one linear score per class, by noisy Newton steps"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, "one linear score per class, by noisy Newton steps", theta, facts)
 
     def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
         """Added to the logits while learning: log odds of the classes, negatives weighted."""

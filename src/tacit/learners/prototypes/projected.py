@@ -38,15 +38,7 @@ SUMS = "sums"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredRows(UnitRows):
-    """Private records that choose prototypes among public rows.
-
-    Parameters
-    ----------
-    window : pair of float
-        Of 1 + cosine.
-    scoring : Scoring
-        How records score public rows.
-    """
+    """Private records that choose prototypes among public rows, the window of 1 + cosine, and how rows are scored."""
 
     window: tuple[float, float]
     scoring: Scoring
@@ -203,9 +195,7 @@ class ProjectedPrototypes(UnitRowClassifier):
             blocks = prepared.block_list(exact=z == 0)
             counts = self._counts().draw(blocks, len(self.classes_), noise)
         layer = self._descend(sums, counts, blocks, noise)
-        self.centre_, self.projection_, self.prototypes_ = prepared.centre, layer, sums @ layer.T
-        self.coefficients_ = _unit(self.prototypes_) @ layer
-        self.intercepts_ = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
+        self.projection_, self.prototypes_ = layer, sums @ layer.T
         facts |= {
             "gradient clip norm": float(self.clip),
             "noise multiplier of a step": split.step(z),
@@ -213,8 +203,9 @@ class ProjectedPrototypes(UnitRowClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every step",
         }
+        far = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
         what += ", through a privately learned layer"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, what, _unit(self.prototypes_) @ layer, facts, far)
 
     @phase(SET_UP)
     def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:

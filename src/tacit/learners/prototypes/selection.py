@@ -54,7 +54,7 @@ def class_scores(
 def select_one(
     row: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSource, selection: str = "exponential"
 ) -> int:
-    """`exponential.select`; the largest score without noise, the lowest index first on ties, at an infinite epsilon."""
+    """`exponential.select`; at an infinite epsilon the largest score, the lowest index first on ties."""
     if math.isinf(epsilon):
         return int(top_k.best_first(row)[0])
     return exponential.select(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=selection)
