@@ -60,7 +60,7 @@ class Predictor(Protocol):
 
 @dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of all learners; the module's docstring says what a new one fills in.
+    """Base of all learners; the module's docstring says what a new learner fills in.
 
     Parameters
     ----------
@@ -82,34 +82,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     unit: Unit | str = "add-remove"
     ledger: Ledger | None = None
 
-    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")
-    """Kinds of finite budgets that the learner takes."""
-
-    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
-    """Neighbouring relations of its guarantees; `_event` is the privacy cost under the first."""
-
-    summary: ClassVar[str] = ""
-    """What is released, in a phrase; a column of the documentation's table of methods."""
-
-    public_use: ClassVar[str] = "optional, for centring"
-    """What public rows are for; another column of that table."""
-
-    needs_public: ClassVar[bool] = False
-    """Whether `public` must be passed."""
-
-    stops_early: ClassVar[bool] = False
-    """Whether a fit ends when a budget is reached, so that `spent_` may be less than `guarantee_`."""
-
-    estimates: ClassVar[str] = ""
-    """What `prototypes_` are, for a drawing: "means" of rows, "unit means" of unit rows, "directions" of these, or
-    chosen "rows"; empty if they do not lie in the space of rows."""
-
-    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
-    """Why a fit may return a model that is not `Released`, and the remedy."""
-
-    flat_names: ClassVar[Mapping[str, str]] = {}
-    """The command line's names for fields of grouped parameters: `n_teachers` stands for `teachers__number`."""
-
+    # facts of the method, for checks and the documentation's tables
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")  # of finite budgets
+    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)  # of its guarantees
+    summary: ClassVar[str] = ""  # what is released, in a phrase
+    public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
+    needs_public: ClassVar[bool] = False  # whether `public` must be passed
+    stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
+    estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
+    flat_names: ClassVar[Mapping[str, str]] = {}  # the command line's names: n_teachers for teachers__number
     _dtypes: ClassVar[list[Any]] = FLOATS
 
     @abstractmethod
@@ -162,13 +144,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
     def promise(self) -> Guarantee:
-        """State what `fit` will cost, from public facts alone.
-
-        Returns
-        -------
-        Guarantee
-            Equal to `guarantee_` after `fit`.
-        """
+        """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
         if not isinstance(self.ledger, Ledger | None):
             raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
         if not isinstance(self.unit, str):
@@ -179,19 +155,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return replace(promise, unprotected=leaks + promise.unprotected, scope=scope).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
-        """Check all that `fit` checks except the records, before they are read. The classes must be declared.
+        """Raise what `fit(..., **arguments)` would raise for n records of `width` columns, before any is read.
 
-        Parameters
-        ----------
-        n, width : int
-            Number of records, and of columns.
-        **arguments
-            Further arguments of `fit`.
-
-        Raises
-        ------
-        InputError, BudgetError
-            If a parameter or the public rows do not fit records of this shape.
+        The classes must be declared.
         """
         for name, value in (("n", n), ("width", width)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -260,16 +226,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Class of each row of X (n, d), of shape (n,)."""
         rows = self._rows(X)
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 

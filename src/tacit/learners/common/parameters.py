@@ -18,6 +18,13 @@ def real(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
+    """Check attributes of `settings` by `real`, those that are None excepted."""
+    for name, (low, high) in ranges.items():
+        if getattr(settings, name) is not None:
+            real(name, getattr(settings, name), low, high)
+
+
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """`value` as an int, if it is a whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:

@@ -51,12 +51,10 @@ class FeatureCovariance(SecondOrderClassifier):
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (C, d), float64
-    intercepts_ : ndarray of shape (C,), float64
     damping_ : float
         As used; a function of the noisy G.
-    centre_, classes_, guarantee_, spent_
-        As in `NoisySumPrototypes`.
+    coefficients_, intercepts_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -69,8 +67,7 @@ class FeatureCovariance(SecondOrderClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.FeatureCovariance(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)

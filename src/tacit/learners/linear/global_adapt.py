@@ -55,14 +55,10 @@ class GlobalAdapt(GradientDescent):
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (C, d), float64
-    intercepts_ : ndarray of shape (C,), float64
     thresholds_ : ndarray of shape (steps,)
         Z of each step; empty under an infinite budget.
-    learning_rate_ : float
-        As used; a function of the noisy or declared counts.
-    centre_, classes_, guarantee_, spent_
-        As in `NoisySumPrototypes`.
+    coefficients_, intercepts_, learning_rate_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -78,8 +74,7 @@ class GlobalAdapt(GradientDescent):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.GlobalAdapt(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)

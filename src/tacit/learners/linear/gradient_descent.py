@@ -11,7 +11,7 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts, n_records
 from tacit.learners.common.descent import descend, learning_rate
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.softmax import Blocks, noisy_gradient
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import outer_products
@@ -80,8 +80,7 @@ class GradientDescent(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.GradientDescent(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
@@ -115,8 +114,7 @@ class GradientDescent(UnitRowClassifier):
         self._intercept()
         real("clip", self.clip, 1e-6, 10)
         real("ridge", self.ridge, 0, 1e9)
-        if self.learning_rate is not None:
-            real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        check_optional(self, learning_rate=(1e-9, 1e9))
         return compose([self._steps() * outer_products.event(self._step_multiplier()), *self._counts().events()])
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:

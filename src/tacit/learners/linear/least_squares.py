@@ -11,7 +11,7 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import flag, real
+from tacit.learners.common.parameters import check_optional, flag, real
 from tacit.learners.common.sums import class_second_moments, class_sums, second_moments
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.learners.linear.second_order import divided, spectrum
@@ -74,8 +74,7 @@ class LeastSquares(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.LeastSquares(budget="rho=0.5", classes=2).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
@@ -105,8 +104,7 @@ class LeastSquares(UnitRowClassifier):
     def _event(self) -> Event:
         self._intercept()
         flag("normalise", self.normalise)
-        if self.ridge is not None:
-            real("ridge", self.ridge, 1e-9, 1e18)
+        check_optional(self, ridge=(1e-9, 1e18))
         z_moments, z_sums, z_classes = self._multipliers()
         of_classes = [] if z_classes is None else [outer_products.class_event(z_classes)]
         of_sums = [outer_products.event(z_moments), gaussian.event(z_sums)]

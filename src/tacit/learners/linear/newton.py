@@ -12,7 +12,7 @@ import numpy as np
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import flag, real
+from tacit.learners.common.parameters import check_optional, flag
 from tacit.learners.common.softmax import Blocks, logits
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
@@ -63,10 +63,8 @@ class Newton(SecondOrderClassifier):
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (K, d), float64
-    intercepts_ : ndarray of shape (K,), float64
-    centre_, classes_, guarantee_, spent_
-        As in `NoisySumPrototypes`.
+    coefficients_, intercepts_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -83,8 +81,7 @@ class Newton(SecondOrderClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.Newton(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
@@ -103,8 +100,7 @@ class Newton(SecondOrderClassifier):
 
     def _event(self) -> Event:
         self._check_steps()
-        if self.alpha is not None:
-            real("alpha", self.alpha, 1e-9, 1e9)
+        check_optional(self, alpha=(1e-9, 1e9))
         flag("pooled", self.pooled)
         of_sums = 2 * self._epochs() * outer_products.event(self._sum_multiplier())
         return compose([of_sums, *self._counts().events()])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.learners.common.balance import ClassCounts
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.unit_rows import UnitRowClassifier
 from tacit.models.rows import Floats
 
@@ -42,9 +42,7 @@ class SecondOrderClassifier(UnitRowClassifier):
     def _check_steps(self) -> None:
         self._intercept()
         real("ridge", self.ridge, 1e-9, 1e9)
-        for name in ("learning_rate", "damping"):
-            if getattr(self, name) is not None:
-                real(name, getattr(self, name), 1e-9, 1e18)
+        check_optional(self, learning_rate=(1e-9, 1e18), damping=(1e-9, 1e18))
 
 
 def spectrum(matrix: Floats) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import Prepared, PrivateClassifier
-from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
+from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
 from tacit.learners.common.sums import class_counts
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -128,8 +128,7 @@ class CoinPressPrototypes(PrivateClassifier):
         return of_steps, z / math.sqrt(count_share) if count_share else 0.0
 
     def _event(self) -> Event:
-        if self.radius is not None:
-            real("radius", self.radius, MOST_RADIUS**-1, MOST_RADIUS)
+        check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
         of_steps, of_counts = self._multipliers()
         return compose(gaussian.event(z) for z in [*of_steps, *([] if self.counts is not None else [of_counts])])

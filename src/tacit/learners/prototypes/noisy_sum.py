@@ -67,8 +67,7 @@ class NoisySumPrototypes(PrivateClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 50, axis=0)
-    >>> y = np.repeat([0, 1], 50)
+    >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
     >>> model = tacit.NoisySumPrototypes(budget="rho=0.5", classes=[0, 1]).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), model.guarantee_.rho
     (array([0]), 0.5)

@@ -15,7 +15,7 @@ from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
 from tacit.errors import InputError, quoted
 from tacit.learners.common.balance import ClassCounts, count_share, n_records
 from tacit.learners.common.descent import descend
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.softmax import Blocks, logits, noisy_gradient, residuals
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
@@ -116,8 +116,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.ProjectedPrototypes(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
@@ -165,8 +164,7 @@ class ProjectedPrototypes(UnitRowClassifier):
             whole("dimension", self.dimension, 1, 2**20)
         real("scale", self.scale, 1e-3, 1e4)
         real("clip", self.clip, 1e-6, 10)
-        if self.learning_rate is not None:
-            real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        check_optional(self, learning_rate=(1e-9, 1e9))
         return self._split().event(self._multiplier())
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:

@@ -145,10 +145,8 @@ class PublicPrototypes(PrivateClassifier):
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
-            raise BudgetError(
-                f"selection='permute-and-flip' needs k=1 and a pure budget, not k={self.k} and {budget}; "
-                "pass epsilon=..., or selection='exponential'"
-            )
+            rule = f"needs k=1 and a pure budget, not k={self.k} and {budget}"
+            raise BudgetError(f"selection={self.selection!r} {rule}; pass epsilon=..., or selection='exponential'")
         return budget.exponential(Unit(self.unit))
 
     def _centred(self) -> bool:
@@ -167,7 +165,9 @@ class PublicPrototypes(PrivateClassifier):
         public = candidates(self.public, X.shape[1])
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
-        folder = self._folder()
+        if not isinstance(self.folder, str | Path | None) or self.folder == "":
+            raise InputError(f"folder={self.folder!r} must be a path; pass a folder for the scores, or leave it out")
+        folder = None if self.folder is None else Path(self.folder)
         if folder is not None:
             with work_folder(folder):
                 pass
@@ -180,11 +180,6 @@ class PublicPrototypes(PrivateClassifier):
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, sensitivity=how.sensitivity, epsilon=epsilon)
         return ScoredRecords(X, labels, public, bounds, how, folder, engine)
-
-    def _folder(self) -> Path | None:
-        if not isinstance(self.folder, str | Path | None) or self.folder == "":
-            raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
-        return None if self.folder is None else Path(self.folder)
 
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
         epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring

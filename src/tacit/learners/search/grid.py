@@ -53,8 +53,7 @@ class GridSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> search = tacit.GridSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=2
     ... ).fit(X, y)

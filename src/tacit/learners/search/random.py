@@ -59,8 +59,7 @@ class RandomSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> search = tacit.RandomSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="epsilon=2", classes=2
     ... ).fit(X, y)

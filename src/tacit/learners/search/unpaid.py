@@ -59,8 +59,7 @@ class UnpaidSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 50, axis=0)
-    >>> y = np.repeat([0, 1], 50)
+    >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
     >>> search = tacit.UnpaidSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=8", classes=2
     ... ).fit(X, y)
