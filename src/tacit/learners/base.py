@@ -64,14 +64,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise : {"secure", "research"}, default="secure"
-    random_state : int, optional
-        Seed of research noise.
-    unit : {"add-remove", "replace", "change-label"}
-    ledger : Ledger, optional
+    budget, classes, noise, random_state, unit, ledger
+        As in `tacit.NoisySumPrototypes`.
     """
 
     budget: Budget | str = DEFAULT_BUDGET

@@ -38,9 +38,9 @@ class Newton(SecondOrderClassifier):
     classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit while
     learning, and left out of predictions.
 
-    It is the slowest method: an epoch takes about n K d^2 multiplications (20 seconds on one core for n = 50,000,
-    K = 100, d = 256), and K d (d + 1)/2 draws of noise, which the secure source makes in 8.5 microseconds each (28
-    seconds). Progress is shown. Hessians take 16 K d^2 bytes of memory and more.
+    It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws of noise. For
+    n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on one core. Hessians take at least
+    16 K d^2 bytes of memory.
 
     Parameters
     ----------

@@ -33,14 +33,10 @@ MOST_RADIUS = 1e50  # a public constant: with little budget the radius grows at 
 class Step:
     """One step of CoinPress; each field has shape (C,)."""
 
-    radius: Floats
-    """Radius of the ball in which the mean was assumed."""
-    clip: Floats
-    """Distance from the centre at which rows were clipped."""
-    noise: Floats
-    """Standard deviation of the noise on each coordinate of the mean."""
-    norm: Floats
-    """Euclidean norm of the new centre."""
+    radius: Floats  # of the ball in which the mean was assumed
+    clip: Floats  # distance from the centre at which rows were clipped
+    noise: Floats  # standard deviation of the noise on each coordinate of the mean
+    norm: Floats  # Euclidean norm of the new centre
 
 
 @dataclass(frozen=True, eq=False)
