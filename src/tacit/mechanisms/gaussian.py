@@ -12,7 +12,7 @@ an event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -82,28 +82,23 @@ def class_sums(
     floor = 0.0 if unit_rows else 1.0
     centres, radii = (None, None) if balls is None else balls
 
-    def summed(block: tuple[NDArray[Any], Integers]) -> Floats:
+    def summed(block: tuple[NDArray[Any], Integers]) -> tuple[Integers, int]:
         rows, labels = readable(block[0]), np.asarray(block[1], dtype=np.int64)
         if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
             raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
-        totals = np.zeros((n_classes, width))
-        buffer = row_buffer(rows, wide=balls is not None)
-        add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
-        return totals
+        totals, buffer = np.zeros((n_classes, width), np.int64), row_buffer(rows, wide=balls is not None)
+        for start in range(0, len(rows), _EXACT_ROWS):
+            part, exact = slice(start, start + _EXACT_ROWS), np.zeros((n_classes, width))
+            add_rows(rows[part], labels[part], UNIT * SLACK, floor, exact, buffer, centres, radii)
+            totals += exact.astype(np.int64)
+        return totals, len(rows)
 
-    def short() -> Iterator[tuple[NDArray[Any], Integers]]:
-        n = 0
-        for rows, labels in blocks:
-            n += len(rows)
-            if n >= _MOST_ROWS:
-                raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
-            for start in range(0, len(rows), _EXACT_ROWS):
-                part = slice(start, start + _EXACT_ROWS)
-                yield rows[part], labels[part]
-
-    sums = np.zeros((n_classes, width), dtype=np.int64)
-    for totals in in_threads(summed, short()):
-        sums += totals.astype(np.int64)
+    sums, n = np.zeros((n_classes, width), dtype=np.int64), 0
+    for totals, n_rows in in_threads(summed, blocks):
+        n += n_rows
+        if n >= _MOST_ROWS:
+            raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
+        sums += totals
     return sums
 
 

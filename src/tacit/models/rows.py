@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.bits import CACHED, all_finite
+from tacit.compute.bits import first_not_finite
 from tacit.compute.progress import progress
-from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -24,19 +23,9 @@ def check_finite(x: NDArray[Any], name: str = "X") -> None:
     InputError
         Naming the first such row.
     """
-    if x.dtype.kind != "f":
-        return
-    step = max(1, CACHED // max(1, x.dtype.itemsize * x.shape[1]))
-
-    def bad(start: int) -> int | None:
-        block = x[start : start + step]
-        if all_finite(block):
-            return None
-        return start + int(np.isfinite(block).all(axis=1).argmin())
-
-    for row in in_threads(bad, range(0, len(x), step)):
-        if row is not None:
-            raise InputError(f"row {row} of {name} is not finite (NaN or infinity); drop or repair it")
+    row = first_not_finite(x) if x.dtype.kind == "f" else None
+    if row is not None:
+        raise InputError(f"row {row} of {name} is not finite (NaN or infinity); drop or repair it")
 
 
 def with_lengths(rows: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -96,8 +85,8 @@ def pieces(
 ) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
     """Yield blocks of rows as they are with their labels, reporting progress under `label`."""
     starts = range(0, len(rows), BLOCK_ROWS)
-    parts = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
-    yield from progress(parts, label, len(rows), lambda item: len(item[1]))
+    parts = [(rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts]
+    return progress(parts, label, len(parts))
 
 
 def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:

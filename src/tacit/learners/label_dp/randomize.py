@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import class_list, clean_labels
+from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.errors import InputError
-from tacit.learners.base import class_indices
 from tacit.learners.label_dp.priors import given
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior, checked_prior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.labels import class_indices
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import DEFAULT_BUDGET, Prepared, class_indices
+from tacit.learners.base import DEFAULT_BUDGET, Prepared
 from tacit.learners.common.models import (
     Model,
     ModelClassifier,
