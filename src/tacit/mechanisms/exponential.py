@@ -28,19 +28,12 @@ def select(scores: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSo
     Parameters
     ----------
     scores : ndarray of shape (m,), int64
-        One score per candidate.
     sensitivity : int
         Largest amount by which one record raises a score.
     epsilon : float
         Finite and above 0.
     noise : NoiseSource
-        Where the noise comes from.
     selection : {"exponential", "permute-and-flip"}
-        Which mechanism.
-
-    Returns
-    -------
-    int
     """
     return noise.noisy_max(scores, noise_scale(sensitivity, epsilon), _NOISE[selection])
 
