@@ -24,14 +24,9 @@ class Checkpoint:
     folder : path
         Created if it is absent.
     key : str, optional
-        Hash of everything that decides the parts. Left out where the name of the folder or of each part is such a hash.
+        Hash of everything that decides the parts; not needed if the name of the folder or of each part is such a hash.
     replace : bool, default=False
         Empty a folder of another key, instead of refusing it.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be used, or holds parts of another key and `replace` is False.
 
     Examples
     --------
@@ -64,13 +59,7 @@ class Checkpoint:
         return self.path(name).is_file()
 
     def read(self, name: str) -> NDArray[Any]:
-        """A finished array, read-only and mapped into memory.
-
-        Raises
-        ------
-        OSError, ValueError
-            If it is absent or damaged.
-        """
+        """A finished array, read-only and mapped into memory; OSError or ValueError if it is absent or damaged."""
         return np.lib.format.open_memmap(self.path(name), mode="r")
 
     def write(self, name: str, content: NDArray[Any] | bytes) -> None:
@@ -91,12 +80,11 @@ class Checkpoint:
         return path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode()
 
     def _take(self, key: str, replace: bool) -> None:
-        """Make the folder one of this key."""
+        """Write the key into the folder, which must be empty or is emptied."""
         if replace:
             self.clear()
             self.folder.mkdir(mode=0o700)
         elif any(not path.name.startswith(".") for path in self.folder.iterdir()):
-            raise InputError(
-                f"{self.folder} holds work on other records, queries or settings, by its {KEY}; choose another folder"
-            )
+            work = f"work on other records, queries or settings, by its {KEY}"
+            raise InputError(f"{self.folder} holds {work}; choose another folder")
         self.write(KEY, key.encode())

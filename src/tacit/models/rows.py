@@ -17,13 +17,7 @@ BLOCK_ROWS = 8192
 
 
 def check_finite(x: NDArray[Any], name: str = "X") -> None:
-    """Refuse NaN and infinity.
-
-    Raises
-    ------
-    InputError
-        Naming the first such row.
-    """
+    """Refuse NaN and infinity with an error that names the first such row."""
     if x.dtype.kind != "f":
         return
     step = max(1, CACHED // max(1, x.dtype.itemsize * x.shape[1]))
@@ -42,7 +36,7 @@ def check_finite(x: NDArray[Any], name: str = "X") -> None:
 def with_lengths(rows: NDArray[Any]) -> tuple[Floats, Floats]:
     """Rows in float64 and their Euclidean norms, (n, 1): rows are unit when divided by them.
 
-    Rows whose squares leave float64's range are scaled by their largest entry first; the length of zeros is 1.
+    Rows whose squares leave float64's range are first divided by their largest entry; rows of zeros get length 1.
     """
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -94,7 +88,7 @@ def centre_array(centre: Floats | None) -> dict[str, Floats]:
 def pieces(
     rows: NDArray[Any], labels: NDArray[np.int64], label: str
 ) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
-    """Yield blocks of rows as they are with their labels, reporting progress under `label`."""
+    """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
     starts = range(0, len(rows), BLOCK_ROWS)
     parts = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
     yield from progress(parts, label, len(rows), lambda item: len(item[1]))

@@ -50,7 +50,7 @@ class Allowance:
     budget : Budget
     unit : Unit
     currency : {"rho", "epsilon", "mu", "renyi"}
-        See the module's docstring; `Allowance.of` chooses it from the budget.
+        See above; `Allowance.of` chooses it from the budget.
 
     Examples
     --------
@@ -67,20 +67,12 @@ class Allowance:
 
     @classmethod
     def of(cls, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> Allowance:
-        """An allowance in this currency, by default that of the budget.
-
-        Raises
-        ------
-        BudgetError
-            If the budget cannot be counted in that currency.
-        """
+        """An allowance in this currency, by default that of the budget; an error if the currency cannot count it."""
         budget = Budget.parse(budget)
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
-            raise BudgetError(
-                f"currency={quoted(currency)} does not count an allowance of {budget}; "
-                f"pass {' or '.join(possible)}, or leave it out"
-            )
+            remedy = f"pass {' or '.join(possible)}, or leave it out"
+            raise BudgetError(f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}")
         return cls(budget, Unit(unit), currency or possible[0])
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -114,5 +114,4 @@ def unpack(packed: Packed) -> Callable[[Any], Any]:
     """The task, with modules imported from where the caller imports them."""
     path, task = packed
     sys.path.extend(folder for folder in path if folder not in sys.path)
-    unpacked: Callable[[Any], Any] = pickle.loads(task)
-    return unpacked
+    return cast(Callable[[Any], Any], pickle.loads(task))

@@ -14,11 +14,6 @@ from tacit.privacy.events.pure import PureDP
 class Exponential(PureDP):
     """An exponential mechanism: privacy losses lie in an interval of width epsilon (bounded range).
 
-    Parameters
-    ----------
-    epsilon : float
-        Width of the interval, which is also the pure epsilon.
-
     Notes
     -----
     epsilon-bounded range implies epsilon^2/8-zCDP [Cesar and Rogers 2021, Lemma 3.4]. Ranges add over the records of a

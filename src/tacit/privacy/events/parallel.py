@@ -16,7 +16,7 @@ class Parallel(Event):
     Parameters
     ----------
     event : Event
-        What is done to each part; if parts are treated differently, the most expensive event.
+        Of each part; if parts are treated differently, the most expensive event.
     over : {"classes", "splits"}
         What separates the parts: the label, or a public property of the record's position.
 

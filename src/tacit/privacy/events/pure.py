@@ -15,11 +15,6 @@ from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
 class PureDP(Event):
     """Any epsilon-DP mechanism about which nothing more is known.
 
-    Parameters
-    ----------
-    epsilon : float
-        Its pure epsilon.
-
     Notes
     -----
     Binary randomized response is the worst case. Its Renyi divergence of order a, divided by a, is largest as a -> 1:
