@@ -2,9 +2,9 @@
 
 `engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these rules:
 
-- Each item gives one result; they come in any order. Nothing starts before the first result is requested.
+- Each item gives one result, in any order. Nothing starts before the first result is requested.
 - An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
-  number of jobs, on processors of one kind.
+  number of jobs, on processors of the same kind.
 - Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
 - The function is defined in a module, or is a `functools.partial` of one. Workers find modules where this process does.
 - An exception of the function ends the map and is raised here. To continue after one, catch it inside the function.
@@ -47,7 +47,7 @@ class Engine(ABC):
             yield from self._run(partial(alone, function), items)
 
     @abstractmethod
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield the results of `task` on these items, at least one, in any order."""
 
 

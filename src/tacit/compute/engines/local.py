@@ -2,13 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import shielding_workers
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Joblib(Engine):
@@ -17,7 +14,7 @@ class Joblib(Engine):
     After the last result the processes wait five minutes for the next map.
     """
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         if self.jobs == 1:
             yield from map(task, items)
             return

@@ -5,15 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import Packed, environment, pack, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 CANCELS = 4
 RETRIES = 3  # of a batch whose worker died
@@ -39,7 +36,7 @@ class Ray(Engine):
         check_installed("ray")
         self.address = address
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         with _session(self.jobs, self.address) as ahead:
             yield from _results(pack(task), items, ahead)
 
@@ -68,7 +65,7 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
         ray.shutdown()
 
 
-def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
+def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
     """Yield results as batches end; `ahead` batches are submitted at a time."""
     import ray
 

@@ -8,15 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from tacit.compute.engines import Engine, whole
 from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ended
 
@@ -62,12 +59,23 @@ class Slurm(Engine):
             raise InputError(f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another") from error
         self.partition, self.minutes = partition, whole("minutes", minutes)
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        from submitit import AutoExecutor
         from submitit.helpers import as_completed
 
+        executor = AutoExecutor(self.folder, cluster=self.cluster)
+        executor.update_parameters(
+            name="tacit",
+            timeout_min=self.minutes,
+            nodes=1,
+            tasks_per_node=1,
+            cpus_per_task=1,
+            slurm_partition=self.partition,
+            slurm_array_parallelism=self.jobs,
+        )
         batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
         with shielding_workers():  # the local cluster starts its processes here
-            jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
+            jobs = executor.map_array(_batch, [pack(task)] * len(batches), batches)
         running = set(jobs)
         try:
             for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
@@ -82,21 +90,6 @@ class Slurm(Engine):
                     _end(job._process)
                 else:
                     job.cancel(check=False)
-
-    def _executor(self) -> Any:
-        from submitit import AutoExecutor
-
-        executor = AutoExecutor(self.folder, cluster=self.cluster)
-        executor.update_parameters(
-            name="tacit",
-            timeout_min=self.minutes,
-            nodes=1,
-            tasks_per_node=1,
-            cpus_per_task=1,
-            slurm_partition=self.partition,
-            slurm_array_parallelism=self.jobs,
-        )
-        return executor
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:

@@ -13,12 +13,8 @@ from tacit.privacy.events.base import Event, check_event
 class Parallel(Event):
     """The same event on each of several disjoint parts of the data.
 
-    Parameters
-    ----------
-    event : Event
-        Of each part; if parts are treated differently, the most expensive event.
-    over : {"classes", "splits"}
-        What separates the parts: the label, or a public property of the record's position.
+    If parts are treated differently, `event` is the most expensive event. The parts are separated by the label
+    ("classes"), or by a public property of the record's position ("splits").
 
     Notes
     -----

@@ -20,12 +20,7 @@ _MOST_ORDER = 256  # beyond, moments are not summed, and the curve is that witho
 class SampledGaussian(Gaussian):
     """Gaussian noise on a sum over a Poisson sample: an independent secret coin decides for each record.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation divided by L2 sensitivity; 0 is no noise at all.
-    sampling_rate : float
-        Probability of each record to be in the sample; above 0, at most 1.
+    The sampling rate is the probability of each record to be in the sample.
 
     Notes
     -----
