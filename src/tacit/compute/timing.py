@@ -1,7 +1,5 @@
 """Seconds of the phases of a fit, collected within `timing()`; elsewhere a phase costs nothing."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -10,8 +10,6 @@ Both add noise to integers, since mechanisms compute scores and sums without rou
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import warnings

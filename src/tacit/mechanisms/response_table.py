@@ -8,8 +8,6 @@ them.
 Source: inverse sampling from a cumulative table.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -9,8 +9,6 @@ Source: Erlingsson et al. 2014 (symmetric), Wang et al. 2017 (optimised); "vecto
 literature.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -10,8 +10,6 @@ Laplace: Papernot et al. 2017, Thm 3 and Lemma 4.
 Source: Papernot et al. 2018; formulas and reference numbers in the tests.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

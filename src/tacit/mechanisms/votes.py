@@ -13,8 +13,6 @@ differ much more, so `counts.py` has a pure event.)
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ To add a decision: a frozen dataclass here that fills in `Decision`, and its nam
 release is derived from its fields.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

@@ -23,8 +23,6 @@ keeps a share of the space.
 Where the constants were chosen is said in docs/auto.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ that lines are missing at the end. Lines without a hash may come first (earlier 
 covers them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The exponential mechanism, by its bounded range."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laplace noise on a sum."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Parallel composition over disjoint parts of the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A mechanism of which only a pure epsilon is known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """Randomized response on a label."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import InputError

@@ -1,7 +1,5 @@
 """A private search: many runs, of which only the best is released."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
