@@ -62,18 +62,11 @@ def noisy_products(
     noise_multiplier: float,
     noise: NoiseSource,
 ) -> Floats:
-    """Release the sum over records of the outer product of a left and a right row.
+    """Release the sum over records of the outer product of a left and a right row, of this shape.
 
-    Parameters
-    ----------
-    blocks : iterable of (left, right)
-        Rows of shapes (b, shape[0]) and (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row may depend
-        only on its record and on public or already released values, to the last bit.
-    shape : tuple of int
-        Shape of the result.
-    noise_multiplier : float
-        Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
-    noise : NoiseSource
+    Blocks are left rows (b, shape[0]) and right rows (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row
+    may depend only on its record and on public or already released values, to the last bit. The noise multiplier is the
+    standard deviation of the noise divided by the sensitivity, which is 1.
     """
     totals = product_sums(blocks, shape=shape)
     return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT

@@ -39,16 +39,8 @@ _FEW = 64  # ranks up to which one pass over all scores for each is faster than 
 def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, noise: NoiseSource) -> Integers:
     """Release k positions whose smallest score is large, in increasing order of position, of shape (k,).
 
-    Parameters
-    ----------
-    scores : ndarray of shape (m,), int64
-        One score per candidate, m >= k.
-    k : int
-    sensitivity : int
-        Largest amount by which one record raises a score (W above).
-    epsilon : float
-        Finite and above 0.
-    noise : NoiseSource
+    `scores` has shape (m,), m >= k; `sensitivity` is the largest amount by which a record raises a score (W above);
+    epsilon is finite and above 0.
     """
     ranked = -np.sort(-scores)
     keys, scale = rank_keys(ranked, k, sensitivity=sensitivity, epsilon=epsilon)

@@ -109,7 +109,7 @@ def class_posterior(
     grand = _grand_mean(sums, noise, counts, count_noise)
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     picked = _spaced(prior.neighbourhoods, PICKED)
-    few = [_Family(prior, means, spread) for means, spread in _families(prior, np.asarray(picked), grand)]
+    few = _families(prior, np.asarray(picked), grand)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
@@ -117,8 +117,7 @@ def class_posterior(
     known = count_noise < KNOWN * np.quantile(counts, 0.25)
     records = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
 
-    families = [_Family(prior, means, spread) for means, spread in _families(prior, prior.neighbourhoods, grand)]
-    each = [family.posterior(sums, records, noise) for family in families]
+    each = [family.posterior(sums, records, noise) for family in _families(prior, prior.neighbourhoods, grand)]
     weights = _normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
@@ -143,11 +142,6 @@ def _grand_mean(sums: Floats, noise: float, counts: Floats, count_noise: float) 
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (noise / total) ** 2, 0.0)
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
-
-
-def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[tuple[Floats, float]]:
-    moved = means - prior.neighbourhoods.mean(axis=0) + grand
-    return [(means, ABOUT_NEIGHBOURHOOD), (moved, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE)]
 
 
 class _Family:
@@ -180,6 +174,12 @@ class _Family:
         mean = centre + gain * (sums / n - centre)
         evidence = _log_sum(each) + common
         return evidence, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+
+
+def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[_Family]:
+    shifted = means - prior.neighbourhoods.mean(axis=0) + grand
+    points = ((means, ABOUT_NEIGHBOURHOOD), (shifted, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE))
+    return [_Family(prior, means, spread) for means, spread in points]
 
 
 def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:

@@ -85,7 +85,7 @@ class Ledger:
             Charges are converted to it and then added up.
         currency : {"rho", "epsilon", "mu", "renyi"}, optional
             Charges are counted in it; see `tacit.privacy.allowance`. Only epsilon=...,delta=... leaves a choice: "mu"
-            by default, or "renyi", which prices searches and zCDP too.
+            by default, or "renyi", in which searches and zCDP have a finite cost too.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If it would overdraw the allowance, or the allowance's currency cannot price it; nothing is recorded then.
+            If it would overdraw the allowance, or has no finite cost in its currency; nothing is recorded then.
         """
         with self._locked() as file:
             chain, account = self._read(file)

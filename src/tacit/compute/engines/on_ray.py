@@ -57,6 +57,8 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
         with environment({"RAY_USAGE_STATS_ENABLED": "0"}):
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, OverflowError) as error:
+        if address is None and not isinstance(error, ConnectionError):
+            raise
         remedy = "pass 'auto' or HOST:PORT of a cluster that runs; set RAY_AUTH_MODE and its token if it needs a token"
         raise InputError(f"cannot connect to a Ray at address={address!r}; {remedy}") from error
     try:

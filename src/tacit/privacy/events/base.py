@@ -119,7 +119,7 @@ class Event(ABC):
         return ((self, 1),)
 
     def base(self) -> Event:
-        """The event that a record pays for, with parallel composition undone."""
+        """The event as a single record sees it, without parallel composition."""
         return self
 
     def contained(self) -> tuple[tuple[Event, int], ...]:
