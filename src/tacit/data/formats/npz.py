@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,17 +30,7 @@ def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) 
 
 
 class Archive:
-    """The arrays of a `.npz` file, of which none is read until it is asked for.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    InputError
-        If it is no such file, here and in every method.
-    """
+    """The arrays of a `.npz` file, of which none is read until `read` is called."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,6 +43,10 @@ class Archive:
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, from its header."""
         return self.header(name).shape
+
+    def open(self, name: str) -> IO[bytes]:
+        """The `.npy` file of an array, to read from."""
+        return zipfile.ZipFile(self.path).open(f"{name}.npy")
 
     def header(self, name: str) -> npy.Header:
         """The header of an array, checked against the size that the archive states."""

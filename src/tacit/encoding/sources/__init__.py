@@ -29,20 +29,17 @@ ARRAYS = (".npy", ".npz")
 
 
 def splits(path: Path | str) -> list[str]:
-    """Names of the splits of a source, such as train and test; empty if it has none.
-
-    Raises
-    ------
-    InputError
-        If there is no such source, or it is damaged.
-    """
+    """Names of the splits of a source, such as train and test; empty if it has none."""
     path = existing(path)
     if path.is_dir() and huggingface.is_dataset_dict(path):
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
         return arrays.splits(path)
     files = None if tables.is_table(path) else tree(path)
-    return [] if files is None else _splits(files)
+    if files is None:
+        return []
+    found: list[str] = (_archive(files) or folders).splits(files)
+    return found
 
 
 def open_source(
@@ -75,17 +72,17 @@ def open_source(
         If there is no such source, it is damaged or empty, or an option does not apply to it.
     """
     path, table = existing(path), None if labels is None else existing(labels)
-    found = _opened(path, split, table, x, y, public)
-    return replace(found, folder=path) if path.is_dir() else found
+    source = _open(path, split, table, x, y, public)
+    return replace(source, folder=path) if path.is_dir() else source
 
 
-def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
+def _open(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
     names = splits(path)
     if split is None and len(names) == 1:
         split = names[0]
     if (names or split is not None) and split not in names:
-        asked = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(f"{path} has {asked}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
+        fault = "several splits" if split is None else f"no split {split!r}"
+        raise InputError(f"{path} has {fault}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
     if path.suffix in ARRAYS:
         return arrays.read(path, split, table, x, y)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
@@ -106,11 +103,6 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
 def _archive(files: Tree) -> Any:
     """The module of ARCHIVES that knows these files."""
     return next((archive for archive in ARCHIVES if archive.splits(files)), None)
-
-
-def _splits(files: Tree) -> list[str]:
-    archive = _archive(files)
-    return folders.splits(files) if archive is None else archive.splits(files)
 
 
 def _refuse(path: Path, **options: object) -> None:
