@@ -449,7 +449,7 @@ MUTANTS = [
     _of("encoding/sources", "cifar", "encode: any pickle is run", 'raise pickle.UnpicklingError(f"it asks for {module}.{name}")', "return super().find_class(module, name)", "encoding/sources/test_archives.py"),
     _of("data/formats", "footer", "footer: values of the last row group only", "counts.get(name, 0) + values", "values", "data/test_footer.py"),
     _of(LABEL_DP, "tables", "privatize-labels: other columns are not checked before the charge", "column, CHUNK, check_all=True", "column, CHUNK", "cli/test_privatize_labels.py"),
-    _of("data", "overlap", "overlap: the last block only", "better = found > best[own]", "better = found > -2", "data/test_overlap.py"),
+    _of("data", "overlap", "overlap: the last block only", "better = cosines > best[block]", "better = cosines > -2", "data/test_overlap.py"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its steps", "noise_multiplier=z, noise=noise, balls=balls", "noise_multiplier=z / 2, noise=noise, balls=balls"),
     _of(PROTOTYPES, "coinpress", "CoinPress: half the noise in its counts", "multiplier=of_counts, noise=noise", "multiplier=of_counts / 2, noise=noise"),
     _of(EVENTS, "base", "compositions: two changes forget the counts", "compose(n * event.for_group(size) for event, n in self.counts)", "compose(event.for_group(size) for event, n in self.counts)"),

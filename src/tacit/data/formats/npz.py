@@ -23,10 +23,10 @@ FAULTS = (
 )
 
 
-def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
+def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     """Read features, labels and the class list (an array `classes`), whichever are there."""
     archive = Archive(path)
-    return from_named(path, list(archive.names), archive.shape, archive.read, x, y, width)
+    return from_named(path, archive.names, lambda name: archive.header(name).shape, archive.read, x, y, width)
 
 
 class Archive:
@@ -39,10 +39,6 @@ class Archive:
                 self.names = [name.removesuffix(".npy") for name in file.namelist() if name.endswith(".npy")]
         except FAULTS as error:
             raise self._broken(error) from error
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, from its header."""
-        return self.header(name).shape
 
     def open(self, name: str) -> IO[bytes]:
         """The `.npy` file of an array, to read from."""

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines.workers import shielding_workers
 from tacit.encoding.encoders.base import TEXT_WINDOW, Features
 from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, decoded
 from tacit.encoding.sources.base import Record
@@ -195,7 +194,7 @@ def _decode_ahead(
                 waiting.append((pool.submit(decode, batch, path), path))
 
         try:
-            with _sigint_ignored():  # by the processes too: an interrupt is for this one
+            with shielding_workers():
                 submit(AHEAD * workers)
             if first is not None:
                 yield decode(first)
@@ -212,16 +211,3 @@ def _decode_ahead(
             ) from error
         finally:
             pool.shutdown(wait=True, kill_workers=True)
-
-
-@contextmanager
-def _sigint_ignored() -> Iterator[None]:
-    """Ignore SIGINT in this block and in processes started from it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, old)

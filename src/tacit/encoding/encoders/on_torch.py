@@ -48,21 +48,9 @@ def ready(library: str) -> None:
 class OnTorch(Backbone):
     """A torch module in evaluation mode.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-    run : callable
-        From a tensor of pictures, or a list of texts, or what `tokenize` returns, to a tensor of features.
-    request : Request
-    name : str
-        For the card.
-    input : PictureInput or None
-    tokenize : callable, optional
-        From a list of texts to tensors.
-    files : sequence of path
-        What else decides the features: code, or the files of a tokenizer.
-    slices : bool
-        Whether several threads may run the module at once, each on a few pictures.
+    `run` maps a tensor of pictures, a list of texts, or what `tokenize` makes of texts, to a tensor of features. The
+    `files` decide the features too: code, or those of a tokenizer. With `slices`, several threads may run the module
+    at once, each on a few pictures.
     """
 
     def __init__(
