@@ -38,11 +38,9 @@ def overlap(
     stores = EmbeddingStore.open(located(private)), EmbeddingStore.open(located(public))
     with shown_progress():
         found = compare(*stores, cosine)
-    same = (
-        f"{len(found.same)} have the content of a public one"
-        if found.hashed
-        else "contents were not compared: no hashes"
-    )
+    same = f"{len(found.same)} have the content of a public one"
+    if not found.hashed:
+        same = "contents were not compared: no hashes"
     print(f"of {stores[0].rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
     print("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:

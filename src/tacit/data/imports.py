@@ -173,7 +173,9 @@ def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, wi
         return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}", width=width)
     if splits(path):
         _refuse_options(path, x=x, y=y)
-        return npy.read_split(path, _chosen_split(path, split), width=width)
+        name = _chosen_split(path, split)
+        labels = path / f"{name}_y.npy" if (path / f"{name}_y.npy").is_file() else None
+        return npy.read(path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width)
     raise _unknown(path)
 
 

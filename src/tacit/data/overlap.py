@@ -3,8 +3,6 @@
 What this finds is about private records: it is for their owner, and enters no release.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

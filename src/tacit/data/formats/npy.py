@@ -55,13 +55,6 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None, wi
     return make_arrays(rows, targets, files, identity or features.stem, classes, facts)
 
 
-def read_split(folder: Path, split: str, *, width: int | None = None) -> Arrays:
-    """The features `{split}_x.npy` and, when there, the labels of one split of a folder."""
-    labels = folder / f"{split}_y.npy"
-    identity = f"{folder.absolute().name}-{split}"
-    return read(folder / f"{split}_x.npy", labels if labels.is_file() else None, identity=identity, width=width)
-
-
 def targets_of(features: Path) -> Path | None:
     """The `{split}_targets.npy` beside `{split}.npy`, if there is one."""
     targets = features.with_name(f"{features.stem}{TARGETS}")

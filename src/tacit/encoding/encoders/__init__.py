@@ -3,8 +3,6 @@
 A new family is a file with `load(request)`, which returns a `Backbone`, and its line in `FAMILIES`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 An encoder is public. What was trained on private records is no encoder: it is outside the guarantee.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,21 +25,7 @@ TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that
 
 @dataclass(frozen=True)
 class Request:
-    """What a family is asked to load.
-
-    Parameters
-    ----------
-    name : str
-        What follows the family's name and a colon.
-    weights : path or None
-        A local folder, or file, of weights.
-    kind : {"picture", "text"}
-    device : str
-        "cpu", "cuda" or "auto".
-    precision : {"auto", "float32", "bfloat16"}
-    sidecar : path or None
-        A file that states the input, for the families that cannot know it.
-    """
+    """The options of `load_encoder` for a family; `name` is what follows the family's name and a colon."""
 
     name: str
     weights: Path | None = None

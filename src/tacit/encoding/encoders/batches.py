@@ -3,8 +3,6 @@
 A batch holds the same records however often the work is interrupted, so its features have the same bits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import deque

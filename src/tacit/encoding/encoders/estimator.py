@@ -1,11 +1,10 @@
 """Encoders in Python: `tacit.encode`, and `tacit.Encoder` for pipelines of scikit-learn."""
 
-from __future__ import annotations
-
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +116,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     batch: int | None = None
     workers: int = 0
 
-    def fit(self, X: Any, y: Any = None) -> Encoder:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Do nothing; an encoder is public and fixed."""
         return self
 
@@ -220,9 +219,9 @@ def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
         raise InputError("there are no records to encode; give one at least")
     if all(isinstance(record, str) for record in records):
         paths = [Path(text) for text in records if len(text) < 4096 and "\n" not in text]
-        if len(paths) == len(records) and all(_is_file(path) for path in paths):
+        if len(paths) == len(records) and all(os.path.isfile(path) for path in paths):
             return "picture", paths
-        gone = next((path for path in paths if path.suffix.lower() in PICTURES and not _is_file(path)), None)
+        gone = next((path for path in paths if path.suffix.lower() in PICTURES and not os.path.isfile(path)), None)
         if gone is not None:
             raise InputError(f"record {gone} does not exist; check its path")
         return "text", records
@@ -230,13 +229,6 @@ def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
     if len(others) < len(records) / 2:
         raise InputError(f"record {others[0]} is {type(records[others[0]]).__name__} among texts; leave it out")
     return "picture", [_picture(record, place) for place, record in enumerate(records)]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _picture(record: Any, place: int) -> Record:
@@ -249,7 +241,6 @@ def _picture(record: Any, place: int) -> Record:
             raise InputError(f"record {place} cannot be encoded ({error}); leave it out") from error
     pixels = np.asarray(record)
     if pixels.dtype != np.uint8 or not are_pictures((1, *pixels.shape)):
-        raise InputError(
-            f"record {place} is {type(record).__name__}; give pixels as bytes, paths, Pillow images or texts"
-        )
+        said = f"record {place} is {type(record).__name__}"
+        raise InputError(f"{said}; give pixels as bytes, paths, Pillow images or texts")
     return picture(pixels)

@@ -4,8 +4,6 @@ A finished shard is `00000.npy`, its rows, with `00000.json`, its facts, which i
 finished shards over if the encoder, the source and the options are the same, by their hash.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -57,10 +55,6 @@ class Options:
     shard_rows : int
         Records in one file of the store, and what an interrupt loses at most.
 
-    Raises
-    ------
-    InputError
-        If one is wrong.
     """
 
     classes: Any = None
@@ -174,7 +168,7 @@ class Job:
         for shard in self.shards():
             if shard.good:
                 dim, name = shard.dim, f"shards/{len(files):05d}.npy"
-                _link(self.checkpoint.path(_rows_file(shard.number)), folder / name)
+                _link(self.checkpoint.path(f"{shard.number:05d}.npy"), folder / name)
                 files.append(stored_file(folder, name, len(shard.good)))
         classes, declared = self.classes
         content = combined_hash(value for shard in self.shards() for value in shard.contents)
@@ -193,29 +187,25 @@ class Job:
         ).save(folder)
 
     def _is_finished(self, number: int) -> bool:
-        return self.checkpoint.has(_facts_file(number)) and (
-            self.checkpoint.has(_rows_file(number)) or not self._shard(number).good
-        )
+        name = f"{number:05d}"
+        facts, rows = self.checkpoint.has(f"{name}.json"), self.checkpoint.has(f"{name}.npy")
+        return facts and (rows or not self._shard(number).good)
 
     def _shard(self, number: int) -> Shard:
-        return Shard(number, **json.loads(self.checkpoint.path(_facts_file(number)).read_text(encoding="utf-8")))
+        return Shard(number, **json.loads(self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")))
 
     def _write_shard(self, number: int, batches: Sequence[Batch]) -> None:
         rows = [batch.values.astype(self.options.dtype) for batch in batches if batch.good]
-        starts = range(0, self.rows, self.size)
+        placed = list(zip(range(0, self.rows, self.size), batches, strict=False))
         facts = {
-            "good": [start + place for start, batch in zip(starts, batches, strict=False) for place in batch.good],
+            "good": [start + place for start, batch in placed for place in batch.good],
             "contents": [value for batch in batches for value in batch.contents],
-            "faults": [
-                (start + place, why)
-                for start, batch in zip(starts, batches, strict=False)
-                for place, why in batch.faults
-            ],
+            "faults": [(start + place, why) for start, batch in placed for place, why in batch.faults],
             "dim": rows[0].shape[1] if rows else 0,
         }
         if rows:
-            self.checkpoint.write(_rows_file(number), np.concatenate(rows))
-        self.checkpoint.write(_facts_file(number), json.dumps(facts).encode())
+            self.checkpoint.write(f"{number:05d}.npy", np.concatenate(rows))
+        self.checkpoint.write(f"{number:05d}.json", json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
         """Label, name and hash of each record, a shard at a time."""
@@ -239,14 +229,6 @@ class Job:
                     writer.write_table(pa.table(columns, schema))
             sync(file)
         return stored_file(folder, name, rows)
-
-
-def _rows_file(number: int) -> str:
-    return f"{number:05d}.npy"
-
-
-def _facts_file(number: int) -> str:
-    return f"{number:05d}.json"
 
 
 def _as_text(name: str) -> str:

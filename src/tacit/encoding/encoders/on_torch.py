@@ -1,7 +1,5 @@
 """Shared by families that run on torch: device, precision, and a workaround for a mismatched torchvision."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -5,8 +5,6 @@ The sidecar has the keys of `PictureInput`, and may have `input` and `output`, n
     {"size": [160, 160], "layout": "nchw", "scale": 1, "resize": "bicubic"}
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`open_clip:MODEL/TAG`, such as open_clip:ViT-B-32/laion2b_s34b_b79k: pictures, or texts with the same model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request

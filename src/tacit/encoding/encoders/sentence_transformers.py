@@ -1,7 +1,5 @@
 """`sentence-transformers:NAME`, such as sentence-transformers:all-MiniLM-L6-v2: texts, pooled as the model states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request

@@ -3,8 +3,6 @@
 While it runs, finished shards lie beside the store in `.NAME.encoding`; they become the store when all are there.
 """
 
-from __future__ import annotations
-
 import csv
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`timm:NAME`, such as timm:vit_base_patch16_224.augreg_in21k: features before the classifier."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

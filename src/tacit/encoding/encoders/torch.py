@@ -4,8 +4,6 @@
 `PictureInput`, or `--sidecar` states what it takes. A module that takes lists of texts has `picture_input = None`.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from pathlib import Path

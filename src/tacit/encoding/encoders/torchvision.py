@@ -1,7 +1,5 @@
 """`torchvision:MODEL/WEIGHTS`, such as torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1: features before the classifier."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Features are, in this order: those of a model that has an image and a text side 
 over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Find and load weights in a local folder or the local cache of the Hugging Face hub. Nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches

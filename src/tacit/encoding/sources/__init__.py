@@ -1,16 +1,7 @@
-"""Sources of pictures and texts, one file for each way in which people keep them.
+"""Sources of pictures and texts, one file for each way in which people store them; docs/encoders.md lists them.
 
-| source | file |
-|---|---|
-| folder, `.zip` or `.tar.gz` with a subfolder for each class, or flat beside a table of labels | `folders.py` |
-| CSV, TSV, JSON lines or Parquet of texts; Parquet of pictures; a saved Hugging Face data set | `columns.py` |
-| `.npy`, `.npz` of pixels | `arrays.py` |
-| what the owners of MNIST, CIFAR, STL-10 and Food-101 ship | `mnist.py`, `cifar.py`, `stl10.py`, `food101.py` |
-
-A new one is a file with `splits(files)` and `read(files, split)`, and its name in `ARCHIVES`.
+A new archive is a file with `splits(files)` and `read(files, split)`, and its name in `ARCHIVES`.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +47,7 @@ def open_source(
     Parameters
     ----------
     path : path
-        See the table of this package.
+        A folder, an archive, a table or an array of pixels; docs/encoders.md lists the forms.
     split : str, optional
         Which split of a source that has several.
     labels : path, optional

@@ -3,8 +3,6 @@
 Pixels are bytes, (rows, height, width), or with 1, 3 or 4 channels last, or 1 or 3 channels first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,9 +84,8 @@ def _read_npy(path: Path, labels: Path | None) -> Source:
 def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str) -> None:
     """Refuse an array that does not hold pictures."""
     if dtype != np.uint8:
-        raise InputError(
-            f"{where} holds {dtype}; give pixels as bytes: (255 * x).round().astype('uint8') for x in 0..1"
-        )
+        remedy = "give pixels as bytes: (255 * x).round().astype('uint8') for x in 0..1"
+        raise InputError(f"{where} holds {dtype}; {remedy}")
     if 0 in shape:
         raise base.empty(where, "pictures")
     if not are_pictures(shape):

@@ -1,7 +1,5 @@
 """A source of pictures or texts: its records in a fixed order, their names, and their labels."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

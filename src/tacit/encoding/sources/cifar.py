@@ -3,8 +3,6 @@
 The files for Python are pickles. They are read by an unpickler that knows arrays of numbers and nothing else.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections.abc import Iterator

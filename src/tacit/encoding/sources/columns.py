@@ -1,7 +1,5 @@
 """Tables with a column of texts or of pictures: CSV, TSV, JSON lines, Parquet, and saved Hugging Face data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of labels."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Food-101 as its owners ship it: `food-101.tar.gz`, or its folder, with its lists of train and test."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tacit.encoding.sources.base import Source, empty, labels_of, named_classes, stamp

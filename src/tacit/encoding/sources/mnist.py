@@ -1,7 +1,5 @@
 """MNIST and data sets of its format as their owners ship them: four idx files, compressed or not."""
 
-from __future__ import annotations
-
 import struct
 from typing import IO
 

@@ -1,7 +1,5 @@
 """STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its split `unlabeled` is a public pool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The files of a folder, zip or tar archive by name. Nothing is extracted to disk."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import math
