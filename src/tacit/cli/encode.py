@@ -105,7 +105,9 @@ def encode(
         workers = max(1, min((os.cpu_count() or 1) - 1, 8))
     options = Options(read_classes(classes), public, skip_bad, dtype, batch, workers, shard_rows)
     names = {name: name for name in chosen} if several else {"": chosen[0] if chosen else None}
-    sources = {own: open_source(source, name, labels=labels, x=x, y=y, public=public) for own, name in names.items()}
+    sources = {
+        out_name: open_source(source, name, labels=labels, x=x, y=y, public=public) for out_name, name in names.items()
+    }
     for name, opened in sources.items():
         if opened.labels is None and not public:
             said = "no labels are found; where there are some, stop this and name their column with --y or --labels"

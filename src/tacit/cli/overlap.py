@@ -47,6 +47,6 @@ def overlap(
         return
     with atomic_file(out, force=force) as part, part.open("w", encoding="utf-8") as file:
         file.write("private,public,why,cosine\n")
-        file.writelines(f"{own},{other},content,1\n" for own, other in found.same.tolist())
+        file.writelines(f"{row},{other},content,1\n" for row, other in found.same.tolist())
         pairs = zip(found.near.tolist(), found.cosines.tolist(), strict=True)
-        file.writelines(f"{own},{other},direction,{value:.6f}\n" for (own, other), value in pairs)
+        file.writelines(f"{row},{other},direction,{value:.6f}\n" for (row, other), value in pairs)

@@ -56,7 +56,7 @@ def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = N
     ratio : float
         Imbalance ratio IR >= 1.
     seed : int
-        Decides which class gets which size, and which rows are kept.
+        Decides which class gets which size, and which rows stay.
     n_classes : int, optional
         Number of classes, of which some may have no records: these are given a size but no rows.
 

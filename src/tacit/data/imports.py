@@ -85,7 +85,7 @@ def read_data(
         data = npy.read(located(files[0]), located(files[1]), width=width)
     if card is not None:
         if not isinstance(data, Arrays):
-            raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
+            raise InputError(f"{files[0]} is a store, which has a card; leave card= out")
         stated = cards.read(Path(card))
         classes = data.classes if stated.classes is None else stated.classes
         data = make_arrays(data.x, data.labels, data.files, data.identity, classes, stated.facts)

@@ -63,8 +63,8 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
     private = n_records - n_public - n_test if n_private is None else int(n_private)
     if private < 1 or private + n_public + n_test > n_records:
-        asked = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
-        raise InputError(f"{n_records} records are too few for {asked} and a private part; ask for fewer")
+        wanted = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
+        raise InputError(f"{n_records} records are too few for {wanted} and a private part; ask for fewer")
     order = np.random.default_rng([seed, STREAM]).permutation(n_records)
     ends = np.cumsum([private, n_public, n_test])
     return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))

@@ -62,7 +62,7 @@ def targets_of(features: Path) -> Path | None:
 
 
 def published(folder: Path, split: str) -> Path | None:
-    """The features of a split that is kept as `{split}.npy`, unless it is kept as `{split}_x.npy`."""
+    """The features `{split}.npy` of a split, unless there are `{split}_x.npy`."""
     return None if (folder / f"{split}_x.npy").is_file() else folder / f"{split}.npy"
 
 

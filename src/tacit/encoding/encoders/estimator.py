@@ -158,11 +158,11 @@ def _encode_by_features(
     encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
     rows: list[NDArray[np.float32]] = []
     done = 0
-    for one in progress(encoded, "encoding", len(records), lambda one: len(one.good)):
-        for place, why in one.faults:
+    for part in progress(encoded, "encoding", len(records), lambda part: len(part.good)):
+        for place, why in part.faults:
             raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
-        rows.append(one.values)
-        done += len(one.good)
+        rows.append(part.values)
+        done += len(part.good)
     return np.concatenate(rows)
 
 

@@ -53,7 +53,7 @@ class OnnxModel(Backbone):
         self.session = _session(path, threads=1)
         inputs = {tensor.name: tensor for tensor in self.session.get_inputs()}
         self.input_name = _tensor(input_name, list(inputs), "input", path)
-        self.output_name = _tensor(output_name, [one.name for one in self.session.get_outputs()], "output", path)
+        self.output_name = _tensor(output_name, [tensor.name for tensor in self.session.get_outputs()], "output", path)
         shape = inputs[self.input_name].shape
         if isinstance(shape[0], int):
             self.batch, self.fixed_batch = shape[0], True
@@ -103,10 +103,10 @@ def _tensor(name: str | None, names: list[str], what: str, path: Path) -> str:
     return name or names[0]
 
 
-def _check_shape(given: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
+def _check_shape(input: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
     """Check that a model takes what its sidecar states; a side that is no number may have any length."""
-    channels = 1 if given.channels == "grey" else 3
-    stated = [channels, *given.size] if given.layout == "nchw" else [*given.size, channels]
+    channels = 1 if input.channels == "grey" else 3
+    stated = [channels, *input.size] if input.layout == "nchw" else [*input.size, channels]
     expected = [wanted if isinstance(side, int) else side for side, wanted in zip(shape[1:], stated, strict=False)]
     if kind != "tensor(float)" or len(shape) != 4 or shape[1:] != expected:
         said = f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}"

@@ -95,8 +95,8 @@ def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str
 
 def are_pictures(shape: tuple[int, ...]) -> bool:
     """Whether an array of a shape holds pictures in a usual order of rows, sides and channels."""
-    channels = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
-    return 0 not in shape and (len(shape) == 3 or channels)
+    coloured = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
+    return 0 not in shape and (len(shape) == 3 or coloured)
 
 
 def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -70,7 +70,10 @@ def read(files: Tree, split: str) -> Source:
 
 
 def _version(files: Tree) -> _Version | None:
-    return next((one for one in VERSIONS if files.find(one.names) and files.find(*one.splits["train"])), None)
+    def fits(version: _Version) -> bool:
+        return bool(files.find(version.names) and files.find(*version.splits["train"]))
+
+    return next(filter(fits, VERSIONS), None)
 
 
 def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8], NDArray[Any]]:

@@ -46,11 +46,13 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
     return Source(kind, Rows(rows), records, changes, labels, classes, classes is not None)
 
 
-def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str], option: str, path: Path) -> str | None:
-    """The column or array that was named, else the first usual one, in letters of any case, else None."""
+def choose_column(
+    names: Sequence[str], wanted: str | None, usual: Iterable[str], option: str, path: Path
+) -> str | None:
+    """The column or array `wanted`, else the first usual one, in letters of any case, else None."""
     lower = {name.lower(): name for name in names}
     usual = tuple(lower[name] for name in usual if name in lower)
-    name = choose(list(names), given, usual, f"--{option}", path)
+    name = choose(list(names), wanted, usual, f"--{option}", path)
     if name is not None:
         check_once(list(names), name, path)
     return name

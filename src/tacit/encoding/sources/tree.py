@@ -39,9 +39,12 @@ class Tree(ABC):
         Folders at the top, with files or without.
     others : tuple of str
         What is no file, such as a link in an archive.
+    stamp : str
+        Changes when a file does.
     """
 
     path: Path
+    stamp: str
     names: list[str]
     folders: list[str]
     others: tuple[str, ...] = ()
@@ -49,11 +52,6 @@ class Tree(ABC):
     @abstractmethod
     def open(self, name: str) -> IO[bytes]:
         """A file to read from."""
-
-    @property
-    def stamp(self) -> str:
-        """Changes when a file does."""
-        return file_stamp(self.path)
 
     def read(self, name: str) -> bytes:
         """All of a file."""
@@ -91,17 +89,13 @@ class Folder(Tree):
         facts = sorted(_walk(path, "", (), self.folders))
         self.folders.sort()
         self.names = [name for name, _ in facts]
-        self._stamp = stamp(facts)
+        self.stamp = stamp(facts)
 
     def open(self, name: str) -> IO[bytes]:
         return (self.path / name).open("rb")
 
     def record(self, name: str) -> Record:
         return self.path / name
-
-    @property
-    def stamp(self) -> str:
-        return self._stamp
 
 
 def _walk(
@@ -136,7 +130,7 @@ class Zip(Tree):
     """A zip archive."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.stamp = path, file_stamp(path)
         try:
             self._file = zipfile.ZipFile(path)
         except FAULTS as error:
@@ -156,17 +150,19 @@ class Tar(Tree):
     """A tar archive, packed or not. Reading backwards in a packed one starts again from its beginning."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.stamp = path, file_stamp(path)
         try:
             self._file = tarfile.open(path)  # noqa: SIM115 - it stays open for reading
             members = [member for member in self._file.getmembers() if not _is_hidden(member.name)]
         except FAULTS as error:
             raise damaged(path, error) from error
-        files = [(one.name.removeprefix("./"), one) for one in members if one.isfile() or one.islnk()]
-        _check_once([name for name, _ in files], path)
-        self._members = dict(files)
-        self.names = list(self._members)
-        self.others = tuple(one.name for one in members if not (one.isfile() or one.islnk() or one.isdir()))
+        files = [member for member in members if member.isfile() or member.islnk()]
+        self.names = [member.name.removeprefix("./") for member in files]
+        _check_once(self.names, path)
+        self._members = dict(zip(self.names, files, strict=True))
+        self.others = tuple(
+            member.name for member in members if not (member.isfile() or member.islnk() or member.isdir())
+        )
         self.folders = _top_folders(self.names)
 
     def open(self, name: str) -> IO[bytes]:
