@@ -21,24 +21,9 @@ LABELS = ("y", "labels", "targets")
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """Features and labels read from files, with the public facts declared about them.
+    """Features and labels read from `files`, with the public facts declared about them.
 
-    An `EmbeddingStore` has the same attributes, apart from `files`.
-
-    Attributes
-    ----------
-    x : array of shape (rows, columns)
-        Features, memory-mapped where the format allows it.
-    labels : array of shape (rows,) or None
-        Class values: whole numbers or strings.
-    classes : list or None
-        The class values in order.
-    identity : str
-        The name under which the private data are known, for instance to a ledger.
-    files : tuple of path
-        The files that were read.
-    card : dict
-        Public facts about the source.
+    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format allows it.
     """
 
     x: Any = field(repr=False)

@@ -62,7 +62,7 @@ class Manifest:
         """Read and check the manifest of `folder`, and that its files are there in full length."""
         stated = _read(folder)
         try:
-            manifest = cls._of(stated)
+            manifest = cls._parse(stated)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise StoreError(f"{folder / NAME} is damaged: {excerpt(fault)}; {RESTORE}") from error
@@ -77,7 +77,7 @@ class Manifest:
         return manifest
 
     @classmethod
-    def _of(cls, stated: dict[str, Any]) -> "Manifest":
+    def _parse(cls, stated: dict[str, Any]) -> "Manifest":
         shards = tuple(_stored_file(entry) for entry in stated["shards"])
         manifest = cls(
             rows=_count(stated["rows"]),

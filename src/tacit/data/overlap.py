@@ -4,6 +4,7 @@ What this finds is about private records: it is for their owner, and enters no r
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,20 +56,16 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
     if None not in weights and weights[0] != weights[1]:
         raise InputError("the private rows are of another encoder than the public ones; encode both alike")
-    same = _same(private, public)
-    near, cosines = _near(private, public, cosine)
-    return Overlap(np.empty((0, 2), np.int64) if same is None else same, near, cosines, same is not None)
+    tables = [store.metadata([CONTENT]) for store in (private, public)]
+    hashed = all(CONTENT in table.column_names for table in tables)
+    same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
+    return Overlap(same, *_near(private, public, cosine), hashed)
 
 
-def _same(private: EmbeddingStore, public: EmbeddingStore) -> NDArray[np.int64] | None:
-    hashes = []
-    for store in (private, public):
-        table = store.metadata([CONTENT])
-        if CONTENT not in table.column_names:
-            return None
-        hashes.append(table[CONTENT].to_numpy())
-    first = {value: row for row, value in reversed(list(enumerate(hashes[1])))}
-    pairs = [(row, first[value]) for row, value in enumerate(hashes[0]) if value in first]
+def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
+    """Pairs of rows with the same hash."""
+    first = {value: row for row, value in reversed(list(enumerate(public)))}
+    pairs = [(row, first[value]) for row, value in enumerate(private) if value in first]
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 

@@ -35,7 +35,6 @@ def read(
     folder: Path, x: str | None, y: str | None, *, identity: str | None = None, width: int | None = None
 ) -> Arrays:
     """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
-    files = data_files(folder)
     table = read_table(folder)
     with faults(folder):
         features, label = tables.columns(table.schema, x, y, folder)
@@ -47,7 +46,7 @@ def read(
         check_width(folder, rows.shape, width)
         labels = None if label is None else as_numpy(table[label])
     classes = None if label is None else class_names(folder, label)
-    return make_arrays(rows, labels, files, identity or folder.absolute().name, classes)
+    return make_arrays(rows, labels, data_files(folder), identity or folder.absolute().name, classes)
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:
