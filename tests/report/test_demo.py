@@ -45,7 +45,7 @@ def test_both_measures_have_a_panel_with_a_line_over_rho_and_one_without_privacy
 
 
 def test_figures_and_pages_stand_on_their_own():
-    png = paper.png(charts.lines, both_measures(RESULTS, "title"))
+    png = paper.image(charts.lines, both_measures(RESULTS, "title"), "png")
     assert png.startswith(b"\x89PNG")
     html = page("a < b", [("one", picture(png, "p")), ("two", table(["x"], [["<y>"]])), ("three", text("<z>"))])
     assert "a &lt; b" in html

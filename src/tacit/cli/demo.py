@@ -43,7 +43,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
         print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
-        png = paper.png(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"))
+        png = paper.image(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png")
         (folder / "accuracy.png").write_bytes(png)
         card = _release(data, folder)
         sections = [
