@@ -12,9 +12,9 @@ RESULTS = [result_of_fit("m", rho, seed, 0.1 * seed, 0.2 * seed) for rho in (2.0
 
 def test_the_data_are_imbalanced_and_centred_by_public_rows_alone():
     data = digits()
-    assert data.problem.sizes.max() / data.problem.sizes.min() > 7
+    assert data.records.sizes.max() / data.records.sizes.min() > 7
     assert np.allclose(data.public.mean(axis=0), 0)
-    assert not np.allclose(data.problem.x.mean(axis=0), 0)
+    assert not np.allclose(data.records.x.mean(axis=0), 0)
 
 
 def test_every_method_budget_and_seed_is_compared():

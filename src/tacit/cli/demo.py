@@ -35,8 +35,8 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
-        print(f"Digits: {len(data.problem.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-              f"{len(data.public)} public rows without labels, {len(data.problem.test_y)} test rows.\n")  # fmt: skip
+        print(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+              f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
             results = compare(data, seeds)
         header, rows = medians(results)
@@ -71,7 +71,7 @@ def _release(data: "Digits", folder: Path) -> str:
     from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
-    given, stores = data.problem, folder / "stores"
+    given, stores = data.records, folder / "stores"
     stores.mkdir()
     private = EmbeddingStore.write(stores / "private", given.x, given.y, classes=10, identity="digits-demo")
     EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public")

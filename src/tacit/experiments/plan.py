@@ -18,6 +18,7 @@ from tacit.compute.documents import read_text
 from tacit.errors import excerpt, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS, method_called, setting_called
+from tacit.learners.methods import load as load_class
 
 MOST_SEEDS = 50_000
 SEARCHES = {
@@ -222,8 +223,15 @@ def _meant(method: str) -> str:
     setting = setting_called(method)
     if setting is None:
         return f"is not known; {nearest(method, METHODS)}"
-    parameters = ", ".join(f"{name}: {value}" for name, value in setting[1].items())
+    kind = load_class(METHODS[setting[0]])
+    parameters = ", ".join(nested(kind, name, value) for name, value in setting[1].items())
     return f"is {setting[0]} with a parameter; write method: {setting[0]}, parameters: {{{parameters}}}"
+
+
+def nested(kind: Any, name: str, value: Any) -> str:
+    """A parameter of a method as plans write it: a field of a grouped one, such as `sigma`, within its group."""
+    group, _, field = kind.flat_names.get(name, "").partition("__")
+    return f"{group}: {{{field}: {value}}}" if group else f"{name}: {value}"
 
 
 def _plan_error(error: ValidationError) -> PlanError:

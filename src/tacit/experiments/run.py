@@ -22,10 +22,11 @@ from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
 from tacit.errors import InputError
 from tacit.experiments import results
-from tacit.experiments.cells import Cell, cells
+from tacit.experiments.cell import Cell
+from tacit.experiments.cells import cells
+from tacit.experiments.data import data_source
 from tacit.experiments.plan import load
 from tacit.experiments.results import CELLS, Result
-from tacit.experiments.sources import opened
 from tacit.experiments.work import SHARED, STARTED, work
 
 PLANS = "plans"
@@ -77,7 +78,7 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
     sources = []
     for number, one in enumerate(read.data):
         with lines.placing_errors(("data", number)):
-            sources.append(opened(one, root))
+            sources.append(data_source(one, root))
     with lines.placing_errors():
         planned = cells(read, sources)
     folder = Path(folder)

@@ -23,9 +23,9 @@ from tacit.compute.shared import sharing
 from tacit.compute.timing import timing
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
-from tacit.experiments.cells import Cell
+from tacit.experiments.cell import Cell
+from tacit.experiments.data import Records, public_rows, records
 from tacit.experiments.results import PREDICTION, REST, Result
-from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.models import metrics
 from tacit.models.decisions import pooled
 from tacit.models.rows import unit_rows, unit_rows_about
@@ -72,7 +72,7 @@ def work(folder: Path, cell: Cell) -> Result:
 
 def measured(cell: Cell) -> dict[str, Any]:
     """Fit and measure; fields of the result by name."""
-    data = problem(cell.source, cell.imbalance, cell.subset_seed)
+    data = records(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     learner = cell.make(public, np.arange(len(data.classes)), data.sizes)
     with warnings.catch_warnings(record=True) as caught:
@@ -123,7 +123,7 @@ def _stated(figure: float | None) -> float | None:
     return None if figure is None else float(rounded_up(figure))
 
 
-def _extra(name: str, learner: Any, data: Problem, predicted: NDArray[Any]) -> Any:
+def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> Any:
     """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
     if name == MEANS_2D:
         return means_2d(learner, data, predicted)
@@ -150,7 +150,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def means_2d(learner: Any, data: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
+def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are private.

@@ -1,7 +1,7 @@
 """The document of a release: one strict model per item of what a release must say.
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
-value can pass for another item of the card. A changed field or wording raises VERSION: `Release.verify` writes all again.
+value can pass for another item of the card. A changed field or wording raises VERSION: `Release.verify` rewrites all.
 """
 
 from dataclasses import fields

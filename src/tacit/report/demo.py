@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tacit.compute.progress import progress
-from tacit.experiments import sources
+from tacit.experiments.data import Records, data_source, public_rows, records
 from tacit.experiments.plan import DataSet
 from tacit.experiments.results import Result
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
@@ -26,20 +26,20 @@ IMBALANCE = 10.0
 class Digits(NamedTuple):
     """Digits less the public mean: an imbalanced private part with its test rows, and public rows."""
 
-    problem: sources.Problem
+    records: Records
     public: Any
 
 
 def digits() -> Digits:
     """The data of the demonstration; the centre is that of the public rows, so it costs nothing."""
-    source = sources.opened(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
-    return Digits(sources.problem(source, IMBALANCE, 0), sources.public_rows(source, "own", None))
+    source = data_source(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
+    return Digits(records(source, IMBALANCE, 0), public_rows(source, "own", None))
 
 
 def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
     budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
-    given, results = data.problem, []
+    given, results = data.records, []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
         learners = {
