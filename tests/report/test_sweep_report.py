@@ -277,14 +277,8 @@ def test_run_times_by_phase_and_what_their_caption_says():
     assert "Measured on there," in whole.caption
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}],
-        [[[4, 6], 1, 0, 2], [3.0, 1, 0, math.nan]],
-    ],
-)
-def test_steps_are_objects_or_lists_of_numbers_or_of_one_for_each_class(steps):
+def test_steps_have_numbers_or_a_number_for_each_class():
+    steps = [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}]
     radius, norm = only(fits.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
     assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}

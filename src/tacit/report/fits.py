@@ -1,4 +1,4 @@
-"""Figures of class sizes, run times and what fitted learners kept."""
+"""Figures of class sizes, run times and the attributes of fitted learners that a plan keeps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_TIMED = (
     "Work that cells share is left out of all but the first of them, and compilation is counted where it happened: a "
     "plan with timed: true measures every fit by itself."
 )
-STEPS = ("radius", "clip", "noise", "norm")
+STEPS = ("radius", "norm")  # fields that are drawn
 MOST_ROWS = 1000  # in a panel of means; more make a page slow and hide each other
 
 
@@ -57,7 +57,7 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def _sizes(ratio: float, results: Sequence[Result]) -> list[Point]:
-    """A point for each rank, without those of no records."""
+    """A point for each rank that has records."""
     ordered = [sorted(one.class_sizes or [], reverse=True) for one in results]
     medians = [spread(sizes) for sizes in zip_longest(*ordered, fillvalue=0)]
     return [Point(f"{ratio:g}", rank, size, tuple(results)) for rank, size in enumerate(medians, 1) if size.median > 0]
@@ -86,13 +86,13 @@ def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel,
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
     """A point for each learner and phase, the whole fit among them; a point for each learner without phases."""
     points = []
-    for (label,), own in grouped(results, sweep.label):
-        phases = [loaded(one.phases) for one in own]
+    for (label,), group in grouped(results, sweep.label):
+        phases = [loaded(one.phases) for one in group]
         whole = WHOLE if any(phases) else label
-        seconds = [{whole: one.fit_seconds} | each for one, each in zip(own, phases, strict=True)]
+        seconds = [{whole: one.fit_seconds} | each for one, each in zip(group, phases, strict=True)]
         for name in sorted({name for each in seconds for name in each}):
             values = [each.get(name, 0.0) for each in seconds]
-            points += [Point(name, label, spread(values), tuple(own))] if max(values) > 0 else []
+            points += [Point(name, label, spread(values), tuple(group))] if max(values) > 0 else []
     return points
 
 
@@ -118,9 +118,7 @@ def steps(sweep: SweepResults) -> Iterator[Figure]:
     taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
     kept = [one for one in sweep.done if one.key in taken]
     for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
-        panels = tuple(
-            Panel(name, points) for name in ("radius", "norm") if (points := _step_points(results, taken, name))
-        )
+        panels = tuple(Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name)))
         if not panels:
             continue
         about = (
@@ -154,23 +152,21 @@ def _step_points(
 
 
 def _steps(result: Result) -> list[dict[str, float]]:
-    """The numbers of each step, whether it was kept as an object or as a list in the order of `STEPS`."""
+    """The fields STEPS of each step: numbers, or medians over the classes."""
     kept = _kept(result, "steps_")
-    steps = kept if isinstance(kept, list) else []
-    named = [step if isinstance(step, dict) else dict(zip(STEPS, step, strict=False)) for step in steps]
-    return [{name: value for name in STEPS if (value := _middle(step.get(name))) is not None} for step in named]
+    steps: list[dict[str, float]] = []
+    for step in kept if isinstance(kept, list) else []:
+        steps.append({})
+        for name in STEPS:
+            value = step.get(name)
+            finite = [one for one in (value if isinstance(value, list) else [value]) if number(one) is not None]
+            steps[-1] |= {name: median(finite)} if finite else {}
+    return steps
 
 
 def _kept(result: Result, name: str) -> Any:
-    """What the plan kept under a name, if anything; the text is parsed only where the name is in it."""
+    """An attribute that the plan keeps, if there is one; the text is parsed only where the name is in it."""
     return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
-
-
-def _middle(value: Any) -> float | None:
-    """A number, or the median of the numbers in a list."""
-    items = value if isinstance(value, list) else [value]
-    values = [finite for item in items if (finite := number(item)) is not None]
-    return median(values) if values else None
 
 
 def means(sweep: SweepResults) -> Iterator[Figure]:
