@@ -47,7 +47,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         (folder / "accuracy.png").write_bytes(png)
         card = _release(data, folder)
         sections = [
-            ("Which learner, at which price", picture(png, "accuracy against rho")),
+            ("Which learner, at which privacy cost", picture(png, "accuracy against rho")),
             ("The same as numbers: balanced / minority accuracy", table(header, rows)),
             ("The card of the release", text(card)),
         ]
@@ -71,11 +71,13 @@ def _release(data: "Digits", folder: Path) -> str:
     from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
-    given, stores = data.records, folder / "stores"
+    records, stores = data.records, folder / "stores"
     stores.mkdir()
-    private = EmbeddingStore.write(stores / "private", given.x, given.y, classes=10, identity="digits-demo")
+    private = EmbeddingStore.write(stores / "private", records.x, records.y, classes=10, identity="digits-demo")
     EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public")
-    test = EmbeddingStore.write(stores / "test", given.test_x, given.test_y, classes=10, identity="digits-demo-test")
+    test = EmbeddingStore.write(
+        stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test"
+    )
     learner = NoisySumPrototypes(BUDGET, classes=private.classes).fit(private.x, private.labels)
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()

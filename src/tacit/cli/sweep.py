@@ -2,13 +2,9 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tacit.cli.common import shown_progress
 from tacit.errors import PartlyFailedError
-
-if TYPE_CHECKING:
-    from tacit.experiments.run import SweepState
 
 
 def sweep(
@@ -67,7 +63,12 @@ def sweep(
 
     if dry_run:
         whole("--jobs", jobs)
-        _print_cells(prepare(plan, out, data), retry_failed)
+        state = prepare(plan, out, data)
+        missing = state.missing(retry_failed)
+        for cell in missing:
+            place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
+            print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
+        print(f"{len(missing)} of {len(state.cells)} cells to compute")
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
@@ -89,11 +90,3 @@ def sweep(
             f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns learner,data,error "
             "--where \"status='failed'\" lists them, and --retry-failed computes them again"
         )
-
-
-def _print_cells(state: "SweepState", retry_failed: bool) -> None:
-    missing = state.missing(retry_failed)
-    for cell in missing:
-        place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
-        print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-    print(f"{len(missing)} of {len(state.cells)} cells to compute")

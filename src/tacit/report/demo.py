@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tacit.compute.progress import progress
-from tacit.experiments.data import Records, data_source, public_rows, records
+from tacit.experiments.data import Records, data_source, public_rows
+from tacit.experiments.data import records as records_of
 from tacit.experiments.plan import DataSet
 from tacit.experiments.results import Result
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
@@ -33,13 +34,13 @@ class Digits(NamedTuple):
 def digits() -> Digits:
     """The data of the demonstration; the centre is that of the public rows, so it costs nothing."""
     source = data_source(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
-    return Digits(records(source, IMBALANCE, 0), public_rows(source, "own", None))
+    return Digits(records_of(source, IMBALANCE, 0), public_rows(source, "own", None))
 
 
 def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
     budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
-    given, results = data.records, []
+    records, results = data.records, []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
         learners = {
@@ -48,8 +49,8 @@ def compare(data: Digits, n_seeds: int) -> list[Result]:
             "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
         }
         for name, learner in learners.items():
-            predicted = learner.fit(given.x, given.y).predict(given.test_x)
-            scores = evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+            predicted = learner.fit(records.x, records.y).predict(records.test_x)
+            scores = evaluate(records.test_y, predicted, learner.classes_, records.sizes)
             results.append(result_of_fit(name, rho, seed, scores.balanced, scores.minority))
     return results
 
