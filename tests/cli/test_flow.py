@@ -32,7 +32,7 @@ def raw_splits():
         np.save(f"raw/{split}_y.npy", y)
 
 
-PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+")  # what takes more than two seconds
+PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+(, about \d+ s left)?")  # what takes more than two seconds
 FITS = [
     "noisy-sum --budget rho=0.5",
     "noisy-sum --budget epsilon=1,delta=1e-6",

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from tacit.data.imbalance import class_sizes
 from tacit.errors import BudgetError, InputError, TacitError
 from tacit.experiments.cell import INFINITE, Cell
-from tacit.experiments.data import DataSource, check_imbalance, public_rows, records
+from tacit.experiments.data import DataSource, public_rows, records
 from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest, nested
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
@@ -54,8 +55,9 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
     _check_number(plan)
     data_sets = list(zip(plan.data, sources, strict=True))
     for (data, source), (number, ratio) in product(data_sets, enumerate(plan.imbalance)):
-        try:
-            check_imbalance(source, ratio)
+        sizes = records(source, 1.0, 0).sizes
+        try:  # every class must keep records
+            class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
         except InputError as error:
             raise PlanError(f"imbalance of {data.name!r}: {error}", ("imbalance", number)) from error
     variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]

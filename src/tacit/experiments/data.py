@@ -17,7 +17,7 @@ from tacit.data.arrays import make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.sizes import check_width
-from tacit.data.imbalance import class_sizes, imbalanced_subset
+from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.rows import check_rows
@@ -151,12 +151,6 @@ def records(source: DataSource, imbalance: float, seed: int) -> Records:
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
     return Records(x[rows], y[rows], test_x, test_y, source.classes)
-
-
-def check_imbalance(source: DataSource, ratio: float) -> None:
-    """Refuse a ratio at which a class of the subset would have no records."""
-    sizes = records(source, 1.0, 0).sizes
-    class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
 
 
 @lru_cache(maxsize=2)

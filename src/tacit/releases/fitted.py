@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any, Protocol, get_args
 
 import numpy as np
@@ -127,7 +127,13 @@ def of_learner(
             post_processing=PostProcessing(
                 post_processing="predictions and any other use of the arrays cost nothing more"
             ),
-            implementation=_implementation(clf.noise_),
+            implementation=Implementation(
+                versions={"tacit": __version__, "python": platform.python_version()}
+                | {package: version(package) for package in ("numpy", "opendp", "dp-accounting")},
+                commit=NOT_STATED,
+                float_defences=_FLOAT_DEFENCES[clf.noise_],
+                randomness=_RANDOMNESS[clf.noise_],
+            ),
             utility="not stated",
             public_inputs=PublicInputs(
                 public_data=PublicData(**dict(public or {})), encoder=Provenance(**dict(encoder or {}))
@@ -182,21 +188,6 @@ def _contents(clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]
         ),
         sha256=sha256,
     )
-
-
-def _implementation(noise: str) -> Implementation:
-    versions = {"tacit": __version__, "python": platform.python_version()}
-    versions |= {package: _version(package) for package in ("numpy", "opendp", "dp-accounting")}
-    return Implementation(
-        versions=versions, commit=NOT_STATED, float_defences=_FLOAT_DEFENCES[noise], randomness=_RANDOMNESS[noise]
-    )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return NOT_STATED
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,14 +100,6 @@ def arrays_file(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return bytes(save(dict(arrays)))
 
 
-def parse_card(where: str, data: bytes) -> str:
-    """The text of `CARD.md`."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ReleaseError(f"{where} is not UTF-8 text ({_one_line(error)}); {AGAIN}") from error
-
-
 def read_guarantee(recorded: Recorded, source: str) -> Guarantee:
     """The recorded guarantee; events that it would take too long to account are refused."""
     try:
@@ -156,8 +148,11 @@ def _read(path: Path, limit: int) -> bytes:
                 raise ReleaseError(f"{path} is no plain file; {AGAIN}")
             if status.st_size > limit:
                 raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
-            if path.name == ARRAYS:
-                _check_header(path, file, status.st_size)
+            if path.name == ARRAYS:  # its header is parsed whole, so its length is checked before the rest is read
+                header, most = int.from_bytes(file.read(8), "little"), min(HEADER_LIMIT, max(status.st_size - 8, 0))
+                if header > most:
+                    raise ReleaseError(f"{path} states a header of {header} bytes, at most {most} can be; {AGAIN}")
+                file.seek(0)
             return file.read(limit)
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
@@ -165,15 +160,6 @@ def _read(path: Path, limit: int) -> bytes:
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _check_header(path: Path, file: IO[bytes], size: int) -> None:
-    length = int.from_bytes(file.read(8), "little")
-    file.seek(0)
-    if length > HEADER_LIMIT or 8 + length > size:
-        raise ReleaseError(
-            f"{path} states a header of {length} bytes, at most {min(HEADER_LIMIT, max(size - 8, 0))} can be; {AGAIN}"
-        )
 
 
 def _one_line(error: Exception) -> str:

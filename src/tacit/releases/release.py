@@ -131,9 +131,11 @@ class Release:
         files = reading.read_files(folder)
         document = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
         arrays = reading.parse_arrays(str(folder / ARRAYS), files[ARRAYS])
-        card_text = reading.parse_card(str(folder / CARD), files[CARD])
-        sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
-        release = cls(document, arrays, sha256, card_text, source=str(folder))
+        try:
+            card_text = files[CARD].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ReleaseError(f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
+        release = cls(document, arrays, hashlib.sha256(files[ARRAYS]).hexdigest(), card_text, source=str(folder))
         release._check_arrays()
         read_guarantee(document.guarantee, release.source)
         return release
@@ -162,10 +164,8 @@ class Release:
             seeded = self.document.mechanisms.noise == "research"
             why = "its noise is seeded" if seeded else "no privacy bound holds"
             remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
-            raise ReleaseError(
-                f"{self.document.product.name!r} is {self.document.stamp} ({why}); fit with {remedy}, "
-                "or pass allow_research=True to keep it for research"
-            )
+            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
+            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
         check_writable(folder, force=force, ours=is_release)
         values = self.document.model_dump(mode="json")
         files = {

@@ -36,7 +36,7 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
     """Training records of each class, the largest first: a panel for each data set, a line for each imbalance."""
     sized = [one for one in sweep.done if any(one.class_sizes or ())]
     panels = tuple(
-        Panel(data, tuple(point for (ratio,), own in grouped(results, "imbalance") for point in _sizes(ratio, own)))
+        Panel(data, tuple(point for (ratio,), group in grouped(results, "imbalance") for point in _sizes(ratio, group)))
         for (data,), results in grouped(sized, "data")
     )
     if panels:
@@ -67,20 +67,18 @@ def run_times(sweep: SweepResults) -> Iterator[Figure]:
     """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel for each data set."""
     timed = [one for one in sweep.done if loaded(one.phases)]
     others = [one for one in sweep.done if not loaded(one.phases) and number(one.fit_seconds)]
-    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
-    panels = _time_panels(sweep, timed)
-    named = {point.series for panel in panels for point in panel.points}
-    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
-    yield from _times("Run times by phase", about, "phase", series, panels)
-    about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}"
-    yield from _times("Run times", about, "learner", sweep.series, _time_panels(sweep, others))
-
-
-def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel, ...]:
-    return tuple(
-        Panel(f"{data}, {encoder}", tuple(_time_points(sweep, own)))
-        for (data, encoder), own in grouped(results, "data", "encoder")
+    by_phase, whole = (
+        tuple(
+            Panel(f"{data}, {encoder}", tuple(_time_points(sweep, group)))
+            for (data, encoder), group in grouped(results, "data", "encoder")
+        )
+        for results in (timed, others)
     )
+    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
+    named = {point.series for panel in by_phase for point in panel.points}
+    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
+    yield from _times("Run times by phase", about, "phase", series, by_phase)
+    yield from _times("Run times", f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}", "learner", sweep.series, whole)
 
 
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
