@@ -53,7 +53,7 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         ]
         (folder / "page.html").write_text(page("tacit: a demonstration on digits", sections), encoding="utf-8")
     for ledger in sorted(out.rglob(KEPT)):
-        print(f"\n{ledger} is kept: what was spent on these records stays spent")
+        print(f"\n{ledger} stays: what was spent on these records stays spent")
     print(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
           f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 

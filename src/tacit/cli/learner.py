@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
 
 COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")
-"""Parameters that the commands' own options set."""
+"""Parameters that options of the commands set."""
 
 
 def known_method(name: str) -> str:

@@ -25,8 +25,8 @@ def sweep(
 ) -> None:
     """Compute the cells of a plan that have no result yet.
 
-    Every cell is kept as soon as it is done. After an interrupt, a kill or a change of the plan, run the same command
-    again: it computes what is missing. Noise is for research: results compare methods, they release nothing.
+    Every result is written as soon as its cell is done. After an interrupt, a kill or a change of the plan, the same
+    command computes the missing cells. Noise is for research: results compare methods, they release nothing.
     Exit status 1 says that cells failed.
 
     Parameters
@@ -36,7 +36,7 @@ def sweep(
     out
         Folder of the results; it may hold those of earlier runs and other plans.
     data
-        Where the plan's paths start; by default the plan's own folder.
+        Where the plan's paths start; by default the folder of the plan.
     engine
         One of: joblib, ray, slurm.
     jobs

@@ -16,7 +16,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.version import __version__
 
-STREAM = 0x6072  # beside the seed: groups are dealt to records in an order of their own
+STREAM = 0x6072  # beside the seed: the order in which groups are dealt to records
 KEY_LENGTH = 20
 INFINITE = "inf"
 REALISED = "realised"

@@ -96,7 +96,7 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
 
 
 def _check_number(plan: Plan) -> None:
-    """Refuse a plan of too many cells before any is made."""
+    """Refuse a plan of too many cells before it makes any."""
     number = len(plan.data) * len(plan.imbalance) * len(plan.seeds) * sum(
         math.prod(map(len, one.grid.values())) * len(one.budgets or plan.budgets) * max(len(one.public), 1)
         * max(len(one.public_rows), 1)

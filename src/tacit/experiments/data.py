@@ -76,8 +76,8 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     """Where the data of a plan are, relative to `root`; InputError if a part is missing, unlabelled or too wide."""
     if data.builtin is not None:
         digits = load_digits_split()
-        own = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
-        hashes = tuple((name, own) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
+        content = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
+        hashes = tuple((name, content) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
         public = tuple((name, "") for name in BUILTIN_PUBLIC)
         return DataSource(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
     train, test = str(root / str(data.train)), str(root / str(data.test))
@@ -134,7 +134,7 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
     if declared is not None:
         return tuple(declared)
     labels = [np.asarray(part.labels) for part in parts]
-    if len({own.dtype.kind in "iu" for own in labels}) > 1:
+    if len({part.dtype.kind in "iu" for part in labels}) > 1:
         raise InputError("labels of train are numbers and those of test text, or the other way round; make them alike")
     return tuple(np.unique(np.concatenate(labels)).tolist())
 

@@ -1,6 +1,6 @@
 """A plan: a YAML file that says which cells an experiment has.
 
-Axes multiply: data sets x learners (each with its own grid of parameters and public sets) x budgets x imbalance x
+Axes multiply: data sets x learners (each with a grid of parameters and public sets) x budgets x imbalance x
 seeds. Everything in a plan is public. `Plan.schema()` is its JSON schema, for editors.
 """
 
@@ -47,7 +47,7 @@ CANDIDATES = {
         {"type": "object", "minProperties": 1, "additionalProperties": VALUES},
     ],
 }
-"""JSON schema of a search's candidates, which the search itself checks when it is asked for its promise."""
+"""JSON schema of a search's candidates, which the search itself checks when it states its promise."""
 
 
 class _Part(BaseModel):
@@ -83,7 +83,7 @@ class LearnerSpec(_Part):
     name: Name
     method: Annotated[str, AfterValidator(method_called), Field(description=f"One of: {', '.join(METHODS)}")]
     parameters: dict[str, Value] = {}
-    grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is a learner of its own")
+    grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is another learner")
     search: SearchSpec | None = None
     public: list[Name] = Field([], description="Public sets of the data set to use, one after the other")
     public_rows: list[int] = Field([], description="How many public rows to use; all of them by default")
@@ -184,7 +184,7 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
     if data.builtin is None and data.test is None:
         raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
     if data.builtin is not None and (data.test or data.public):
-        raise PlanError(f"data {data.name!r} is built in, with its own test and public rows; leave the paths out", path)
+        raise PlanError(f"data {data.name!r} is built in, with test and public rows; leave the paths out", path)
 
 
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:

@@ -44,7 +44,7 @@ class Lines:
 
     @contextmanager
     def placing_errors(self, path: KeyPath = ()) -> Iterator[None]:
-        """Add the file and the line to errors raised in this block; an error's own path comes before this one."""
+        """Add the file and the line to errors raised in this block; an error's path takes precedence over `path`."""
         try:
             yield
         except TacitError as error:

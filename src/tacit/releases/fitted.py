@@ -86,8 +86,8 @@ def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
     """The arrays as they are stored: indices whole, all else floating point."""
     stored = {}
     for name, array in released.arrays.items():
-        kept = np.asarray(array)
-        stored[name] = read_only(kept if kept.dtype.name in get_args(DType) else kept.astype(np.float64))
+        values = np.asarray(array)
+        stored[name] = read_only(values if values.dtype.name in get_args(DType) else values.astype(np.float64))
     return stored
 
 

@@ -59,10 +59,10 @@ def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority accuracy."""
     learners = list(dict.fromkeys(one.learner for one in results))
     rows = []
-    for (rho,), own in grouped(results, "rho"):
+    for (rho,), group in grouped(results, "rho"):
         cells = []
         for learner in learners:
-            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in own if one.learner == learner]
+            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in group if one.learner == learner]
             cells.append(" / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True)))
         rows.append([f"rho={rho:g}", *cells])
     return ["", *learners], rows

@@ -112,10 +112,10 @@ def _times(title: str, about: str, legend: str, series: tuple[str, ...], panels:
 
 
 def steps(sweep: SweepResults) -> Iterator[Figure]:
-    """Radius and norm of each step of CoinPress, where `steps_` was kept: a line for each budget."""
+    """Radius and norm of each step of CoinPress, where the plan keeps `steps_`: a line for each budget."""
     taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
-    kept = [one for one in sweep.done if one.key in taken]
-    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
+    having = [one for one in sweep.done if one.key in taken]
+    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
         panels = tuple(Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name)))
         if not panels:
             continue
@@ -128,7 +128,7 @@ def steps(sweep: SweepResults) -> Iterator[Figure]:
             title=f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label} ({unit_words(unit)})",
             caption=caption(about, panels),
             legend="budget",
-            series=tuple(name for name, _ in budgets(kept)),
+            series=tuple(name for name, _ in budgets(having)),
             panels=panels,
             x=Axis(f"step ({unit_words(unit)})", whole=True),
             y=axis_for("length, in rescaled rows", panels),
@@ -140,9 +140,9 @@ def _step_points(
 ) -> tuple[Point, ...]:
     """One field of each step by budget, over the results that have it."""
     points = []
-    for budget, own in budgets(results):
-        for place in range(max(len(taken[one.key]) for one in own)):
-            having = [one for one in own if place < len(taken[one.key]) and name in taken[one.key][place]]
+    for budget, group in budgets(results):
+        for place in range(max(len(taken[one.key]) for one in group)):
+            having = [one for one in group if place < len(taken[one.key]) and name in taken[one.key][place]]
             if having:
                 values = [taken[one.key][place][name] for one in having]
                 points.append(Point(budget, place + 1, spread(values), tuple(having)))
@@ -151,9 +151,9 @@ def _step_points(
 
 def _steps(result: Result) -> list[dict[str, float]]:
     """The fields STEPS of each step: numbers, or medians over the classes."""
-    kept = _kept(result, "steps_")
+    steps_ = _attribute(result, "steps_")
     steps: list[dict[str, float]] = []
-    for step in kept if isinstance(kept, list) else []:
+    for step in steps_ if isinstance(steps_, list) else []:
         steps.append({})
         for name in STEPS:
             value = step.get(name)
@@ -162,19 +162,19 @@ def _steps(result: Result) -> list[dict[str, float]]:
     return steps
 
 
-def _kept(result: Result, name: str) -> Any:
+def _attribute(result: Result, name: str) -> Any:
     """An attribute that the plan keeps, if there is one; the text is parsed only where the name is in it."""
     return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
 
 
 def means(sweep: SweepResults) -> Iterator[Figure]:
-    """True and private class means in two dimensions, where `means_2d` was kept: one seed of each budget."""
-    kept = [one for one in sweep.done if isinstance(_kept(one, "means_2d"), dict)]
-    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
-        shown = [min(own, key=lambda one: one.seed) for _, own in budgets(results)]
+    """True and private class means in two dimensions, where the plan keeps `means_2d`: one seed of each budget."""
+    having = [one for one in sweep.done if isinstance(_attribute(one, "means_2d"), dict)]
+    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
+        shown = [min(group, key=lambda one: one.seed) for _, group in budgets(results)]
         panels = tuple(map(_means_panel, shown))
         numbers = sorted({len(panel.rows) for panel in panels})
-        of = sorted({f" These are {said}." for one in shown if (said := _kept(one, "means_2d").get("of"))})
+        of = sorted({f" These are {what}." for one in shown if (what := _attribute(one, "means_2d").get("of"))})
         about = (
             f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
             f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
@@ -193,9 +193,9 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def _means_panel(result: Result) -> MeansPanel:
-    kept = _kept(result, "means_2d")
-    pairs = enumerate(zip(kept.get("true", ()), kept.get("private", ()), strict=False))
-    rows = [row for row in kept.get("points", ()) if _finite(row)]
+    means_2d = _attribute(result, "means_2d")
+    pairs = enumerate(zip(means_2d.get("true", ()), means_2d.get("private", ()), strict=False))
+    rows = [row for row in means_2d.get("points", ()) if _finite(row)]
     return MeansPanel(
         title=f"{budget_of(result)}, seed {result.seed}",
         means=tuple(Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)),

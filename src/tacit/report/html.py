@@ -87,9 +87,9 @@ def _cells(rows: Sequence[Row]) -> str:
     bodies = ""
     for row in rows:
         first, (label, budget, *_) = row.results[0], row.texts
-        said = f"{label}, {budget}; {first.data}, {first.encoder}, {imbalance_words(first.imbalance)}"
+        place = f"{label}, {budget}; {first.data}, {first.encoder}, {imbalance_words(first.imbalance)}"
         lines = "".join(f"<tr>{_tags('td', cell_texts(one))}</tr>" for one in row.results)
-        heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(said)}</th></tr>'
+        heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(place)}</th></tr>'
         bodies += f'<tbody id="{_anchor(row)}">{heading}{lines}</tbody>'
     return f'<div class="wide"><table><thead><tr>{_tags("th", CELL_HEADER)}</tr></thead>{bodies}</table></div>'
 
