@@ -28,6 +28,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/stub.py --check
+	$(BIN)/python tools/tables.py --check
 
 mutants: .venv/.dev
 	$(BIN)/python tests/mutants/run.py

@@ -146,5 +146,5 @@ def html(cells: Sequence[Cell]) -> str:
         own = sorted((c for c in cells if (c.dataset, c.ratio) == (dataset, ratio)), key=lambda c: order[c.method])
         results = [result_of_fit(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
         title = f"{dataset}, imbalance {ratio}"
-        sections.append((title, picture(paper.png(charts.lines, both_measures(results, title)), title)))
+        sections.append((title, picture(paper.image(charts.lines, both_measures(results, title), "png"), title)))
     return page("Accuracy of private classifiers", sections)

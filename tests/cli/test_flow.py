@@ -18,8 +18,8 @@ from cli.conftest import CLASSES, rows
 from tacit.cli.app import VERBS
 from tacit.cli.main import INTERRUPTED
 from tacit.data.embeddings import EmbeddingStore
+from tacit.experiments.data import data_source, records
 from tacit.experiments.plan import DataSet
-from tacit.experiments.sources import opened, problem
 from tacit.privacy.ledger import Ledger
 
 
@@ -32,7 +32,7 @@ def raw_splits():
         np.save(f"raw/{split}_y.npy", y)
 
 
-PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+")  # what takes more than two seconds
+PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+(, about \d+ s left)?")  # what takes more than two seconds
 FITS = [
     "noisy-sum --budget rho=0.5",
     "noisy-sum --budget epsilon=1,delta=1e-6",
@@ -292,8 +292,8 @@ def test_a_subset_holds_the_records_that_plans_use(stores, run, imbalance, n):
         f"long-tailed: {made.rows} of 90 rows, imbalance {imbalance}",
         "For research: class sizes were chosen by the private labels, and no guarantee covers that.",
     ]
-    source = opened(DataSet(name="d", train="private", test="test", rows=n), stores)
-    planned = problem(source, imbalance, 3)
+    source = data_source(DataSet(name="d", train="private", test="test", rows=n), stores)
+    planned = records(source, imbalance, 3)
     assert np.array_equal(made.x, planned.x)
     assert np.array_equal(made.y, planned.y)
     assert (made.rows < (n or 90)) == (imbalance > 1)

@@ -66,6 +66,14 @@ def test_every_page_is_in_the_table_of_contents():
         assert page.stem == "index" or re.search(rf"^{page.stem}$", listed, re.MULTILINE), page
 
 
+def test_generated_tables_are_up_to_date():
+    check = subprocess.run([sys.executable, ROOT / "tools/tables.py", "--check"], check=False, timeout=120)
+    assert check.returncode == 0, "run python tools/tables.py"
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "<!-- table: methods -->" in text
+    assert "<!-- table: commands -->" in text
+
+
 def test_tests_listed_as_slow_exist():
     for line in (ROOT / "tests/slow.txt").read_text(encoding="utf-8").split():
         file, name = line.split("::")

@@ -70,6 +70,9 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
     [
         ("method: noisy-sum", "method: noisy-sums", 9, "method 'noisy-sums' is not known; did you mean 'noisy-sum'?"),
         ("method: noisy-sum", "method: top-k", 9, "write method: public, parameters: {k: 5}"),
+        ("method: noisy-sum", "method: GNMax", 9, "write method: pate, parameters: {voting: {kind: gnmax}}"),
+        ("method: noisy-sum", "method: wgnmax", 9, "write method: pate, parameters: {collector: weighting}"),
+        ("method: noisy-sum", "method: pate\n    parameters: {sigma: 4}", 10, "of pate; write voting: {sigma: ...}"),
         ("seeds: 2", "seed: 2", 16, "'seed' is not a key here; did you mean 'seeds'?"),
         ("    method: noisy-sum", "    metod: noisy-sum", 9, "'metod' is not a key here; did you mean 'method'?"),
         ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, "budget epsilon=1 is pure"),

@@ -17,8 +17,8 @@ from tacit.cli.main import main
 from tacit.data.digits import load_digits_split
 from tacit.errors import InputError
 from tacit.experiments import results
+from tacit.experiments.data import Records, records
 from tacit.experiments.run import prepare, sweep
-from tacit.experiments.sources import Problem, problem
 from tacit.experiments.work import STARTED, means_2d
 from tacit.learners.methods import METHODS, load
 from tacit.report.groups import SweepResults
@@ -97,7 +97,7 @@ def test_a_second_run_computes_only_what_is_new(plan, tmp_path):
 
 
 def test_shared_work_is_done_once(plan, tmp_path):
-    problem.cache_clear()  # else this process still has the subset of an earlier test
+    records.cache_clear()  # else this process still has the subset of an earlier test
     sweep(plan(), tmp_path / "runs")
     kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
     assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
@@ -367,7 +367,7 @@ def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):
             for cell in prepare(path, tmp_path / "runs").cells
             if (cell.learner, cell.imbalance) == ("mean, counts=realised", imbalance)
         )
-        given = problem(cell.source, imbalance, 0)
+        given = records(cell.source, imbalance, 0)
         model = tacit.CoinPressPrototypes(
             "rho=8", classes=10, counts=given.sizes, noise="research", random_state=int(cell.key, 16) % 2**32
         ).fit(given.x, given.y)
@@ -431,7 +431,7 @@ def test_a_picture_shows_the_means_of_what_the_learner_averages(method, paramete
     test_y = np.sort(parts.test_y)  # by class, as stores may be
     test_x = parts.test_x[np.argsort(parts.test_y, kind="stable")]
     sparse = parts.private_y != 3
-    given = Problem(parts.private_x[sparse], parts.private_y[sparse], test_x, test_y, tuple(range(10)))
+    given = Records(parts.private_x[sparse], parts.private_y[sparse], test_x, test_y, tuple(range(10)))
     more = {"public": parts.public_x} if "public" in parameters else {}
     learner = load(METHODS[method])("rho=inf", classes=10, **(parameters | more)).fit(given.x, given.y)
     if of is None:
@@ -459,9 +459,9 @@ def test_subsets_are_those_of_the_records_that_are_used(plan, tmp_path):
     text = SMALL.replace(
         "    builtin: digits\n", "    builtin: digits\n    rows: 300\n  - {name: whole, builtin: digits}\n"
     )
-    problem.cache_clear()
+    records.cache_clear()
     both = {one.key: one for one in sweep(plan(text), tmp_path / "both")}
-    problem.cache_clear()
+    records.cache_clear()
     alone = sweep(plan(SMALL.replace("name: digits", "name: whole").replace("pixels", "as given")), tmp_path / "alone")
     assert all(one.error is None for one in both.values())
     for one in alone:

@@ -12,9 +12,9 @@ RESULTS = [result_of_fit("m", rho, seed, 0.1 * seed, 0.2 * seed) for rho in (2.0
 
 def test_the_data_are_imbalanced_and_centred_by_public_rows_alone():
     data = digits()
-    assert data.problem.sizes.max() / data.problem.sizes.min() > 7
+    assert data.records.sizes.max() / data.records.sizes.min() > 7
     assert np.allclose(data.public.mean(axis=0), 0)
-    assert not np.allclose(data.problem.x.mean(axis=0), 0)
+    assert not np.allclose(data.records.x.mean(axis=0), 0)
 
 
 def test_every_method_budget_and_seed_is_compared():
@@ -45,7 +45,7 @@ def test_both_measures_have_a_panel_with_a_line_over_rho_and_one_without_privacy
 
 
 def test_figures_and_pages_stand_on_their_own():
-    png = paper.png(charts.lines, both_measures(RESULTS, "title"))
+    png = paper.image(charts.lines, both_measures(RESULTS, "title"), "png")
     assert png.startswith(b"\x89PNG")
     html = page("a < b", [("one", picture(png, "p")), ("two", table(["x"], [["<y>"]])), ("three", text("<z>"))])
     assert "a &lt; b" in html

@@ -277,14 +277,8 @@ def test_run_times_by_phase_and_what_their_caption_says():
     assert "Measured on there," in whole.caption
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}],
-        [[[4, 6], 1, 0, 2], [3.0, 1, 0, math.nan]],
-    ],
-)
-def test_steps_are_objects_or_lists_of_numbers_or_of_one_for_each_class(steps):
+def test_steps_have_numbers_or_a_number_for_each_class():
+    steps = [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}]
     radius, norm = only(fits.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
     assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
@@ -389,20 +383,17 @@ def test_charts_are_valid_and_hold_what_their_marks_tell(name, look):
 @pytest.mark.parametrize("name", SEVERAL)
 def test_paper_figures_name_every_series_and_axis(name):
     figure = SEVERAL[name]()
-    chart = paper.titled(DRAW.get(name, charts.lines)(figure, PAPER), figure, caption=True)
-    drawn = ElementTree.fromstring(paper.drawn(chart, "svg"))
+    drawn = ElementTree.fromstring(paper.image(DRAW.get(name, charts.lines), figure, "svg"))
     texts = [" ".join("".join(text.itertext()).split()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     for panel in figure.panels:
         assert panel.title in texts
     assert {title for title in (figure.x.title, figure.y.title) if title} <= set(texts)
     assert set(figure.shown) <= set(texts)
     assert figure.legend in texts
-    everything = "".join("".join(texts).split())  # long texts are wrapped
-    assert "".join(figure.title.split()) in everything
-    assert "".join(figure.caption.split()) in everything
+    assert "".join(figure.title.split()) in "".join("".join(texts).split())  # long titles are wrapped
 
 
-# Page, PDF, folder
+# Page and folder
 
 
 NASTY = '</script><b>a</b> & "b" $x_$ {c}'
@@ -456,25 +447,6 @@ def test_tables_give_medians_quantiles_costs_unit_and_tuning():
     ]  # fmt: skip
     ((_, (alone,)),) = tables.tables(SweepResults.of(results[:1]))
     assert alone.texts[-2:] == ("0.500", "0.600")
-
-
-def test_a_pdf_has_a_page_for_each_figure_and_table():
-    results = [*some(seed=[0, 1]), one("f" * 20, status="failed", error="e")]
-    pdf = sweep.pdf(results, "title")
-    pages = re.findall(rb"/Type /Page\b", pdf)
-    assert len(pages) == 1 + len(sweep.figures(SweepResults.of(results))) + 2
-
-
-def test_every_object_of_a_pdf_is_where_its_table_says():
-    pdf = sweep.pdf(some(seed=[0, 1]), "Größe")
-    table = int(pdf.split()[-2])
-    starts = re.findall(rb"(\d{10}) 00000 n", pdf[table:])
-    assert len(starts) > 50
-    for number, start in enumerate(starts, 1):
-        assert pdf[int(start) :].startswith(b"%d 0 obj" % number)
-    dictionaries = re.sub(rb"\nstream.*?endstream", b"", pdf[:table], flags=re.DOTALL)
-    assert {int(number) for number in re.findall(rb"(\d+) 0 R", dictionaries)} <= set(range(1, len(starts) + 1))
-    assert "Größe".encode("utf-16-be").hex().encode() in pdf
 
 
 def test_folders_have_stable_names_and_bytes(tmp_path):
@@ -543,12 +515,16 @@ def test_only_what_is_asked_for(report, tmp_path):
     ("line", "words"),
     [
         ("runs --out page.html --format docx", "--format docx is not known; choose from: html, pdf, svg, png"),
-        ("runs --out figures", "--out figures does not say what to make; name a page.html or a figures.pdf"),
+        ("runs --out figures", "--out figures is no page.html; name a page, or add --format pdf, svg or png"),
+        (
+            "runs --out a/figures.pdf",
+            "a/figures.pdf would be one file of many figures; write --format pdf --out a/figures",
+        ),
+        ("runs --out figures.svg --format svg", "write --format svg --out figures"),
         ("runs --out page.html --where seed>5", "--where 'seed>5' is true of none of the cells in runs; loosen it"),
         ("runs --out page.html --where sed>5", "cannot be answered"),
         ("absent --out page.html", "absent holds no results"),
         ("failed --out page.html", "results hold 1 cells and none that was done; the first error is: too little; mend"),
-        ("failed --out page.pdf", "mend the plan and sweep again"),
         ("failed --out figures --format svg", "mend the plan and sweep again"),
         ("runs --out runs --format svg --force", "runs holds something else"),
         ("runs --out runs --format html", "runs exists"),

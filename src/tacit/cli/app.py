@@ -21,9 +21,9 @@ VERBS = {
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "privatize-labels": "Randomize the label column of a table.",
     "sweep": "Compute the cells of an experiment's plan, and go on after an interrupt.",
-    "results": "List what a sweep found.",
-    "report": "Draw what a sweep found: a page, or figures.",
-    "ledger": "Show what was spent on a data set, or state what may be.",
+    "results": "List the results of a sweep.",
+    "report": "Draw the results of a sweep: a page, or a folder of figures.",
+    "ledger": "Show what was spent on a data set, or state its allowance.",
 }
 
 app = App(

@@ -35,25 +35,25 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
-        print(f"Digits: {len(data.problem.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-              f"{len(data.public)} public rows without labels, {len(data.problem.test_y)} test rows.\n")  # fmt: skip
+        print(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+              f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
             results = compare(data, seeds)
         header, rows = medians(results)
         print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
         print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
-        png = paper.png(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"))
+        png = paper.image(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png")
         (folder / "accuracy.png").write_bytes(png)
         card = _release(data, folder)
         sections = [
-            ("Which learner, at which price", picture(png, "accuracy against rho")),
+            ("Which learner, at which privacy cost", picture(png, "accuracy against rho")),
             ("The same as numbers: balanced / minority accuracy", table(header, rows)),
             ("The card of the release", text(card)),
         ]
         (folder / "page.html").write_text(page("tacit: a demonstration on digits", sections), encoding="utf-8")
     for ledger in sorted(out.rglob(KEPT)):
-        print(f"\n{ledger} is kept: what was spent on these records stays spent")
+        print(f"\n{ledger} stays: what was spent on these records stays spent")
     print(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
           f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 
@@ -71,11 +71,13 @@ def _release(data: "Digits", folder: Path) -> str:
     from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
-    given, stores = data.problem, folder / "stores"
+    records, stores = data.records, folder / "stores"
     stores.mkdir()
-    private = EmbeddingStore.write(stores / "private", given.x, given.y, classes=10, identity="digits-demo")
+    private = EmbeddingStore.write(stores / "private", records.x, records.y, classes=10, identity="digits-demo")
     EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public")
-    test = EmbeddingStore.write(stores / "test", given.test_x, given.test_y, classes=10, identity="digits-demo-test")
+    test = EmbeddingStore.write(
+        stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test"
+    )
     learner = NoisySumPrototypes(BUDGET, classes=private.classes).fit(private.x, private.labels)
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()

@@ -1,14 +1,9 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tacit.cli.common import labels_of, shown_progress
 from tacit.cli.options import Features, Labels, Split
-
-if TYPE_CHECKING:
-    from tacit.models.metrics import Scores
-    from tacit.releases.release import Release
 
 
 def evaluate(
@@ -54,7 +49,7 @@ def evaluate(
     from tacit.errors import InputError
     from tacit.models import metrics
     from tacit.releases.provenance import one_line
-    from tacit.releases.release import Release
+    from tacit.releases.release import Release, Utility
 
     if public_test and not record:
         raise InputError("--public-test is a statement for the card; add --record, or leave it out")
@@ -67,35 +62,30 @@ def evaluate(
             trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes)
+    present = {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
     if record:
-        _record(release, loaded, one_line(data.identity), len(labels), scores, public_test)
+        utility = Utility(
+            test_set=one_line(data.identity),
+            rows=len(labels),
+            accuracy=scores.accuracy,
+            balanced_accuracy=scores.balanced,
+            per_class=present,
+            interval=scores.interval,
+            interval_of="balanced accuracy",
+            minority_accuracy=scores.minority,
+            protection="public test set" if public_test else "test records are not protected",
+        )
+        loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
-        shares = {str(c): None if share != share else share for c, share in scores.per_class.items()}  # JSON has no NaN
+        shares = {str(c): present.get(str(c)) for c in scores.per_class}
         values = asdict(scores) | {"per_class": shares}
         print(text.dumps({key: value for key, value in values.items() if value is not None}))
         return
     low, high = scores.interval
-    present = [share for share in scores.per_class.values() if share == share]
     print(f"{release} on {store}: {len(labels)} rows, {len(present)} of {len(loaded.classes)} classes")
     print(f"accuracy {scores.accuracy:.4f}")
     print(f"balanced accuracy {scores.balanced:.4f} (95 % interval over test rows {low:.4f} to {high:.4f})")
-    print(f"per class: lowest {min(present):.4f}, median {np.median(present):.4f}, highest {max(present):.4f}")
+    lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
+    print(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:
         print(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
-
-
-def _record(folder: Path, release: "Release", test_set: str, rows: int, scores: "Scores", public_test: bool) -> None:
-    from tacit.releases.release import Utility
-
-    utility = Utility(
-        test_set=test_set,
-        rows=rows,
-        accuracy=scores.accuracy,
-        balanced_accuracy=scores.balanced,
-        per_class={str(c): share for c, share in scores.per_class.items() if share == share},
-        interval=scores.interval,
-        interval_of="balanced accuracy",
-        minority_accuracy=scores.minority,
-        protection="public test set" if public_test else "test records are not protected",
-    )
-    release.with_utility(utility).save(folder, force=True, allow_research=True)

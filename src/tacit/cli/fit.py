@@ -67,8 +67,10 @@ def fit(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
+    from tacit.releases.fitted import check_facts
     from tacit.releases.provenance import encoder_facts, public_facts
-    from tacit.releases.release import Release, check_facts, is_release
+    from tacit.releases.reading import is_release
+    from tacit.releases.release import Release
 
     method = known_method(method)
     check_writable(out, force=force, ours=is_release)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
 
 COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")
-"""Parameters that the commands' own options set."""
+"""Parameters that options of the commands set."""
 
 
 def known_method(name: str) -> str:
@@ -32,15 +32,8 @@ def make_learner(
 ) -> "PrivateClassifier":
     """The learner of a method in METHODS.
 
-    Parameters
-    ----------
-    method : str
-    options : dict of str to str
-        Parameters that only this method has, by option: Python literals, as text.
-    seed : int, optional
-        Of research noise, and of a method's public choices.
-    **common
-        Parameters in COMMON; None stands for one that is not given.
+    `options` are the method's parameters as text, `common` those in COMMON, where None stands for the default. The seed
+    is that of research noise, and of a method's public choices.
     """
     make = load(METHODS[method])
     accepted = make.flat_parameters()
@@ -51,7 +44,14 @@ def make_learner(
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
     if "public" in common and "public" not in accepted:
         raise InputError(f"--public does not apply to {method}; leave it out")
-    values = _values(method, options, [name for name in accepted if name not in COMMON])
+    known = [name for name in accepted if name not in COMMON]
+    values = {}
+    for option, text in options.items():
+        name = option.replace("-", "_")
+        if name not in known:
+            listed = ", ".join("--" + other.replace("_", "-") for other in known) or "none"
+            raise InputError(f"--{option} is not an option of {method}; beyond the common ones it has: {listed}")
+        values[name] = _literal(text)
     if seed is not None and common["noise"] == "research":
         values["random_state"] = seed
     if seed is not None and "seed" in accepted:
@@ -89,18 +89,6 @@ def stated_delta(learner: "PrivateClassifier", default: float = 1e-6) -> float:
     if getattr(learner, "budgets", None) is not None:
         return float(learner.delta)
     return Budget.parse(learner.budget).delta or default
-
-
-def _values(method: str, options: dict[str, str], known: list[str]) -> dict[str, Any]:
-    """Parameters by name, from the text of options."""
-    values = {}
-    for option, text in options.items():
-        name = option.replace("-", "_")
-        if name not in known:
-            listed = ", ".join("--" + name.replace("_", "-") for name in known) or "none"
-            raise InputError(f"--{option} is not an option of {method}; beyond the common ones it has: {listed}")
-        values[name] = _literal(text)
-    return values
 
 
 def _literal(text: str) -> Any:

@@ -29,7 +29,7 @@ def ledger(
         add-remove, replace or change-label: the unit of the allowance.
     currency
         For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy, the default) or
-        renyi, which prices searches and zCDP too.
+        renyi, which covers searches and zCDP too.
     file
         The ledger's file; by default STORE.ledger.jsonl beside the data.
     """

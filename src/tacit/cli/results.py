@@ -1,18 +1,9 @@
-"""`tacit results`: what a sweep found."""
+"""`tacit results`: the results of a sweep."""
 
 from pathlib import Path
 
-SHOWN = (
-    "learner",
-    "data",
-    "encoder",
-    "imbalance",
-    "budget",
-    "seed",
-    "balanced_accuracy",
-    "minority_accuracy",
-    "status",
-)
+ACCURACIES = ("balanced_accuracy", "minority_accuracy")
+SHOWN = ("learner", "data", "encoder", "imbalance", "budget", "seed", *ACCURACIES, "status")
 COSTS = ("epsilon", "rho", "mu")
 
 
@@ -39,10 +30,13 @@ def results(
     csv
         Write all fields to this file instead.
     hash
-        Print the hash of what was found, which two sweeps of the same cells share.
+        Print the hash of the results, which two sweeps of the same cells share.
     force
         Overwrite the file.
     """
+    from csv import writer
+    from json import dumps
+
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.errors import InputError
     from tacit.experiments import results as stored
@@ -62,24 +56,15 @@ def results(
             print("  ".join(_shown(name, value) for name, value in zip(chosen, row, strict=True)))
         print(f"{len(table)} cells")
         return
-    rows = stored.query(runs, where, () if columns is None else chosen)
-    with atomic_file(csv, force=force) as part:
-        _write_csv(rows, part)
-    print(f"{csv}: {len(rows)} cells")
+    table = stored.query(runs, where, () if columns is None else chosen)
+    with atomic_file(csv, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
+        lines = writer(file, lineterminator="\n")
+        lines.writerow(table.column_names)
+        for row in table.to_pylist():
+            lines.writerow(dumps(value) if isinstance(value, list) else value for value in row.values())
+    print(f"{csv}: {len(table)} cells")
 
 
 def _shown(name: str, value: object) -> str:
     """A cost with all of its digits, so that a condition on what is shown finds it."""
     return f"{value:.{6 if name in COSTS else 4}g}" if isinstance(value, float) else str(value)
-
-
-def _write_csv(table: object, path: Path) -> None:
-    """Lists as JSON, so that a cell of the table is one value."""
-    import csv
-    import json
-
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.column_names)  # type: ignore[attr-defined]
-        for row in table.to_pylist():  # type: ignore[attr-defined]
-            writer.writerow(json.dumps(value) if isinstance(value, list) else value for value in row.values())

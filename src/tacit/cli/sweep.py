@@ -2,13 +2,9 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tacit.cli.common import shown_progress
 from tacit.errors import PartlyFailedError
-
-if TYPE_CHECKING:
-    from tacit.experiments.run import SweepState
 
 
 def sweep(
@@ -29,8 +25,8 @@ def sweep(
 ) -> None:
     """Compute the cells of a plan that have no result yet.
 
-    Every cell is kept as soon as it is done. After an interrupt, a kill or a change of the plan, run the same command
-    again: it computes what is missing. Noise is for research: results compare methods, they release nothing.
+    Every result is written as soon as its cell is done. After an interrupt, a kill or a change of the plan, the same
+    command computes the missing cells. Noise is for research: results compare methods, they release nothing.
     Exit status 1 says that cells failed.
 
     Parameters
@@ -40,7 +36,7 @@ def sweep(
     out
         Folder of the results; it may hold those of earlier runs and other plans.
     data
-        Where the plan's paths start; by default the plan's own folder.
+        Where the plan's paths start; by default the folder of the plan.
     engine
         One of: joblib, ray, slurm.
     jobs
@@ -67,7 +63,12 @@ def sweep(
 
     if dry_run:
         whole("--jobs", jobs)
-        _print_cells(prepare(plan, out, data), retry_failed)
+        state = prepare(plan, out, data)
+        missing = state.missing(retry_failed)
+        for cell in missing:
+            place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
+            print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
+        print(f"{len(missing)} of {len(state.cells)} cells to compute")
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
@@ -89,11 +90,3 @@ def sweep(
             f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns learner,data,error "
             "--where \"status='failed'\" lists them, and --retry-failed computes them again"
         )
-
-
-def _print_cells(state: "SweepState", retry_failed: bool) -> None:
-    missing = state.missing(retry_failed)
-    for cell in missing:
-        place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
-        print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-    print(f"{len(missing)} of {len(state.cells)} cells to compute")

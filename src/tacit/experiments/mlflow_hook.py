@@ -20,13 +20,7 @@ PARAMETERS = (*IDENTITY, "budget", "status", "error")
 
 @contextmanager
 def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
-    """Yield a function that logs one result as a run of the experiment.
-
-    Raises
-    ------
-    InputError
-        If MLflow is not installed, or refuses the address.
-    """
+    """Yield a function that logs a result as a run; InputError if MLflow is not installed or refuses the address."""
     check_installed("mlflow")
     import mlflow
 
@@ -35,9 +29,8 @@ def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], Non
         found = client.get_experiment_by_name(experiment)
         number = client.create_experiment(experiment) if found is None else found.experiment_id
     except Exception as error:
-        raise InputError(
-            f"--mlflow {address} cannot be used ({' '.join(str(error).split())[:200]}); correct it"
-        ) from error
+        fault = " ".join(str(error).split())[:200]
+        raise InputError(f"--mlflow {address} cannot be used ({fault}); correct it") from error
 
     def log(result: Result) -> None:
         values: dict[str, Any] = asdict(result)

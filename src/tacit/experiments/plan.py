@@ -1,6 +1,6 @@
-"""A plan: one YAML file that says which cells an experiment has.
+"""A plan: a YAML file that says which cells an experiment has.
 
-Axes multiply: data sets x learners (each with its own grid of parameters and public sets) x budgets x imbalance x
+Axes multiply: data sets x learners (each with a grid of parameters and public sets) x budgets x imbalance x
 seeds. Everything in a plan is public. `Plan.schema()` is its JSON schema, for editors.
 """
 
@@ -18,6 +18,7 @@ from tacit.compute.documents import read_text
 from tacit.errors import excerpt, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS, method_called, setting_called
+from tacit.learners.methods import load as load_class
 
 MOST_SEEDS = 50_000
 SEARCHES = {
@@ -46,7 +47,7 @@ CANDIDATES = {
         {"type": "object", "minProperties": 1, "additionalProperties": VALUES},
     ],
 }
-"""JSON schema of a search's candidates, which the search itself checks when it is asked for its promise."""
+"""JSON schema of a search's candidates, which the search itself checks when it states its promise."""
 
 
 class _Part(BaseModel):
@@ -82,7 +83,7 @@ class LearnerSpec(_Part):
     name: Name
     method: Annotated[str, AfterValidator(method_called), Field(description=f"One of: {', '.join(METHODS)}")]
     parameters: dict[str, Value] = {}
-    grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is a learner of its own")
+    grid: dict[str, list[Value]] = Field({}, description="Lists of values; every combination is another learner")
     search: SearchSpec | None = None
     public: list[Name] = Field([], description="Public sets of the data set to use, one after the other")
     public_rows: list[int] = Field([], description="How many public rows to use; all of them by default")
@@ -93,13 +94,16 @@ class LearnerSpec(_Part):
 
 
 def _as_list(value: Any) -> Any:
-    """Seeds as a number of them, or as they are."""
+    """The list of seeds for a number of seeds."""
     plain = isinstance(value, int) and not isinstance(value, bool)
     return list(range(value)) if plain and 0 < value <= MOST_SEEDS else value
 
 
+Seeds = Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")]
+
+
 class Plan(_Part):
-    """What a plan file says; see the module's docstring."""
+    """The content of a plan file; see the module's docstring."""
 
     name: Name
     about: str = ""
@@ -113,9 +117,7 @@ class Plan(_Part):
         False, description="Whether cells measure run times: after a first fit that does not count, without shared work"
     )
     subset_seed: int = Field(0, ge=0, lt=2**63, description="Of the imbalanced subsets, which all cells share")
-    seeds: Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")] = [
-        0
-    ]
+    seeds: Seeds = [0]
 
     @classmethod
     def schema_of_files(cls) -> dict[str, Any]:
@@ -126,36 +128,22 @@ class Plan(_Part):
 
 
 def load(path: Path | str) -> tuple[Plan, Lines]:
-    """Read a plan, and where its parts are in the file.
-
-    Raises
-    ------
-    PlanError
-        One line that names the file, the line, what is wrong and how to correct it.
-    """
+    """Read a plan, and the lines of its parts; PlanError names the file, the line, the fault and the remedy."""
     path = Path(path)
     try:
         text = read_text(path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        raise PlanError(f"plan {path} cannot be read ({said}); check its name") from error
+        fault = getattr(error, "strerror", None) or str(error)
+        raise PlanError(f"plan {path} cannot be read ({fault}); check its name") from error
     lines, document = parsed(text, path)
     with lines.placing_errors():
         if not isinstance(document, dict):
-            raise PlanError(
-                "a plan is a mapping of name, data, learners, budgets ...; see the plans that ship with tacit"
-            )
+            raise PlanError("a plan is a mapping of name, data, learners, budgets ...; see plans/ for examples")
         return validated(document), lines
 
 
 def validated(document: Mapping[str, Any]) -> Plan:
-    """A plan from plain values, checked in itself.
-
-    Raises
-    ------
-    PlanError
-        With the path to the first faulty part.
-    """
+    """A plan from plain values, checked in itself; PlanError with the path to the first faulty part."""
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:
@@ -196,7 +184,7 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
     if data.builtin is None and data.test is None:
         raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
     if data.builtin is not None and (data.test or data.public):
-        raise PlanError(f"data {data.name!r} is built in, with its own test and public rows; leave the paths out", path)
+        raise PlanError(f"data {data.name!r} is built in, with test and public rows; leave the paths out", path)
 
 
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
@@ -222,8 +210,15 @@ def _meant(method: str) -> str:
     setting = setting_called(method)
     if setting is None:
         return f"is not known; {nearest(method, METHODS)}"
-    parameters = ", ".join(f"{name}: {value}" for name, value in setting[1].items())
+    kind = load_class(METHODS[setting[0]])
+    parameters = ", ".join(nested(kind, name, value) for name, value in setting[1].items())
     return f"is {setting[0]} with a parameter; write method: {setting[0]}, parameters: {{{parameters}}}"
+
+
+def nested(kind: Any, name: str, value: Any) -> str:
+    """A parameter of a method as plans write it: a field of a grouped one, such as `sigma`, within its group."""
+    group, _, field = kind.flat_names.get(name, "").partition("__")
+    return f"{group}: {{{field}: {value}}}" if group else f"{name}: {value}"
 
 
 def _plan_error(error: ValidationError) -> PlanError:
@@ -231,27 +226,18 @@ def _plan_error(error: ValidationError) -> PlanError:
     found = error.errors()
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     path = tuple(part for part in first["loc"] if isinstance(part, str | int))
+    place = excerpt(".".join(map(str, path)))
     if first["type"] == "extra_forbidden":
-        allowed = _fields_at(path[:-1])
+        kinds: dict[str, type[_Part]] = {"data": DataSet, "learners": LearnerSpec, "search": SearchSpec}
+        parents = [part for part in path[:-1] if isinstance(part, str)]
+        allowed = (kinds[parents[-1]] if parents else Plan).model_fields
         return PlanError(f"{quoted(path[-1])} is not a key here; {nearest(str(path[-1]), allowed)}", path)
     if first["type"] == "missing":
-        return PlanError(f"{_dotted(path)} is missing; add it", path[:-1])
-    shown = f"{first.get('input')!r:.60}"
-    return PlanError(f"{_dotted(path)} is {shown}: {first['msg'].rstrip('.').lower()}; correct it", path)
-
-
-def _fields_at(path: Sequence[str | int]) -> list[str]:
-    """Keys that are allowed where a path leads."""
-    kinds: dict[str, type[_Part]] = {"data": DataSet, "learners": LearnerSpec, "search": SearchSpec}
-    names = [part for part in path if isinstance(part, str)]
-    return list((kinds[names[-1]] if names else Plan).model_fields)
+        return PlanError(f"{place} is missing; add it", path[:-1])
+    return PlanError(f"{place} is {first.get('input')!r:.60}: {first['msg'].rstrip('.').lower()}; correct it", path)
 
 
 def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     """A remedy: the known word that comes close, or all of them."""
     close = get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(known) or 'none'}"
-
-
-def _dotted(path: Sequence[str | int]) -> str:
-    return excerpt(".".join(map(str, path)))

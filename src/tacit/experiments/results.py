@@ -1,7 +1,7 @@
 """Results of cells: one Parquet file of one row each, written whole, queried in place.
 
-A result is what a cell found, and, apart from that, what it took to find it. The first depends on the cell alone, so
-that two sweeps of one plan agree in `content_hash`; times, hosts and versions are no part of it.
+What was measured depends on the cell alone, so that two sweeps of one plan agree in `content_hash`. Times, hosts and
+versions differ from run to run, and are no part of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,42 +24,42 @@ if TYPE_CHECKING:
 
 CELLS = "cells"
 KEY = re.compile(r"[0-9a-f]{20}")
-COSTS = ("fit_seconds", "predict_seconds", "phases", "started", "host", "processor", "versions")
-"""Fields that say what it took, which differ from run to run."""
+OF_RUN = ("fit_seconds", "predict_seconds", "phases", "started", "host", "processor", "versions")
+"""Fields that differ from run to run."""
 REST, PREDICTION = "rest of the fit", "prediction"
 """Of `phases`, beside those that a learner names."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one cell.
+    """The result of one cell.
 
     Parameters
     ----------
     key : str
         Hash of the cell's content.
     plan, data, encoder, learner : str
-        Names in the plan. Data and encoder are a data set; the learner is the method with its parameters.
+        Names in the plan; data and encoder name a data set, the learner a method with its parameters.
     method : str
         Name in `METHODS`.
     parameters : str
         Of the method, as JSON.
     public : str or None
-        Which public set it was given.
+        Name of the public set.
     public_rows : int or None
-        How many rows of it.
+        Number of its rows that were used; None for all.
     budget : str
         As in the plan.
     imbalance : float
         Ratio of the largest to the smallest class; 1 is balanced.
     seed : int
     unit : str
-        Which change of the data the guarantee hides.
+        Neighbouring relation of the guarantee.
     tuning : {"none", "paid", "unpaid"}
         How the parameters were chosen: before any data, on private records within the guarantee, or outside it.
     status : {"done", "failed"}
     error : str or None
-        Of a cell that failed, one line. All below is then empty.
+        Of a cell that failed, on one line; all fields below are then empty.
     accuracy, balanced_accuracy, minority_accuracy : float or None
         On the test set; the minority are the 25 % smallest training classes.
     recall : list of float or None
@@ -75,10 +75,10 @@ class Result:
     guarantee : str or None
         In full, as JSON.
     extra : str
-        What else the plan asked to keep, and what the learner warned of ("warnings"), as JSON.
+        Further attributes that the plan keeps, and the learner's warnings ("warnings"), as JSON.
     fit_seconds, predict_seconds : float
     phases : str
-        Of a timed cell: seconds of each phase of the fit, what is left of it, and the prediction, as JSON.
+        Of a timed cell: seconds of each phase of the fit, of the rest of it, and of the prediction, as JSON.
     started : str
         Time, UTC.
     host, processor : str
@@ -117,8 +117,8 @@ class Result:
     mu: float | None = None
     guarantee: str | None = None
     extra: str = "{}"
-    fit_seconds: float = field(default=0.0)
-    predict_seconds: float = field(default=0.0)
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
     phases: str = "{}"
     started: str = ""
     host: str = ""
@@ -127,7 +127,7 @@ class Result:
 
 
 def write(folder: Path, result: Result) -> None:
-    """Keep a result; its file appears whole or not at all."""
+    """Write a result; its file appears whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -158,29 +158,21 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
     """The results in a folder as a table, in order of their keys; see `read_results`."""
     check_installed("duckdb")
     import duckdb
+    import pyarrow as pa
 
     files = files_of(Path(folder))
     if not files:
         raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
     with duckdb.connect() as connection:
-        try:
-            _check_files(connection, files)
-            connection.read_parquet(list(map(str, files)), union_by_name=True).create("results")
-        except duckdb.Error as error:
-            raise InputError(_damaged(files, excerpt(str(error)))) from None
+        connection.register("results", pa.concat_tables(map(_row, files), promote_options="default"))
         connection.execute("SET enable_external_access = false")  # a condition reads and writes no files
         chosen = ", ".join(f'"{name}"' for name in columns) or "*"
         condition = f" WHERE ({where})" if where else ""
         try:
             return connection.sql(f"SELECT {chosen} FROM results{condition} ORDER BY key").to_arrow_table()
         except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
-            said, known = excerpt(str(error)), ", ".join(FIELDS)
-            raise InputError(f"--where {quoted(where)} cannot be answered ({said}); the fields are {known}") from None
-
-
-def _quoted(path: Path) -> str:
-    """A path as DuckDB takes it: brackets and stars stand for themselves."""
-    return "'" + re.sub(r"([*?\[])", r"[\1]", str(path)).replace("'", "''") + "'"
+            fault, known = excerpt(str(error)), ", ".join(FIELDS)
+            raise InputError(f"--where {quoted(where)} cannot be answered ({fault}); the fields are {known}") from None
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -188,45 +180,26 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
 
 
-def _check_files(connection: Any, files: Sequence[Path]) -> None:
-    """Refuse files that are no results before any is read: each holds one row, of known fields and their types."""
-    names = list(map(str, files))
-    sizes = connection.execute("SELECT num_rows FROM parquet_file_metadata($1)", [names]).fetchall()
-    found = connection.read_parquet(names, union_by_name=True)
-    known = connection.from_arrow(_schema().empty_table())
-    types = dict(zip(known.columns, known.types, strict=True))
-    fits = all(types.get(name) == kind for name, kind in zip(found.columns, found.types, strict=True))
-    if sizes != [(1,)] * len(files) or not fits or not set(found.columns) >= NEEDED:
-        raise InputError(_damaged(files, "a file holds other fields, or several rows"))
-
-
-def _damaged(files: Sequence[Path], said: str) -> str:
-    """Which file cannot be read."""
+def _row(path: Path) -> pa.Table:
+    """The table of one file; a file that is not a row of known fields and types is refused before it is read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for path in files:
-        try:
-            with pq.ParquetFile(path) as file:
-                fits = file.metadata.num_rows == 1 and _fits(file.schema_arrow)
-                if fits and file.read(columns=["key"]).column("key").to_pylist() == [path.stem]:
-                    continue
-        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
-            pass
-        return f"{path} is damaged or no result; delete it and run the sweep again, which computes that cell"
-    return f"results cannot be read ({said}); check {files[0].parent}"
-
-
-def _fits(schema: pa.Schema) -> bool:
-    """Whether all columns are fields of a result."""
-    own, known = {one.name: one.type for one in schema}, {one.name: one.type for one in _schema()}
-    same = all(name in known and kind.equals(known[name]) for name, kind in own.items())
-    return len(own) == len(schema) and same and own.keys() >= NEEDED
+    types = {field.name: field.type for field in _schema()}
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            known = all(types.get(field.name) == field.type for field in file.schema_arrow)
+            if file.metadata.num_rows == 1 and known and len(set(names)) == len(names) and set(names) >= NEEDED:
+                return file.read()
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
+        pass
+    raise InputError(f"{path} is damaged or no result; delete it and run the sweep again, which computes that cell")
 
 
 def content_hash(results: Sequence[Result]) -> str:
-    """Hash of what was found, without what it took."""
-    rows = [{name: value for name, value in asdict(one).items() if name not in COSTS} for one in results]
+    """Hash of all fields but those that differ from run to run."""
+    rows = [{name: value for name, value in asdict(one).items() if name not in OF_RUN} for one in results]
     text = json.dumps(sorted(rows, key=lambda row: row["key"]), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,8 +1,8 @@
 """A sweep: the cells of a plan that have no result yet, run on an engine, into a folder.
 
 The folder holds `cells/` (one result each, see `results.py`), `shared/` (work that cells share), `plans/` (a copy of
-each plan) and `started/` (which process began which cell). A killed sweep loses the cells that were running; run again,
-it computes those and the ones that had not begun.
+each plan) and `started/` (which process began which cell). A killed sweep loses the cells that were running; the same
+command computes these and the cells that had not begun.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from tacit.compute.progress import progress
 from tacit.compute.shared import digest, locked
 from tacit.errors import InputError
 from tacit.experiments import results
-from tacit.experiments.cells import Cell, cells
+from tacit.experiments.cell import Cell
+from tacit.experiments.cells import cells
+from tacit.experiments.data import data_source
 from tacit.experiments.plan import load
 from tacit.experiments.results import CELLS, Result
-from tacit.experiments.sources import opened
 from tacit.experiments.work import SHARED, STARTED, work
 
 PLANS = "plans"
@@ -34,14 +35,7 @@ OLD = 3600.0  # seconds after which a leftover of a killed process is removed
 
 @dataclass(frozen=True)
 class SweepState:
-    """The cells of a plan, and the results that a folder holds already.
-
-    Parameters
-    ----------
-    cells : tuple of Cell
-    results : dict of str to Result
-        By key, those of other plans too.
-    """
+    """The cells of a plan, and all results that the folder holds, by key."""
 
     cells: tuple[Cell, ...]
     results: Mapping[str, Result]
@@ -53,31 +47,14 @@ class SweepState:
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> SweepState:
-    """Read a plan, check it against the data, and read the results that the folder holds already.
-
-    Parameters
-    ----------
-    plan : path
-        A plan file.
-    folder : path
-        Of the sweep; it need not exist.
-    data : path, optional
-        Where the plan's paths start; by default the plan's own folder.
-
-    Raises
-    ------
-    PlanError
-        If anything in the plan is wrong; the message names the line.
-    InputError
-        If the extra `experiments` is not installed.
-    """
+    """Read a plan, check it against the data, and read the results that the folder holds; it need not exist."""
     check_installed("duckdb")  # results of finished cells are queried by it
     read, lines = load(plan)
     root = (Path(plan).parent if data is None else Path(data)).resolve()
     sources = []
     for number, one in enumerate(read.data):
         with lines.placing_errors(("data", number)):
-            sources.append(opened(one, root))
+            sources.append(data_source(one, root))
     with lines.placing_errors():
         planned = cells(read, sources)
     folder = Path(folder)
@@ -105,7 +82,7 @@ def sweep(
     folder : path
         Where results go, and where those of earlier runs are.
     data : path, optional
-        Where the plan's paths start; by default the plan's own folder.
+        Where the plan's paths start; by default the folder of the plan.
     engine : {"joblib", "ray", "slurm"}
     jobs : int
         Workers.
@@ -124,17 +101,23 @@ def sweep(
     Raises
     ------
     PlanError
-        If anything in the plan is wrong; nothing has run then.
+        If anything in the plan is wrong; the message names the line, and nothing has run.
     InputError
-        If another sweep is running into this folder, or it cannot be written.
+        If another sweep is running into this folder, it cannot be written, or the extra `experiments` is missing.
     """
     state, folder = prepare(plan, folder, data), Path(folder).resolve()  # workers may be in another folder
     logs = {"folder": folder / "slurm"} if engine == "slurm" else {}
     runner = engine_of(engine, jobs, **options, **logs)
-    _make(folder)
+    try:
+        for name in (CELLS, SHARED, STARTED, PLANS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / ".lock").touch()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder") from error
     try:
         with locked(folder / ".lock", wait=False):
-            _copy_plan(folder, Path(plan))
+            text = Path(plan).read_text(encoding="utf-8")
+            Checkpoint(folder / PLANS).write(f"{Path(plan).stem}-{digest([text])[:8]}.yaml", text.encode())
             _remove_leftovers(folder / CELLS)
             _remove_leftovers(folder / SHARED)
             missing, finished = state.missing(retry_failed), dict(state.results)
@@ -148,23 +131,8 @@ def sweep(
     return [finished[cell.key] for cell in state.cells]
 
 
-def _make(folder: Path) -> None:
-    try:
-        for name in (CELLS, SHARED, STARTED, PLANS):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / ".lock").touch()
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder") from error
-
-
-def _copy_plan(folder: Path, plan: Path) -> None:
-    """Copy the plan, under a hash of its content."""
-    text = plan.read_text(encoding="utf-8")
-    Checkpoint(folder / PLANS).write(f"{plan.stem}-{digest([text])[:8]}.yaml", text.encode())
-
-
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes, here or on another host, left of files that they had not finished."""
+    """Remove the unfinished files of killed processes, here or on another host."""
     for path in folder.glob(".*.part"):
         if time.time() - path.stat().st_mtime > OLD:
             path.unlink(missing_ok=True)

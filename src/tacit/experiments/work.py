@@ -7,7 +7,6 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -23,9 +22,9 @@ from tacit.compute.shared import sharing
 from tacit.compute.timing import timing
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
-from tacit.experiments.cells import Cell
+from tacit.experiments.cell import Cell
+from tacit.experiments.data import Records, public_rows, records
 from tacit.experiments.results import PREDICTION, REST, Result
-from tacit.experiments.sources import Problem, problem, public_rows
 from tacit.models import metrics
 from tacit.models.decisions import pooled
 from tacit.models.rows import unit_rows, unit_rows_about
@@ -50,8 +49,9 @@ ESTIMATES = {
 
 
 def work(folder: Path, cell: Cell) -> Result:
-    """Compute a cell and write its result to the folder of the sweep; of a cell that fails, the error is the result."""
-    _note_start(folder, cell.key)
+    """Compute a cell and write its result to the folder of the sweep; a cell that fails has its error as the result."""
+    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+        file.write(cell.key + "\n")  # so that a cell that ran twice can be seen
     facts: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY} | {
         "budget": cell.shown_budget,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -62,17 +62,19 @@ def work(folder: Path, cell: Cell) -> Result:
     shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
     with shared_work, reporting(lambda *_: None):  # the sweep reports progress, by cells
         try:
-            figures = measured(cell)
+            measured = measure(cell)
         except Exception as error:
-            figures = {"status": "failed", "error": _one_line(error)}
-    result = Result(**facts, **figures)
+            message = " ".join(str(error).split())[:500]
+            fault = message if isinstance(error, TacitError) else f"{type(error).__name__}: {message}"
+            measured = {"status": "failed", "error": fault}
+    result = Result(**facts, **measured)
     results.write(folder, result)
     return result
 
 
-def measured(cell: Cell) -> dict[str, Any]:
+def measure(cell: Cell) -> dict[str, Any]:
     """Fit and measure; fields of the result by name."""
-    data = problem(cell.source, cell.imbalance, cell.subset_seed)
+    data = records(cell.source, cell.imbalance, cell.subset_seed)
     public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     learner = cell.make(public, np.arange(len(data.classes)), data.sizes)
     with warnings.catch_warnings(record=True) as caught:
@@ -85,6 +87,7 @@ def measured(cell: Cell) -> dict[str, Any]:
             fitted = time.perf_counter()
         predicted = learner.predict(data.test_x)
         ended = time.perf_counter()
+    phases = {**seconds, REST: fitted - started - sum(seconds.values()), PREDICTION: ended - fitted}
     scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     guarantee = cell.guarantee(learner)
     extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
@@ -109,13 +112,8 @@ def measured(cell: Cell) -> dict[str, Any]:
         "extra": json.dumps(extra, sort_keys=True),
         "fit_seconds": fitted - started,
         "predict_seconds": ended - fitted,
-        "phases": json.dumps(_phases(seconds, fitted - started, ended - fitted) if cell.timed else {}),
+        "phases": json.dumps(phases if cell.timed else {}),
     }
-
-
-def _phases(seconds: Mapping[str, float], fit: float, prediction: float) -> dict[str, float]:
-    """Seconds of each phase, which add up to those of the fit and the prediction."""
-    return {**seconds, REST: fit - sum(seconds.values()), PREDICTION: prediction}
 
 
 def _stated(figure: float | None) -> float | None:
@@ -123,17 +121,16 @@ def _stated(figure: float | None) -> float | None:
     return None if figure is None else float(rounded_up(figure))
 
 
-def _extra(name: str, learner: Any, data: Problem, predicted: NDArray[Any]) -> Any:
+def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> Any:
     """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
     if name == MEANS_2D:
         return means_2d(learner, data, predicted)
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            own = ", ".join(sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_"))
-            raise InputError(
-                f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; it has {own}"
-            )
+            known = ", ".join(sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_"))
+            fault = f"which a fitted {type(learner).__name__} does not have"
+            raise InputError(f"keep names {name!r}, {fault}; it has {known}")
         value = getattr(value, part)
     return _plain(value)
 
@@ -150,17 +147,15 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def means_2d(learner: Any, data: Problem, predicted: NDArray[Any]) -> dict[str, Any]:
+def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, Any]:
     """True and private class means on the first two principal components of the test rows, and some of these rows.
 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
     """
     prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
     if prototypes is None or np.ndim(prototypes) != 2 or not what:
-        name = type(learner).__name__
-        raise InputError(
-            f"keep names {MEANS_2D!r}, and {name} has no class means in the space of its rows; leave it out"
-        )
+        fault = f"{type(learner).__name__} has no class means in the space of its rows"
+        raise InputError(f"keep names {MEANS_2D!r}, and {fault}; leave it out")
     rows, train = _averaged(learner, data.test_x), _averaged(learner, data.x)
     true = np.array(
         [train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(data.sizes)]
@@ -185,17 +180,6 @@ def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
     """Rows as the learner averages them: as they are, pooled, or as unit rows about its centre."""
     plain = np.asarray(rows, dtype=np.float64)
     return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
-
-
-def _one_line(error: Exception) -> str:
-    said = " ".join(str(error).split())[:500]
-    return said if isinstance(error, TacitError) else f"{type(error).__name__}: {said}"
-
-
-def _note_start(folder: Path, key: str) -> None:
-    """Record that a cell begins, in a file for each process; cells that ran twice are then seen."""
-    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
-        file.write(key + "\n")
 
 
 @lru_cache(maxsize=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ DEEPEST = 50
 LONGEST = 200  # characters of a value, since errors of learners quote it
 MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
 MOST_PARTS = 10_000  # counted once for each alias that leads to them
+NOT_PLAIN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors of the loader at values that are not plain."""
 KeyPath = Sequence[str | int]
 """Keys and positions that lead to a part."""
 
@@ -25,11 +28,12 @@ class PlanError(InputError):
         self.path, self.placed = tuple(path), placed
 
 
+@dataclass(frozen=True)
 class Lines:
     """The line numbers of a YAML file's parts, by their paths."""
 
-    def __init__(self, file: Path, numbers: Mapping[tuple[str | int, ...], int]) -> None:
-        self.file, self.numbers = file, numbers
+    file: Path
+    numbers: Mapping[tuple[str | int, ...], int]
 
     def of(self, path: KeyPath) -> int:
         """The line of the part, or of what holds it."""
@@ -40,7 +44,7 @@ class Lines:
 
     @contextmanager
     def placing_errors(self, path: KeyPath = ()) -> Iterator[None]:
-        """Add the file and the line to errors raised in this block; an error's own path comes before this one."""
+        """Add the file and the line to errors raised in this block; an error's path takes precedence over `path`."""
         try:
             yield
         except TacitError as error:
@@ -55,13 +59,7 @@ def _placed(file: Path, line: int, message: str, path: KeyPath = ()) -> PlanErro
 
 
 def parsed(text: str, file: Path) -> tuple[Lines, Any]:
-    """The line numbers and the values of a YAML text.
-
-    Raises
-    ------
-    PlanError
-        If the text is no YAML of plain values, has a key twice, or is too long or too deep.
-    """
+    """The line numbers and the values of a YAML text; PlanError for a repeated key, or nesting without end."""
     import yaml
 
     numbers: dict[tuple[str | int, ...], int] = {(): 1}
@@ -70,27 +68,19 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         node = loader.get_single_node()
         for count, (path, line) in enumerate(_numbered(node, (), file) if node else ()):
             if count == MOST_PARTS:
-                said = f"has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
-                raise PlanError(f"plan {file} {said}", placed=True)
+                fault = f"has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
+                raise PlanError(f"plan {file} {fault}", placed=True)
             numbers[path] = line
         return Lines(file, numbers), loader.construct_document(node) if node else None
     except PlanError:
         raise
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        said = excerpt(str(error.problem or error.context))
-        raise _placed(file, line, f"this is not YAML ({said}); correct it") from None
-    except (
-        yaml.YAMLError,
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        said = excerpt(str(error))
-        raise PlanError(f"plan {file}: this is not YAML of plain values ({said}); correct it", placed=True) from None
+        fault = excerpt(str(error.problem or error.context))
+        raise _placed(file, line, f"this is not YAML ({fault}); correct it") from None
+    except (yaml.YAMLError, *NOT_PLAIN) as error:
+        fault = excerpt(str(error))
+        raise PlanError(f"plan {file}: this is not YAML of plain values ({fault}); correct it", placed=True) from None
 
 
 def _numbered(node: Any, path: tuple[str | int, ...], file: Path) -> Iterator[tuple[tuple[str | int, ...], int]]:

@@ -6,8 +6,8 @@ import json
 import platform
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from importlib.metadata import version
+from typing import Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from tacit.models.released import Released
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.releases.reading import read_only
+from tacit.releases.reading import read_only, refusal
 from tacit.releases.schema import (
     NOT_STATED,
     Array,
@@ -26,17 +26,17 @@ from tacit.releases.schema import (
     Contents,
     DataDependentBounds,
     Document,
+    DType,
     Implementation,
     Mechanisms,
     Pattern,
     PostProcessing,
     Product,
+    Provenance,
     PublicData,
     PublicInputs,
     Recorded,
-    Source,
     Trust,
-    refusal,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
 from tacit.version import __version__
@@ -64,7 +64,7 @@ class Fitted(Protocol):
 
 
 def released_of(clf: Any) -> Released:
-    """What leaves a learner; anything but a fitted one with a guarantee that may be published is refused."""
+    """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is refused."""
     kind = type(clf).__name__
     if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
@@ -72,10 +72,8 @@ def released_of(clf: Any) -> Released:
     if guarantee is None:
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
     if type(guarantee) is not Guarantee:
-        raise ReleaseError(
-            f"guarantee_ of {kind} is a {type(guarantee).__name__}, which may depend on private data; "
-            "release under a Guarantee"
-        )
+        other = type(guarantee).__name__
+        raise ReleaseError(f"guarantee_ of {kind} is a {other}, which may depend on private data; use a Guarantee")
     if clf.released_ is None:
         raise ReleaseError(f"{kind} {clf.no_release}")
     if guarantee != clf.promise():
@@ -86,16 +84,11 @@ def released_of(clf: Any) -> Released:
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
     """The arrays as they are stored: indices whole, all else floating point."""
-    return {name: read_only(_storable(np.asarray(array))) for name, array in released.arrays.items()}
-
-
-def class_labels(classes: NDArray[Any]) -> tuple[Any, ...]:
-    """The class list as plain ints, floats, strings or bools."""
-    labels = tuple(np.asarray(classes).tolist())
-    for label in labels:
-        if not isinstance(label, int | float | str):
-            raise ReleaseError(f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools")
-    return labels
+    stored = {}
+    for name, array in released.arrays.items():
+        values = np.asarray(array)
+        stored[name] = read_only(values if values.dtype.name in get_args(DType) else values.astype(np.float64))
+    return stored
 
 
 def of_learner(
@@ -134,10 +127,16 @@ def of_learner(
             post_processing=PostProcessing(
                 post_processing="predictions and any other use of the arrays cost nothing more"
             ),
-            implementation=_implementation(clf.noise_),
+            implementation=Implementation(
+                versions={"tacit": __version__, "python": platform.python_version()}
+                | {package: version(package) for package in ("numpy", "opendp", "dp-accounting")},
+                commit=NOT_STATED,
+                float_defences=_FLOAT_DEFENCES[clf.noise_],
+                randomness=_RANDOMNESS[clf.noise_],
+            ),
             utility="not stated",
             public_inputs=PublicInputs(
-                public_data=PublicData(**dict(public or {})), encoder=Source(**dict(encoder or {}))
+                public_data=PublicData(**dict(public or {})), encoder=Provenance(**dict(encoder or {}))
             ),
             audit=Audit(),
             **items,  # type: ignore[arg-type]  # pydantic checks
@@ -157,6 +156,11 @@ def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) 
         raise refusal("release", error, "give one line of text") from error
 
 
+def check_facts(facts: Mapping[str, str | None]) -> None:
+    """Check name, curator, description and intended use before anything is spent."""
+    product("learner", facts, None)
+
+
 def _pattern(account: Account | None) -> Pattern:
     """Item 12."""
     if account is None:
@@ -169,9 +173,13 @@ def _pattern(account: Account | None) -> Pattern:
 
 
 def _contents(clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
+    labels = tuple(np.asarray(clf.classes_).tolist())
+    for label in labels:
+        if not isinstance(label, int | float | str):
+            raise ReleaseError(f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools")
     return Contents(
         what=released.what,
-        classes=class_labels(clf.classes_),
+        classes=labels,
         width=int(clf.n_features_in_),
         decision=released.decision,
         arrays=tuple(
@@ -180,27 +188,6 @@ def _contents(clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]
         ),
         sha256=sha256,
     )
-
-
-def _implementation(noise: str) -> Implementation:
-    versions = {"tacit": __version__, "python": platform.python_version()}
-    versions |= {package: _version(package) for package in ("numpy", "opendp", "dp-accounting")}
-    return Implementation(
-        versions=versions, commit=NOT_STATED, float_defences=_FLOAT_DEFENCES[noise], randomness=_RANDOMNESS[noise]
-    )
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return NOT_STATED
-
-
-def _storable(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.name in ("float16", "float32", "float64", "int64"):
-        return array
-    return array.astype(np.float64)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the card of a release states about the data and the encoder behind it, from the data's own card."""
+"""What the card of a release states about the data and the encoder behind it, from the card of the data."""
 
 from typing import Any
 

@@ -6,10 +6,12 @@ parsed; nothing is unpickled.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,37 +19,29 @@ from pydantic import ValidationError
 
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
-from tacit.releases.schema import FORMAT, VERSION, Document, refusal
+from tacit.privacy.guarantee import Guarantee
+from tacit.releases.schema import FORMAT, VERSION, Document, Recorded
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
 HEADER_LIMIT = 2**20
+MOST_EVENTS, MOST_USES = 50, 10**6
+SMALLEST, LARGEST = 1e-30, 1e30  # parameters of events, beside 0 and inf
 AGAIN = "get the release again from its owner"
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    """The bytes of the three files.
-
-    Raises
-    ------
-    ReleaseError
-        If one is missing, too large or no plain file, or if anything else is in the folder.
-    """
+    """The bytes of the three files; ReleaseError if a file is missing, unknown, too large or no plain file."""
     if not folder.is_dir():
         raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
-    if not (folder / DOCUMENT).exists():
-        _check_no_store(folder)
+    if not (folder / DOCUMENT).exists() and any(folder.iterdir()):
+        from tacit.data.manifest import holds_stores, is_store  # predicting needs no code of stores
+
+        if is_store(folder) or holds_stores(folder):
+            what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
+            raise ReleaseError(f"{folder} is {what} and no release; give the folder of a release")
     check_names(folder)
     return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
-
-
-def _check_no_store(folder: Path) -> None:
-    """Say so where a store was given in the place of a release."""
-    from tacit.data.manifest import holds_stores, is_store  # predicting needs no code of stores
-
-    if any(folder.iterdir()) and (is_store(folder) or holds_stores(folder)):
-        what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
-        raise ReleaseError(f"{folder} is {what} and no release; give the folder of a release")
 
 
 def check_names(folder: Path) -> None:
@@ -61,14 +55,17 @@ def check_names(folder: Path) -> None:
                 raise ReleaseError(f"{where} is a link or no plain file; a release holds its own files, {AGAIN}")
 
 
-def parse_document(where: str, data: bytes) -> Document:
-    """The document in `release.json`.
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds files of a release and nothing else."""
+    try:
+        check_names(folder)
+    except ReleaseError:
+        return False
+    return True
 
-    Raises
-    ------
-    ReleaseError
-        If it is not strict JSON, of another format version, or does not fit the schema.
-    """
+
+def parse_document(where: str, data: bytes) -> Document:
+    """The document in `release.json`; ReleaseError if it is no strict JSON, of another version, or off the schema."""
     try:
         stated = parse_json(data.decode("utf-8"))
     except ValueError as error:
@@ -96,12 +93,44 @@ def parse_arrays(where: str, data: bytes) -> dict[str, NDArray[Any]]:
     return {name: read_only(array) for name, array in arrays.items()}
 
 
-def parse_card(where: str, data: bytes) -> str:
-    """The text of `CARD.md`."""
+def arrays_file(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """What `arrays.safetensors` holds."""
+    from safetensors.numpy import save
+
+    return bytes(save(dict(arrays)))
+
+
+def read_guarantee(recorded: Recorded, source: str) -> Guarantee:
+    """The recorded guarantee; events that it would take too long to account are refused."""
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ReleaseError(f"{where} is not UTF-8 text ({_one_line(error)}); {AGAIN}") from error
+        guarantee = Guarantee.from_json(recorded.model_dump())
+        guarantee.rho, guarantee.mu, guarantee.event.describe()
+        _check_countable(guarantee)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        fault = f"the recorded guarantee cannot be read ({excerpt(str(error))})"
+        raise ReleaseError(f"{source}: {fault}; {AGAIN}") from error
+    return guarantee
+
+
+def _check_countable(guarantee: Guarantee) -> None:
+    """Refuse too many events, and parameters beyond any use."""
+    events = [guarantee.event, *(event for _, event in guarantee.groups)]
+    contained = [part for event in events for part in event.contained()]
+    if max(len(contained), len(events)) > MOST_EVENTS or sum(n for _, n in contained) > MOST_USES:
+        raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
+    for event, _ in contained:
+        for name, value in vars(event).items():
+            number = isinstance(value, int | float) and 0 < value < math.inf
+            if number and not SMALLEST <= value <= LARGEST:
+                raise ReleaseError(f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf")
+
+
+def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
+    """One line about the first value that a model refused."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"]) or "document"
+    fault = " ".join(f"{place} = {first['input']!r:.60}: {first['msg']}".split())
+    return ReleaseError(f"{where}: {fault}; {remedy}")
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -119,8 +148,11 @@ def _read(path: Path, limit: int) -> bytes:
                 raise ReleaseError(f"{path} is no plain file; {AGAIN}")
             if status.st_size > limit:
                 raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
-            if path.name == ARRAYS:
-                _check_header(path, file, status.st_size)
+            if path.name == ARRAYS:  # its header is parsed whole, so its length is checked before the rest is read
+                header, most = int.from_bytes(file.read(8), "little"), min(HEADER_LIMIT, max(status.st_size - 8, 0))
+                if header > most:
+                    raise ReleaseError(f"{path} states a header of {header} bytes, at most {most} can be; {AGAIN}")
+                file.seek(0)
             return file.read(limit)
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
@@ -128,15 +160,6 @@ def _read(path: Path, limit: int) -> bytes:
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _check_header(path: Path, file: IO[bytes], size: int) -> None:
-    length = int.from_bytes(file.read(8), "little")
-    file.seek(0)
-    if length > HEADER_LIMIT or 8 + length > size:
-        raise ReleaseError(
-            f"{path} states a header of {length} bytes, at most {min(HEADER_LIMIT, max(size - 8, 0))} can be; {AGAIN}"
-        )
 
 
 def _one_line(error: Exception) -> str:

@@ -16,33 +16,29 @@ _VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "
 
 
 def registry_yaml(document: Document) -> str:
-    """Write the entry as YAML.
-
-    Parameters
-    ----------
-    document : Document
-        Of a release, as `release.document`.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ReleaseError
-        If the release is stamped "NOT FOR RELEASE".
-    """
+    """The entry as YAML, for `release.document`; ReleaseError if the release is stamped "NOT FOR RELEASE"."""
     import yaml
 
     if document.stamp:
         raise ReleaseError(f"{document.product.name!r} is {document.stamp}; register a release with secure noise")
-    entry = {"url_slug": _slug(document.product.name), "deployment": _deployment(document)}
+    slug = re.sub(r"[^a-z0-9]+", "-", document.product.name.lower()).strip("-") or "release"
+    entry = {"url_slug": slug, "deployment": _deployment(document)}
     return _HEAD + yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=10**6)
 
 
 def _deployment(document: Document) -> dict[str, Any]:
+    product = document.product
     return {
-        "basic": _basic(document),
+        "basic": {
+            "name": product.name,
+            "data_curators": [{"data_curator_name": product.curator, "data_curator_type": NOT_STATED}],
+            "description": product.description,
+            "intended_use": product.intended_use,
+            "data_product_type": "Machine learning model",
+            "data_product_region": NOT_STATED,
+            "data_product_sector": NOT_STATED,
+            "publication_date": product.date,
+        },
         "dp_variant": {
             "variant_name": _VARIANTS[document.variant.variant],
             "data_domain": document.variant.data_domain,
@@ -60,20 +56,6 @@ def _deployment(document: Document) -> dict[str, Any]:
         },
         "implementation": _implementation(document),
         "administrative": {"status": "Draft", "registry_authors": [NOT_STATED], "tier": 3},
-    }
-
-
-def _basic(document: Document) -> dict[str, Any]:
-    product = document.product
-    return {
-        "name": product.name,
-        "data_curators": [{"data_curator_name": product.curator, "data_curator_type": NOT_STATED}],
-        "description": product.description,
-        "intended_use": product.intended_use,
-        "data_product_type": "Machine learning model",
-        "data_product_region": NOT_STATED,
-        "data_product_sector": NOT_STATED,
-        "publication_date": product.date,
     }
 
 
@@ -121,12 +103,5 @@ def _utility(utility: Utility | str) -> str:
 
 
 def _listed(facts: dict[str, Any]) -> str:
-    return "; ".join(f"{name}: {_fact(value)}" for name, value in facts.items()) or NOT_STATED
-
-
-def _fact(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "release"
+    texts = {name: ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
+    return "; ".join(f"{name}: {text}" for name, text in texts.items()) or NOT_STATED

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -27,14 +26,11 @@ from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
 from tacit.releases.fitted import Fitted
-from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS
-from tacit.releases.schema import CLASS_SIZES, Document, Recorded, Utility
-from tacit.releases.statement import MOST_WORK, first_untrue, privacy_items, stamp, work
+from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
+from tacit.releases.schema import CLASS_SIZES, Document, Utility
+from tacit.releases.statement import check_work, first_untrue, privacy_items
 
 __all__ = ["Release", "Utility"]
-
-MOST_EVENTS, MOST_USES = 50, 10**6
-SMALLEST, LARGEST = 1e-30, 1e30  # parameters of events, beside 0 and inf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +40,7 @@ class Release:
     Parameters
     ----------
     document : Document
-        What `release.json` says.
+        The content of `release.json`.
     arrays : dict of str to ndarray
         By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
         public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
@@ -52,9 +48,9 @@ class Release:
     sha256 : str
         Hash of the arrays' file.
     card_text : str
-        What `CARD.md` says.
+        The content of `CARD.md`.
     source : str
-        Where it was read from, for messages.
+        The folder that it was read from, for messages.
 
     Examples
     --------
@@ -100,7 +96,7 @@ class Release:
             `name`, `revision` and `hash` of the public rows and of the encoder; for public rows also `overlap`
             with the private ones, as far as known.
         ledger : Ledger, optional
-            Whose balance the card states; by default the learner's own.
+            Whose balance the card states; by default the learner's ledger.
         date : date or str, optional
             Day of publication as YYYY-MM-DD; by default today.
 
@@ -111,21 +107,15 @@ class Release:
         """
         released = fitted.released_of(clf)
         arrays = fitted.release_arrays(released)
-        sha256 = hashlib.sha256(_arrays_file(arrays)).hexdigest()
+        sha256 = hashlib.sha256(arrays_file(arrays)).hexdigest()
+        facts = {"name": name, "curator": curator, "description": description, "intended_use": intended_use}
+        ledger = clf.ledger if ledger is None else ledger
         document = fitted.of_learner(
-            clf,
-            released,
-            arrays,
-            sha256,
-            facts={"name": name, "curator": curator, "description": description, "intended_use": intended_use},
-            public=public,
-            encoder=encoder,
-            ledger=clf.ledger if ledger is None else ledger,
-            day=date,
+            clf, released, arrays, sha256, facts=facts, public=public, encoder=encoder, ledger=ledger, day=date
         )
         release = cls(document, arrays, sha256, render_card(document))
-        release._check_readable()
-        _check_work(release.guarantee)
+        release._check_arrays()
+        check_work(release.guarantee)
         return release
 
     @classmethod
@@ -141,10 +131,13 @@ class Release:
         files = reading.read_files(folder)
         document = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
         arrays = reading.parse_arrays(str(folder / ARRAYS), files[ARRAYS])
-        card_text = reading.parse_card(str(folder / CARD), files[CARD])
-        sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
-        release = cls(document, arrays, sha256, card_text, source=str(folder))
-        release._check_readable()
+        try:
+            card_text = files[CARD].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ReleaseError(f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
+        release = cls(document, arrays, hashlib.sha256(files[ARRAYS]).hexdigest(), card_text, source=str(folder))
+        release._check_arrays()
+        read_guarantee(document.guarantee, release.source)
         return release
 
     def save(self, folder: Path | str, *, force: bool = False, allow_research: bool = False) -> Path:
@@ -153,15 +146,11 @@ class Release:
         Parameters
         ----------
         folder : str or Path
+            Returned as a Path.
         force : bool, default=False
             Replace an older release of that name; no other folder is ever replaced.
         allow_research : bool, default=False
             Write a release that is stamped "NOT FOR RELEASE".
-
-        Returns
-        -------
-        Path
-            The folder.
 
         Raises
         ------
@@ -171,12 +160,18 @@ class Release:
             If the folder exists or cannot be written.
         """
         folder = Path(folder)
-        self._check_stamp(allow_research)
+        if self.document.stamp and not allow_research:
+            seeded = self.document.mechanisms.noise == "research"
+            why = "its noise is seeded" if seeded else "no privacy bound holds"
+            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
+            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
+            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
         check_writable(folder, force=force, ours=is_release)
+        values = self.document.model_dump(mode="json")
         files = {
-            DOCUMENT: _document_file(self.document),
-            ARRAYS: _arrays_file(self.arrays),
-            CARD: render_card(self.document).encode("utf-8"),
+            DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
+            ARRAYS: arrays_file(self.arrays),
+            CARD: self.card().encode("utf-8"),
         }
         for name, data in files.items():
             if len(data) > LIMITS[name]:
@@ -187,26 +182,29 @@ class Release:
         return folder
 
     def verify(self) -> Release:
-        """Check that files, arrays and every stated number agree with each other.
+        """Check that files, arrays and every stated number agree; returns this release.
 
         Every number about privacy is computed again from the recorded events.
-
-        Returns
-        -------
-        Release
-            This one.
 
         Raises
         ------
         ReleaseError
-            At the first thing that does not agree.
+            At the first statement that does not agree.
         """
         if self.sha256 != self.document.contents.sha256:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
         self._check_arrays()
-        self._check_finite()
-        self._check_statements()
-        if self.card_text != render_card(self.document):
+        for name, array in self.arrays.items():
+            if not np.isfinite(array).all():
+                raise self._error(f"array {name!r} holds values that are not finite")
+        try:
+            check_work(self.guarantee)
+            fault = first_untrue(self.document, self.guarantee)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
+        if fault:
+            raise self._error(fault)
+        if self.card_text != self.card():
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
         return self
 
@@ -222,6 +220,7 @@ class Release:
         Returns
         -------
         ndarray of shape (n,)
+            Labels of the class list.
 
         Raises
         ------
@@ -243,14 +242,14 @@ class Release:
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
-        items = privacy_items(_read_guarantee(guarantee, self.source))
+        items = privacy_items(read_guarantee(guarantee, self.source))
         document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the release costs in privacy, read from the recorded events."""
-        return _read_guarantee(self.document.guarantee, self.source)
+        return read_guarantee(self.document.guarantee, self.source)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -277,20 +276,6 @@ class Release:
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
 
-    def _check_stamp(self, allow_research: bool) -> None:
-        if self.document.stamp and not allow_research:
-            seeded = self.document.mechanisms.noise == "research"
-            why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
-            raise ReleaseError(
-                f"{self.document.product.name!r} is {self.document.stamp} ({why}); fit with {remedy}, "
-                "or pass allow_research=True to keep it for research"
-            )
-
-    def _check_readable(self) -> None:
-        self._check_arrays()
-        _read_guarantee(self.document.guarantee, self.source)
-
     def _check_arrays(self) -> None:
         contents = self.document.contents
         found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
@@ -299,56 +284,6 @@ class Release:
         fault = self.decision.fits(self.arrays, len(contents.classes), contents.width)
         if fault:
             raise self._error(fault)
-
-    def _check_finite(self) -> None:
-        for name, array in self.arrays.items():
-            if not np.isfinite(array).all():
-                raise self._error(f"array {name!r} holds values that are not finite")
-
-    def _check_statements(self) -> None:
-        guarantee, document = self.guarantee, self.document
-        if stamp(guarantee, document.mechanisms.noise) != document.stamp:
-            raise self._error(f"stamp {document.stamp!r} does not agree with {document.mechanisms.noise} noise")
-        minority = isinstance(document.utility, Utility) and document.utility.minority_accuracy is not None
-        if minority and CLASS_SIZES not in guarantee.unprotected:
-            raise self._error(f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected")
-        try:
-            _check_work(guarantee)
-            fault = first_untrue(document, guarantee)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
-        if fault:
-            raise self._error(fault)
-
-
-def _read_guarantee(recorded: Recorded, source: str) -> Guarantee:
-    try:
-        guarantee = Guarantee.from_json(recorded.model_dump())
-        guarantee.rho, guarantee.mu, guarantee.event.describe()
-        _check_countable(guarantee)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        fault = f"the recorded guarantee cannot be read ({excerpt(str(error))})"
-        raise ReleaseError(f"{source}: {fault}; {AGAIN}") from error
-    return guarantee
-
-
-def _check_countable(guarantee: Guarantee) -> None:
-    """Refuse events whose numbers would take too long to compute, the cheapest bounds first."""
-    events = [guarantee.event, *(event for _, event in guarantee.groups)]
-    contained = [part for event in events for part in event.contained()]
-    if max(len(contained), len(events)) > MOST_EVENTS or sum(n for _, n in contained) > MOST_USES:
-        raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
-    for event, _ in contained:
-        for name, value in vars(event).items():
-            number = isinstance(value, int | float) and 0 < value < math.inf
-            if number and not SMALLEST <= value <= LARGEST:
-                raise ReleaseError(f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf")
-
-
-def _check_work(guarantee: Guarantee) -> None:
-    if work(guarantee) > MOST_WORK:
-        seconds = MOST_WORK / 1e6
-        raise ReleaseError(f"its events would take more than about {seconds:g} s to account; use fewer or coarser ones")
 
 
 def _rows(X: Any, width: int) -> Any:
@@ -362,28 +297,3 @@ def _rows(X: Any, width: int) -> Any:
         raise InputError(f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows were")
     check_finite(rows)
     return rows
-
-
-def check_facts(facts: Mapping[str, str | None]) -> None:
-    """Check name, curator, description and intended use before anything is spent."""
-    fitted.product("learner", facts, None)
-
-
-def is_release(folder: Path) -> bool:
-    """Whether a folder holds files of a release and nothing else."""
-    try:
-        reading.check_names(folder)
-    except ReleaseError:
-        return False
-    return True
-
-
-def _document_file(document: Document) -> bytes:
-    values = document.model_dump(mode="json")
-    return (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
-
-
-def _arrays_file(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    from safetensors.numpy import save
-
-    return bytes(save(dict(arrays)))

@@ -1,38 +1,30 @@
 """The document of a release: one strict model per item of what a release must say.
 
-A number without a bound is the string "inf", as in recorded events; a fact that nobody gave is "not stated".
-Text is one line without control characters, so that no value can pass for another item of the card. Whoever changes
-a field or a wording raises VERSION, since `Release.verify` writes the card and the statements again.
+A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
+value can pass for another item of the card. A changed field or wording raises VERSION: `Release.verify` rewrites all.
 """
-
-from __future__ import annotations
 
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from tacit.errors import ReleaseError
 from tacit.models.decisions import AnyDecision
 
-FORMAT = "tacit-release"
-VERSION = 2
-NOT_STATED = "not stated"
-NOT_FOR_RELEASE = "NOT FOR RELEASE"
+FORMAT, VERSION = "tacit-release", 2
+NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
 # no control characters, line separators or switches of the writing direction
 _ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
-
 Text = Annotated[str, Field(max_length=4000, pattern=_ONE_LINE)]
 Number = Annotated[float, Field(ge=0)] | Literal["inf"]
 Share = Annotated[float, Field(ge=0, le=1)]
-Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | Literal["not stated"]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
 Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
 Fact = bool | int | float | Text
+DType = Literal["float16", "float32", "float64", "int64"]
 UnitName = Literal["add-remove", "replace", "change-label"]
-Noise = Literal["secure", "research"]
 
 
 class Model(BaseModel):
@@ -58,7 +50,7 @@ class Product(Model):
     curator: Text
     description: Text
     intended_use: Text
-    date: Date
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | Literal["not stated"]
 
 
 class Variant(Model):
@@ -146,7 +138,7 @@ class Array(Model):
     """One array of the file."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,80}$")]
-    dtype: Literal["float16", "float32", "float64", "int64"]
+    dtype: DType
     shape: tuple[Positive, ...]
 
 
@@ -165,9 +157,9 @@ class Contents(Model):
     def _complete(cls, decision: Any) -> Any:
         if isinstance(decision, dict):
             for kind in get_args(AnyDecision):
-                wanted = {field.name for field in fields(kind)}
-                if decision.get("rule") == kind.rule and not wanted <= set(decision):
-                    raise ValueError(f"Field required: {', '.join(sorted(wanted - set(decision)))}")
+                absent = {field.name for field in fields(kind)} - set(decision)
+                if decision.get("rule") == kind.rule and absent:
+                    raise ValueError(f"Field required: {', '.join(sorted(absent))}")
             return {name: tuple(value) if isinstance(value, list) else value for name, value in decision.items()}
         return decision
 
@@ -193,7 +185,7 @@ class Accounting(Model):
 class Mechanisms(Model):
     """Item 10."""
 
-    noise: Noise
+    noise: Literal["secure", "research"]
     seed: Text
     facts: dict[Text, Fact | tuple[Fact, ...]]
 
@@ -229,48 +221,28 @@ class Implementation(Model):
 class Utility(Model):
     """Item 15: what was measured on a named test set.
 
-    Parameters
-    ----------
-    test_set : str
-        Name of the test set.
-    rows : int
-        Its number of rows.
-    accuracy, balanced_accuracy : float
-        Shares of rows, and mean over classes, classified correctly.
-    per_class : dict of str to float
-        Accuracy on each class that occurs in the test set.
-    interval : tuple of float
-        Lower and upper end of a 95 % interval.
-    interval_of : {"balanced accuracy", "accuracy"}
-        What the interval is about.
-    minority_accuracy : float, optional
-        Accuracy on the rarest training classes, which are never named; it needs the training class sizes and lists
-        them as unprotected.
-    protection : str
-        Whether the test set is public, or its records are not protected.
-    seeds : str
-        What the interval varies over.
+    A minority accuracy, on the rarest training classes, needs the class sizes and lists them as unprotected.
     """
 
     test_set: Text
     rows: Positive
     accuracy: Share
     balanced_accuracy: Share
-    per_class: dict[Text, Share]
-    interval: tuple[Share, Share]
+    per_class: dict[Text, Share]  # of the classes that occur in the test set
+    interval: tuple[Share, Share]  # at 95 %
     interval_of: Literal["balanced accuracy", "accuracy"]
     minority_accuracy: Share | None = None
     protection: Text = NOT_STATED
     seeds: Text = "this one release; the interval is over test rows"
 
     @model_validator(mode="after")
-    def _in_order(self) -> Utility:
+    def _in_order(self) -> "Utility":
         if self.interval[0] > self.interval[1]:
             raise ValueError("the interval's lower end is above its upper end")
         return self
 
 
-class Source(Model):
+class Provenance(Model):
     """A public input by name, revision and hash."""
 
     name: Text = NOT_STATED
@@ -278,8 +250,8 @@ class Source(Model):
     hash: Text = NOT_STATED
 
 
-class PublicData(Source):
-    """The public rows, and what is known of their overlap with the private ones."""
+class PublicData(Provenance):
+    """The public rows, and what is known of their overlap with the private rows."""
 
     overlap: Text = NOT_STATED
 
@@ -288,7 +260,7 @@ class PublicInputs(Model):
     """Item 16."""
 
     public_data: PublicData
-    encoder: Source
+    encoder: Provenance
 
 
 class Audit(Model):
@@ -325,11 +297,3 @@ class Document(Model):
 
 
 ITEMS: dict[str, str] = {name: field.title for name, field in Document.model_fields.items() if field.title}
-
-
-def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
-    """One line about the first thing that a model refused."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"]) or "document"
-    fault = " ".join(f"{place} = {first['input']!r:.60}: {first['msg']}".split())
-    return ReleaseError(f"{where}: {fault}; {remedy}")

@@ -1,42 +1,38 @@
 """What a document says about privacy, as functions of the recorded guarantee alone.
 
-`Release.of` writes these items and `Release.verify` computes them again, so no stated number stands on its own.
+`_items` lists every statement once: `Release.of` writes them, and `Release.verify` compares a file with them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import (
+    CLASS_SIZES,
     NOT_FOR_RELEASE,
-    Accesses,
     Accounting,
-    AttackRate,
-    Converted,
     Document,
-    EpsilonAtDelta,
-    Group,
     Model,
     Number,
-    Numbers,
     Parameters,
-    PrivacyUnit,
-    Profile,
-    Variant,
+    Utility,
 )
 
 DELTAS = (1e-6, 1e-9)
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 TOLERANCE = 1e-6
-MOST_WORK = 2e6  # microseconds, about: what may be spent on the numbers of a release
+MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
 _IMPLIED = {
     Unit.ADD_REMOVE: (Unit.REPLACE, Unit.CHANGE_LABEL),
@@ -50,6 +46,20 @@ _PUBLIC_UNDER = {
 }
 
 
+@dataclass(frozen=True)
+class Computation:
+    """A number that is not computed yet; it takes the epsilon of each event at each delta."""
+
+    function: Callable[[], float | None]
+    events: Sequence[Event] = ()
+    deltas: Sequence[float] = ()
+
+    def number(self) -> Number:
+        """The number, "inf" where no bound holds."""
+        value = self.function()
+        return "inf" if value is None or math.isinf(value) else float(value)
+
+
 def stamp(guarantee: Guarantee, noise: str) -> str | None:
     """The stamp of what may not be published: seeded noise, or no bound at all."""
     return NOT_FOR_RELEASE if noise == "research" or not guarantee.bounded else None
@@ -58,23 +68,9 @@ def stamp(guarantee: Guarantee, noise: str) -> str | None:
 def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
     """Items 2 and 4 to 7."""
     with np.errstate(all="ignore"):
-        return _plain_items(guarantee) | {"parameters": _parameters(guarantee), "profile": _profile(guarantee)}
-
-
-def _plain_items(guarantee: Guarantee) -> dict[str, Model]:
-    """Those that take no time."""
-    return {
-        "variant": _variant(guarantee),
-        "privacy_unit": PrivacyUnit(
-            adjacency=guarantee.unit.value,
-            hides=f"whether {guarantee.unit.sentence}",
-            contribution_bound="one record; who has several records is protected for one of them at a time",
-        ),
-        "accesses": Accesses(
-            covered=guarantee.scope,
-            outside="anything fitted or tuned on private rows before it, and any figure computed from them after it",
-        ),
-    }
+        items = _computed(_items(guarantee))
+    kinds = {name: Document.model_fields[name].annotation for name in items}
+    return {name: kinds[name].model_validate(item, strict=False) for name, item in items.items()}  # type: ignore[union-attr]
 
 
 def accounting_item(guarantee: Guarantee, parameters: Parameters, noise: str) -> Accounting:
@@ -102,125 +98,141 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     )
 
 
-def first_difference(stated: Any, computed: Any, place: str) -> str | None:
-    """Where two plain values differ, numbers by more than the tolerance; None if nowhere."""
-    if isinstance(stated, float) and isinstance(computed, float):
-        agree = math.isclose(stated, computed, rel_tol=TOLERANCE, abs_tol=1e-12)
-        return None if agree else f"{place} is stated as {stated:.10g} and the events give {computed:.10g}"
-    if isinstance(stated, dict) and isinstance(computed, dict) and stated.keys() == computed.keys():
-        pairs = [(stated[key], computed[key], f"{place}.{key}") for key in stated]
-    elif isinstance(stated, tuple) and isinstance(computed, tuple) and len(stated) == len(computed):
-        pairs = [(one, other, f"{place}[{i}]") for i, (one, other) in enumerate(zip(stated, computed, strict=True))]
-    else:
-        fault = f"{place} is stated as {stated!r:.80} and the events give {computed!r:.80}"
-        return None if stated == computed else fault
-    return next((found for pair in pairs if (found := first_difference(*pair))), None)
+def check_work(guarantee: Guarantee) -> None:
+    """Refuse events whose numbers would take too long to compute."""
+    if work(guarantee) > MOST_WORK:
+        seconds = MOST_WORK / 1e6
+        raise ReleaseError(f"its events would take more than about {seconds:g} s to account; use fewer or coarser ones")
 
 
 def work(guarantee: Guarantee) -> float:
     """About how many microseconds it takes to compute every stated number; stops beyond MOST_WORK."""
-    total = 0.0
+    items, total = _items(guarantee), 0.0
+    numbers = [value for _, _, value in _leaves(items, items, "") if isinstance(value, Computation)]
+    needed = dict.fromkeys((event, delta) for one in numbers for event in one.events for delta in one.deltas)
     with np.errstate(all="ignore"):
-        for event, delta in _evaluations(guarantee):
+        for event, delta in needed:
             total += accounting.work(event, delta)
             if total > MOST_WORK:
                 break
     return total
 
 
-def _evaluations(guarantee: Guarantee) -> Iterator[tuple[Event, float]]:
-    """The sums of events, and the deltas, at which epsilon is needed."""
-    attacks = {delta for rate in FALSE_POSITIVE_RATES for delta in accounting.attack_deltas(rate)}
-    for unit in (guarantee.unit, *_IMPLIED[guarantee.unit]):
-        own = guarantee.to(unit)
-        for event in set(own.totals()):
-            yield from ((event, delta) for delta in {*DELTAS, *(attacks if own is guarantee else ())})
-
-
 def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     """The first statement about privacy that the recorded events do not bear out; None if there is none.
 
-    Numbers that take no time are compared first, and the others one at a time.
+    Statements that take no time are compared first, so that a forged file is mostly refused before the others.
     """
+    noise, utility = document.mechanisms.noise, document.utility
+    if stamp(guarantee, noise) != document.stamp:
+        return f"stamp {document.stamp!r} does not agree with {noise} noise"
+    minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
+    if minority and CLASS_SIZES not in guarantee.unprotected:
+        return f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected"
+    items = _items(guarantee)
+    stated = {name: getattr(document, name).model_dump() for name in items}
+    accounts = accounting_item(guarantee, document.parameters, noise).model_dump()
     with np.errstate(all="ignore"):
-        found = _difference_in(document, _plain_items(guarantee))
-        if found:
-            return found
-        for place, stated, computed in _numbers_one_by_one(document, guarantee):
-            found = first_difference(stated, computed, place)
-            if found:
-                return found
-        items = privacy_items(guarantee)
-        items["accounting"] = accounting_item(guarantee, document.parameters, document.mechanisms.noise)
-    return _difference_in(document, items)
+        pairs = sorted(_leaves(stated, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
+        for place, value, expected in (*pairs, *_leaves(document.accounting.model_dump(), accounts, ".accounting")):
+            true = _computed(expected)
+            if isinstance(value, float) and isinstance(true, float):
+                if not math.isclose(value, true, rel_tol=TOLERANCE, abs_tol=1e-12):
+                    return f"{place[1:]} is stated as {value:.10g} and the events give {true:.10g}"
+            elif value != true:
+                return f"{place[1:]} is stated as {value!r:.80} and the events give {true!r:.80}"
+    return None
 
 
-def _difference_in(document: Document, items: dict[str, Model]) -> str | None:
-    pairs = ((getattr(document, name).model_dump(), item.model_dump(), name) for name, item in items.items())
-    return next((found for pair in pairs if (found := first_difference(*pair))), None)
+def _epsilons_needed(expected: Any) -> int:
+    return 1 + len(expected.deltas) if isinstance(expected, Computation) else 0
 
 
-def _numbers_one_by_one(document: Document, guarantee: Guarantee) -> Iterator[tuple[str, Number, Number]]:
-    """Where a number is, what is stated and what is computed, the quickest first; without those of groups."""
-    parameters, profile = document.parameters, document.profile
+def _leaves(stated: Any, expected: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Where each value is, what is stated, and what should be; lists of different lengths by their lengths."""
+    if isinstance(expected, dict):
+        for key in expected:
+            yield from _leaves(stated[key], expected[key], f"{place}.{key}")
+    elif isinstance(expected, tuple) and len(stated) == len(expected):
+        for i, (one, other) in enumerate(zip(stated, expected, strict=True)):
+            yield from _leaves(one, other, f"{place}[{i}]")
+    elif isinstance(expected, tuple):
+        yield f"{place}.length", len(stated), len(expected)
+    else:
+        yield place, stated, expected
+
+
+def _computed(value: Any) -> Any:
+    """The same statements with every number computed."""
+    if isinstance(value, dict):
+        return {name: _computed(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_computed, value))
+    return value.number() if isinstance(value, Computation) else value
+
+
+def _items(guarantee: Guarantee) -> dict[str, Any]:
+    """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
     implied = [guarantee.to(unit) for unit in _IMPLIED[guarantee.unit]]
-    stated: list[tuple[str, Parameters | Converted, Guarantee]] = [("parameters", parameters, guarantee)]
-    stated += [
-        (f"parameters.conversions[{i}]", *pair)
-        for i, pair in enumerate(zip(parameters.conversions, implied, strict=False))
-    ]
-    for place, numbers, own in stated:
-        yield f"{place}.rho", numbers.rho, _number(own.rho)
-        yield f"{place}.pure_epsilon", numbers.pure_epsilon, _number(own.epsilon(0.0))
-    yield "profile.mu", profile.mu, _number(guarantee.mu)
-    for place, numbers, own in stated:
-        for i, (point, delta) in enumerate(zip(numbers.epsilons, DELTAS, strict=False)):
-            yield f"{place}.epsilons[{i}].epsilon", point.epsilon, _number(own.epsilon(delta))
-    for i, (rate, at) in enumerate(zip(profile.attack_rates, FALSE_POSITIVE_RATES, strict=False)):
-        place = f"profile.attack_rates[{i}].true_positive_rate"
-        yield place, rate.true_positive_rate, guarantee.attack_rate(at)
+    groups = tuple({"name": name} | _numbers(guarantee, name) for name, _ in guarantee.groups)
+    totals = guarantee.totals()
+    attacks = {
+        rate: Computation(partial(guarantee.attack_rate, rate), totals, accounting.attack_deltas(rate))
+        for rate in FALSE_POSITIVE_RATES
+    }
+    return {
+        "variant": _variant(guarantee),
+        "privacy_unit": {
+            "adjacency": guarantee.unit.value,
+            "hides": f"whether {guarantee.unit.sentence}",
+            "contribution_bound": "one record; who has several records is protected for one of them at a time",
+        },
+        "parameters": _numbers(guarantee)
+        | {
+            "rho": _rho(guarantee),
+            "conversions": tuple(_numbers(other) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied),
+            "groups": groups,
+            "group_budgets": "not stated whether they are public" if groups else "one budget for all records",
+        },
+        "profile": {
+            "mu": Computation(lambda: guarantee.mu),
+            "attack_rates": tuple(
+                {"false_positive_rate": rate, "true_positive_rate": attack} for rate, attack in attacks.items()
+            ),
+        },
+        "accesses": {
+            "covered": guarantee.scope,
+            "outside": "anything fitted or tuned on private rows before it, and any figure computed from them after it",
+        },
+    }
 
 
-def _variant(guarantee: Guarantee) -> Variant:
+def _numbers(guarantee: Guarantee, group: str | None = None) -> dict[str, Any]:
+    """What a unit or a group pays."""
+    totals = guarantee.totals(group)
+    epsilons = {delta: Computation(partial(guarantee.epsilon, delta, group), totals, (delta,)) for delta in DELTAS}
+    return {
+        "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
+        "epsilons": tuple({"epsilon": epsilon, "delta": delta} for delta, epsilon in epsilons.items()),
+    }
+
+
+def _rho(guarantee: Guarantee) -> Computation:
+    return Computation(lambda: guarantee.rho)
+
+
+def _variant(guarantee: Guarantee) -> dict[str, Any]:
     leaked = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
     declared = () if leaked else ("class list",)
-    variant: Literal["pure", "zCDP", "approximate", "none"] = "none"
+    variant = "none"
     if guarantee.bounded:
         variant = "approximate" if guarantee.rho is None else "pure" if math.isfinite(guarantee.epsilon()) else "zCDP"
-    return Variant(
-        variant=variant,
-        data_domain="one or more labelled rows of finite numbers, with labels from the class list",
-        unprotected_quantities=tuple(dict.fromkeys(guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit])),
-        public_arguments=(*declared, "number of columns", "parameters of the learner"),
-    )
-
-
-def _parameters(guarantee: Guarantee) -> Parameters:
-    groups = tuple(Group(name=name, **vars(_numbers(guarantee, name))) for name, _ in guarantee.groups)
-    return Parameters(
-        **vars(_numbers(guarantee)),
-        rho=_number(guarantee.rho),
-        conversions=tuple(_converted(guarantee.to(unit)) for unit in _IMPLIED[guarantee.unit]),
-        groups=groups,
-        group_budgets="not stated whether they are public" if groups else "one budget for all records",
-    )
-
-
-def _converted(guarantee: Guarantee) -> Converted:
-    return Converted(**vars(_numbers(guarantee)), unit=guarantee.unit.value, rho=_number(guarantee.rho))
-
-
-def _numbers(guarantee: Guarantee, group: str | None = None) -> Numbers:
-    points = [EpsilonAtDelta(epsilon=_number(guarantee.epsilon(delta, group)), delta=delta) for delta in DELTAS]
-    return Numbers(pure_epsilon=_number(guarantee.epsilon(0.0, group)), epsilons=tuple(points))
-
-
-def _profile(guarantee: Guarantee) -> Profile:
-    rates = [
-        AttackRate(false_positive_rate=rate, true_positive_rate=guarantee.attack_rate(rate))
-        for rate in FALSE_POSITIVE_RATES
-    ]
-    return Profile(mu=_number(guarantee.mu), attack_rates=tuple(rates))
+    return {
+        "variant": variant,
+        "data_domain": "one or more labelled rows of finite numbers, with labels from the class list",
+        "unprotected_quantities": tuple(dict.fromkeys(guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit])),
+        "public_arguments": (*declared, "number of columns", "parameters of the learner"),
+    }
 
 
 def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
@@ -229,7 +241,3 @@ def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
     held = "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's randomness"
     parts = [part for total in guarantee.totals() for part, _ in total.contained()]
     return tuple(dict.fromkeys((held, *(part.assumption for part in parts if part.assumption))))
-
-
-def _number(value: float | None) -> Number:
-    return "inf" if value is None or math.isinf(value) else float(value)

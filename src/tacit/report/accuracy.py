@@ -1,4 +1,4 @@
-"""Figures of accuracy: against the cost of the guarantee, the public rows, the public set and the encoder.
+"""Figures of accuracy: against the privacy cost, the public rows, the public set and the encoder.
 
 A point holds results that differ in the seed alone, and a figure holds guarantees under one unit.
 """
@@ -72,10 +72,10 @@ def _by_currency(sweep: SweepResults, results: Sequence[Result]) -> list[tuple[s
     Results without privacy go with their learner; those of learners that have no private result go with the first.
     """
     groups = grouped([one for one in results if currency(one)], currency)
-    drawn = {sweep.label(one) for _, private in groups for one in private}
+    others = set(sweep.series) - {sweep.label(one) for _, private in groups for one in private}
     found = []
-    for position, ((kind,), private) in enumerate(groups):
-        here = {sweep.label(one) for one in private} | (set(sweep.series) - drawn if position == 0 else set())
+    for (kind,), private in groups:
+        here, others = {sweep.label(one) for one in private} | others, set()
         found.append((kind, private, [one for one in results if not_private(one) and sweep.label(one) in here]))
     return found
 
@@ -85,9 +85,9 @@ def cost_panels(
 ) -> tuple[Panel, ...]:
     """A panel for each imbalance at which any result has the measure."""
     panels = []
-    for (ratio,), own in grouped(results, "imbalance"):
+    for (ratio,), group in grouped(results, "imbalance"):
         beside = [one for one in flat if one.imbalance == ratio]
-        points = points_of(own, series, "budget", median_cost, measure)
+        points = points_of(group, series, "budget", median_cost, measure)
         across = points_of(beside, series, budget_of, lambda _: NO_PRIVACY, measure)
         panels += [Panel(imbalance_words(ratio), points, across)] if points else []
     return tuple(panels)
@@ -101,7 +101,7 @@ def cost_axis(results: Sequence[Result]) -> Axis:
 
 
 def result_of_fit(learner: str, rho: float, seed: int, balanced: float, minority: float | None) -> Result:
-    """The result of a fit that no plan asked for, to be drawn by `both_measures`; rho = inf is without privacy."""
+    """The result of a fit outside of a sweep, to be drawn by `both_measures`; rho = inf is without privacy."""
     return Result(
         key=f"{learner}, rho={rho:g}, seed {seed}", plan="", data="", encoder="", learner=learner, method=learner,
         parameters="{}", public=None, public_rows=None, budget=f"rho={rho:g}", imbalance=1.0, seed=seed, tuning="none",
@@ -138,14 +138,14 @@ def _of_parameter(method: str, name: str, key: tuple[Any, ...], results: Sequenc
     series = sorted({point.series for panel in panels for point in panel.points}, key=natural)
     if len(series) < 2:
         return
-    given = "" if public is None else f", public set {public}" + ("" if rows is None else f", {rows} rows")
+    of_public = "" if public is None else f", public set {public}" + ("" if rows is None else f", {rows} rows")
     about = (
         f"Balanced accuracy of {method} for each {name}. {about_seeds(panels, 'band')} Rings, and the values named "
         "below: the best median at each cost. It is picked on the test set, which is tuning that nobody paid for."
     )
     yield Figure(
         name=slug("best", name, method, data, encoder, public, rows, unit, kind),
-        title=f"{data}, {encoder}: best {name} of {method} against {kind}{given} ({unit_words(unit)})",
+        title=f"{data}, {encoder}: best {name} of {method} against {kind}{of_public} ({unit_words(unit)})",
         caption=caption(about + (f" {AXIS_ABOVE}" if kind == "rho" else ""), panels),
         legend=name,
         series=tuple(series),
@@ -212,8 +212,8 @@ def _against(sweep: SweepResults, what: str, words: str, mark: str) -> Iterator[
 def _budget_panels(results: Iterable[Result], names: Mapping[str, str], what: str) -> tuple[Panel, ...]:
     """A panel for each budget, of the learners that have several values of the field there."""
     panels = []
-    for budget, own in budgets([one for one in results if getattr(one, what)]):
-        lines = [line for _, line in grouped(own, lambda one: names[one.key])]
+    for budget, group in budgets([one for one in results if getattr(one, what)]):
+        lines = [line for _, line in grouped(group, lambda one: names[one.key])]
         several = [one for line in lines if len({getattr(one, what) for one in line}) > 1 for one in line]
         points = points_of(several, lambda one: names[one.key], what, lambda here: getattr(here[0], what), BALANCED)
         panels += [Panel(budget, points)] if points else []

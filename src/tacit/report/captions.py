@@ -24,17 +24,19 @@ def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
     counted = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
     hidden = _by_learner(results, lambda one: unit_sentence(one.unit))
     tuning = _by_learner(results, lambda one: f"{one.tuning} ({TUNING.get(one.tuning, one.tuning)})")
-    said = [about, f"The guarantee hides {hidden}.", *_not_protected(results), f"Tuning: {tuning}.", NOISE]
-    return " ".join([*said, f"Shows {counted}."])
+    exposed = [one for one in results if unprotected(one)]
+    not_protected = [f"Not protected: {_with_learners(exposed, unprotected)}."] if exposed else []
+    sentences = [about, f"The guarantee hides {hidden}.", *not_protected, f"Tuning: {tuning}.", NOISE]
+    return " ".join([*sentences, f"Shows {counted}."])
 
 
 def overview(sweep: SweepResults) -> str:
     """What was swept, and what the figures leave out."""
     plans = ", ".join(sorted({one.plan for one in sweep.done}))
-    said = f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
+    text = f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
     if left_out := without_cost(sweep.done):
-        said += f" {left_out:,} cells state no cost above 0, so they have no place on an axis of costs."
-    return said
+        text += f" {left_out:,} cells state no cost above 0, so they have no place on an axis of costs."
+    return text
 
 
 def about_seeds(panels: Sequence[Panel], mark: str) -> str:
@@ -52,13 +54,8 @@ def _by_learner(results: Sequence[Result], say: Callable[[Result], str]) -> str:
     return str(facts[0]) if len(facts) == 1 else _with_learners(results, say)
 
 
-def _not_protected(results: Sequence[Result]) -> list[str]:
-    open_to_all = [one for one in results if unprotected(one)]
-    return [f"Not protected: {_with_learners(open_to_all, unprotected)}."] if open_to_all else []
-
-
 def _with_learners(results: Sequence[Result], say: Callable[[Result], str]) -> str:
     return "; ".join(
-        f"{fact} for {', '.join(repr(name) for (name,), _ in grouped(own, 'learner'))}"
-        for (fact,), own in grouped(results, say)
+        f"{fact} for {', '.join(repr(name) for (name,), _ in grouped(group, 'learner'))}"
+        for (fact,), group in grouped(results, say)
     )

@@ -231,7 +231,7 @@ def _means_rows(panel: MeansPanel) -> list[Part]:
 def _layer(which: str, kind: str, encoding: Part, **mark: Any) -> Part:
     """Marks of a kind for the rows where an expression is true; the theme defines their styles.
 
-    The width of a line is given here: with one from a style or the configuration, clicks on the legend do nothing.
+    Line widths are set here: with those of a style or the configuration, clicks on the legend do nothing.
     """
     return {"transform": [{"filter": which}], "mark": {"type": kind, **mark}, "encoding": encoding}
 

@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tacit.compute.progress import progress
-from tacit.experiments import sources
+from tacit.experiments.data import Records, data_source, public_rows
+from tacit.experiments.data import records as records_of
 from tacit.experiments.plan import DataSet
 from tacit.experiments.results import Result
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
@@ -26,20 +27,20 @@ IMBALANCE = 10.0
 class Digits(NamedTuple):
     """Digits less the public mean: an imbalanced private part with its test rows, and public rows."""
 
-    problem: sources.Problem
+    records: Records
     public: Any
 
 
 def digits() -> Digits:
     """The data of the demonstration; the centre is that of the public rows, so it costs nothing."""
-    source = sources.opened(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
-    return Digits(sources.problem(source, IMBALANCE, 0), sources.public_rows(source, "own", None))
+    source = data_source(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
+    return Digits(records_of(source, IMBALANCE, 0), public_rows(source, "own", None))
 
 
 def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
     budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
-    given, results = data.problem, []
+    records, results = data.records, []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
         learners = {
@@ -48,8 +49,8 @@ def compare(data: Digits, n_seeds: int) -> list[Result]:
             "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
         }
         for name, learner in learners.items():
-            predicted = learner.fit(given.x, given.y).predict(given.test_x)
-            scores = evaluate(given.test_y, predicted, learner.classes_, given.sizes)
+            predicted = learner.fit(records.x, records.y).predict(records.test_x)
+            scores = evaluate(records.test_y, predicted, learner.classes_, records.sizes)
             results.append(result_of_fit(name, rho, seed, scores.balanced, scores.minority))
     return results
 
@@ -58,10 +59,10 @@ def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority accuracy."""
     learners = list(dict.fromkeys(one.learner for one in results))
     rows = []
-    for (rho,), own in grouped(results, "rho"):
+    for (rho,), group in grouped(results, "rho"):
         cells = []
         for learner in learners:
-            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in own if one.learner == learner]
+            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in group if one.learner == learner]
             cells.append(" / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True)))
         rows.append([f"rho={rho:g}", *cells])
     return ["", *learners], rows

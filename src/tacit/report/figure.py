@@ -111,8 +111,8 @@ def points_of(
     for (name, _), group in grouped(results, series, place):
         measured = [(value, one) for one in group if (value := number(getattr(one, measure))) is not None]
         if measured:
-            values, kept = zip(*measured, strict=True)
-            points.append(Point(name, x(kept), spread(values), kept))
+            values, having = zip(*measured, strict=True)
+            points.append(Point(name, x(having), spread(values), having))
     return tuple(sorted(points, key=lambda point: (natural(point.series), natural(point.x))))
 
 
@@ -123,7 +123,7 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
 
 
 def axis_for(title: str, panels: Sequence[Panel], *, log: bool = False) -> Axis:
-    """An axis for the points' values: logarithmic if asked for, or where they span more than a factor of twenty."""
+    """An axis for the points' values: logarithmic with `log`, or where they span more than a factor of twenty."""
     ends = [end for panel in panels for point in panel.points for end in (point.y.low, point.y.high)]
     wide = 0 < 20 * min(ends) < max(ends)
     return log_axis(title, ends) if log or wide else Axis(title)

@@ -1,4 +1,4 @@
-"""Figures of class sizes, run times and what fitted learners kept."""
+"""Figures of class sizes, run times and the attributes of fitted learners that a plan keeps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_TIMED = (
     "Work that cells share is left out of all but the first of them, and compilation is counted where it happened: a "
     "plan with timed: true measures every fit by itself."
 )
-STEPS = ("radius", "clip", "noise", "norm")
+STEPS = ("radius", "norm")  # fields that are drawn
 MOST_ROWS = 1000  # in a panel of means; more make a page slow and hide each other
 
 
@@ -36,7 +36,7 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
     """Training records of each class, the largest first: a panel for each data set, a line for each imbalance."""
     sized = [one for one in sweep.done if any(one.class_sizes or ())]
     panels = tuple(
-        Panel(data, tuple(point for (ratio,), own in grouped(results, "imbalance") for point in _sizes(ratio, own)))
+        Panel(data, tuple(point for (ratio,), group in grouped(results, "imbalance") for point in _sizes(ratio, group)))
         for (data,), results in grouped(sized, "data")
     )
     if panels:
@@ -57,7 +57,7 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def _sizes(ratio: float, results: Sequence[Result]) -> list[Point]:
-    """A point for each rank, without those of no records."""
+    """A point for each rank that has records."""
     ordered = [sorted(one.class_sizes or [], reverse=True) for one in results]
     medians = [spread(sizes) for sizes in zip_longest(*ordered, fillvalue=0)]
     return [Point(f"{ratio:g}", rank, size, tuple(results)) for rank, size in enumerate(medians, 1) if size.median > 0]
@@ -67,32 +67,30 @@ def run_times(sweep: SweepResults) -> Iterator[Figure]:
     """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel for each data set."""
     timed = [one for one in sweep.done if loaded(one.phases)]
     others = [one for one in sweep.done if not loaded(one.phases) and number(one.fit_seconds)]
-    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
-    panels = _time_panels(sweep, timed)
-    named = {point.series for panel in panels for point in panel.points}
-    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
-    yield from _times("Run times by phase", about, "phase", series, panels)
-    about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}"
-    yield from _times("Run times", about, "learner", sweep.series, _time_panels(sweep, others))
-
-
-def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel, ...]:
-    return tuple(
-        Panel(f"{data}, {encoder}", tuple(_time_points(sweep, own)))
-        for (data, encoder), own in grouped(results, "data", "encoder")
+    by_phase, whole = (
+        tuple(
+            Panel(f"{data}, {encoder}", tuple(_time_points(sweep, group)))
+            for (data, encoder), group in grouped(results, "data", "encoder")
+        )
+        for results in (timed, others)
     )
+    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
+    named = {point.series for panel in by_phase for point in panel.points}
+    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
+    yield from _times("Run times by phase", about, "phase", series, by_phase)
+    yield from _times("Run times", f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}", "learner", sweep.series, whole)
 
 
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
     """A point for each learner and phase, the whole fit among them; a point for each learner without phases."""
     points = []
-    for (label,), own in grouped(results, sweep.label):
-        phases = [loaded(one.phases) for one in own]
+    for (label,), group in grouped(results, sweep.label):
+        phases = [loaded(one.phases) for one in group]
         whole = WHOLE if any(phases) else label
-        seconds = [{whole: one.fit_seconds} | each for one, each in zip(own, phases, strict=True)]
+        seconds = [{whole: one.fit_seconds} | each for one, each in zip(group, phases, strict=True)]
         for name in sorted({name for each in seconds for name in each}):
             values = [each.get(name, 0.0) for each in seconds]
-            points += [Point(name, label, spread(values), tuple(own))] if max(values) > 0 else []
+            points += [Point(name, label, spread(values), tuple(group))] if max(values) > 0 else []
     return points
 
 
@@ -114,13 +112,11 @@ def _times(title: str, about: str, legend: str, series: tuple[str, ...], panels:
 
 
 def steps(sweep: SweepResults) -> Iterator[Figure]:
-    """Radius and norm of each step of CoinPress, where `steps_` was kept: a line for each budget."""
+    """Radius and norm of each step of CoinPress, where the plan keeps `steps_`: a line for each budget."""
     taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
-    kept = [one for one in sweep.done if one.key in taken]
-    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
-        panels = tuple(
-            Panel(name, points) for name in ("radius", "norm") if (points := _step_points(results, taken, name))
-        )
+    having = [one for one in sweep.done if one.key in taken]
+    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
+        panels = tuple(Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name)))
         if not panels:
             continue
         about = (
@@ -132,7 +128,7 @@ def steps(sweep: SweepResults) -> Iterator[Figure]:
             title=f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label} ({unit_words(unit)})",
             caption=caption(about, panels),
             legend="budget",
-            series=tuple(name for name, _ in budgets(kept)),
+            series=tuple(name for name, _ in budgets(having)),
             panels=panels,
             x=Axis(f"step ({unit_words(unit)})", whole=True),
             y=axis_for("length, in rescaled rows", panels),
@@ -144,9 +140,9 @@ def _step_points(
 ) -> tuple[Point, ...]:
     """One field of each step by budget, over the results that have it."""
     points = []
-    for budget, own in budgets(results):
-        for place in range(max(len(taken[one.key]) for one in own)):
-            having = [one for one in own if place < len(taken[one.key]) and name in taken[one.key][place]]
+    for budget, group in budgets(results):
+        for place in range(max(len(taken[one.key]) for one in group)):
+            having = [one for one in group if place < len(taken[one.key]) and name in taken[one.key][place]]
             if having:
                 values = [taken[one.key][place][name] for one in having]
                 points.append(Point(budget, place + 1, spread(values), tuple(having)))
@@ -154,33 +150,31 @@ def _step_points(
 
 
 def _steps(result: Result) -> list[dict[str, float]]:
-    """The numbers of each step, whether it was kept as an object or as a list in the order of `STEPS`."""
-    kept = _kept(result, "steps_")
-    steps = kept if isinstance(kept, list) else []
-    named = [step if isinstance(step, dict) else dict(zip(STEPS, step, strict=False)) for step in steps]
-    return [{name: value for name in STEPS if (value := _middle(step.get(name))) is not None} for step in named]
+    """The fields STEPS of each step: numbers, or medians over the classes."""
+    steps_ = _attribute(result, "steps_")
+    steps: list[dict[str, float]] = []
+    for step in steps_ if isinstance(steps_, list) else []:
+        steps.append({})
+        for name in STEPS:
+            value = step.get(name)
+            finite = [one for one in (value if isinstance(value, list) else [value]) if number(one) is not None]
+            steps[-1] |= {name: median(finite)} if finite else {}
+    return steps
 
 
-def _kept(result: Result, name: str) -> Any:
-    """What the plan kept under a name, if anything; the text is parsed only where the name is in it."""
+def _attribute(result: Result, name: str) -> Any:
+    """An attribute that the plan keeps, if there is one; the text is parsed only where the name is in it."""
     return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
 
 
-def _middle(value: Any) -> float | None:
-    """A number, or the median of the numbers in a list."""
-    items = value if isinstance(value, list) else [value]
-    values = [finite for item in items if (finite := number(item)) is not None]
-    return median(values) if values else None
-
-
 def means(sweep: SweepResults) -> Iterator[Figure]:
-    """True and private class means in two dimensions, where `means_2d` was kept: one seed of each budget."""
-    kept = [one for one in sweep.done if isinstance(_kept(one, "means_2d"), dict)]
-    for (data, encoder, unit, label, ratio), results in grouped(kept, *PLACE, sweep.label, "imbalance"):
-        shown = [min(own, key=lambda one: one.seed) for _, own in budgets(results)]
+    """True and private class means in two dimensions, where the plan keeps `means_2d`: one seed of each budget."""
+    having = [one for one in sweep.done if isinstance(_attribute(one, "means_2d"), dict)]
+    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
+        shown = [min(group, key=lambda one: one.seed) for _, group in budgets(results)]
         panels = tuple(map(_means_panel, shown))
         numbers = sorted({len(panel.rows) for panel in panels})
-        of = sorted({f" These are {said}." for one in shown if (said := _kept(one, "means_2d").get("of"))})
+        of = sorted({f" These are {what}." for one in shown if (what := _attribute(one, "means_2d").get("of"))})
         about = (
             f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
             f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
@@ -199,9 +193,9 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def _means_panel(result: Result) -> MeansPanel:
-    kept = _kept(result, "means_2d")
-    pairs = enumerate(zip(kept.get("true", ()), kept.get("private", ()), strict=False))
-    rows = [row for row in kept.get("points", ()) if _finite(row)]
+    means_2d = _attribute(result, "means_2d")
+    pairs = enumerate(zip(means_2d.get("true", ()), means_2d.get("private", ()), strict=False))
+    rows = [row for row in means_2d.get("points", ()) if _finite(row)]
     return MeansPanel(
         title=f"{budget_of(result)}, seed {result.seed}",
         means=tuple(Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)),

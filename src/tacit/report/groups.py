@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -69,41 +69,23 @@ def unprotected(result: Result) -> str:
     return ", ".join(map(str, loaded(result.guarantee).get("unprotected", ())))
 
 
-# Learners
-
-
 @dataclass(frozen=True)
 class SweepResults:
-    """The results of a sweep, and a label for the learner of each.
-
-    Parameters
-    ----------
-    done, failed : tuple of Result
-    labels : dict
-        By the result's key.
-    """
+    """The results of a sweep, and a label for the learner of each, by the result's key."""
 
     done: tuple[Result, ...]
     failed: tuple[Result, ...]
-    labels: Mapping[str, str] = field(repr=False)
+    labels: Mapping[str, str]
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> SweepResults:
-        """Separate done from failed, and label the learners.
-
-        Raises
-        ------
-        InputError
-            If no cell was done.
-        """
+        """Separate done from failed, and label the learners; InputError if no cell was done."""
         done = tuple(one for one in results if one.status == "done")
         failed = tuple(one for one in results if one.status != "done")
         if not done:
             first = f"; the first error is: {failed[0].error}" if failed else ""
-            raise InputError(
-                f"results hold {len(results)} cells and none that was done{first}; mend the plan and sweep again, "
-                "or choose other cells"
-            )
+            fault = f"results hold {len(results)} cells and none that was done{first}"
+            raise InputError(f"{fault}; mend the plan and sweep again, or choose other cells")
         return cls(done, failed, labels(done))
 
     def label(self, result: Result) -> str:
@@ -117,21 +99,14 @@ class SweepResults:
 
 
 def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
-    """A label for the learner of each result: its name, and whatever else tells its results apart.
-
-    Parameters
-    ----------
-    results : iterable of Result
-    without : str, optional
-        A field to leave out, since it is on an axis.
-    """
-    found = {}
-    for _, own in grouped(results, "learner"):
-        fields = [name for name in DISTINGUISHING if name != without and len({getattr(one, name) for one in own}) > 1]
-        for one in own:
+    """A label for the learner of each result: its name, and fields that tell its results apart, `without` one."""
+    texts = {}
+    for _, group in grouped(results, "learner"):
+        fields = [name for name in DISTINGUISHING if name != without and len({getattr(one, name) for one in group}) > 1]
+        for one in group:
             counts = ["counts unprotected"] if REALISED in unprotected(one) else []
-            found[one.key] = ", ".join([one.learner, *(_in_words(name, one) for name in fields), *counts])
-    return found
+            texts[one.key] = ", ".join([one.learner, *(_in_words(name, one) for name in fields), *counts])
+    return texts
 
 
 def _in_words(name: str, result: Result) -> str:
@@ -147,11 +122,8 @@ def _in_words(name: str, result: Result) -> str:
     return "no public set" if value is None else str(value)
 
 
-# What a guarantee costs
-
-
 def currency(result: Result) -> str | None:
-    """What the guarantee is drawn against: rho, or epsilon where rho is not finite; None if neither is above 0."""
+    """The x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither is above 0."""
     if number(result.rho):
         return "rho"
     if number(result.epsilon):
@@ -186,5 +158,5 @@ def budget_of(result: Result) -> str:
 
 def budgets(results: Iterable[Result]) -> list[tuple[str, list[Result]]]:
     """Results by budget: the smallest cost first, no privacy last."""
-    groups = [(name, own) for (name,), own in grouped(results, budget_of)]
-    return sorted(groups, key=lambda group: (currency(group[1][0]) or "~", median_cost(group[1])))
+    groups = [(name, group) for (name,), group in grouped(results, budget_of)]
+    return sorted(groups, key=lambda pair: (currency(pair[1][0]) or "~", median_cost(pair[1])))

@@ -48,23 +48,23 @@ for (const [name, chart] of Object.entries(charts)) {
 
 def sweep_page(title: str, sweep: SweepResults, figures: dict[str, list[tuple[Figure, dict[str, Any]]]]) -> str:
     """The page; `figures` and their Vega-Lite charts are by heading."""
-    links = {heading: "".join(_link(figure) for figure, _ in own) for heading, own in figures.items()}
-    contents = "".join(f"<li>{heading}<ul>{own}</ul>" for heading, own in links.items())
+    contents, sections = "", []
+    for heading, drawn in figures.items():
+        links = "".join(f'<li><a href="#{figure.name}">{escape(figure.title)}</a>' for figure, _ in drawn)
+        contents += f"<li>{heading}<ul>{links}</ul>"
+        sections.append((heading, "".join(_figure(figure) for figure, _ in drawn)))
     first = f'{STYLE}<p>{escape(overview(sweep))} {HINTS}</p><ul class="contents">{contents}</ul>'
-    sections = [("Contents", first)]
-    sections += [(heading, "".join(_figure(figure) for figure, _ in own)) for heading, own in figures.items()]
+    sections.insert(0, ("Contents", first))
     named = tables(sweep)
     sections += [("Tables", f"<p>{MEDIANS}</p>" + "".join(_table(name, rows) for name, rows in named))]
     if sweep.failed:
         failed = table(FAILED_HEADER, [failed_texts(one) for one in sweep.failed])
         sections.append(("Cells that failed", f'<div class="wide failed">{failed}</div>'))
-    scripts = _scripts({figure.name: chart for own in figures.values() for figure, chart in own})
-    sections.append(("Cells", _cells([row for _, rows in named for row in rows]) + scripts))
+    charts = {figure.name: chart for drawn in figures.values() for figure, chart in drawn}
+    script = SCRIPT % json.dumps(charts, allow_nan=False).replace("<", "\\u003c")  # no text in a chart ends the script
+    cells = _cells([row for _, rows in named for row in rows])
+    sections.append(("Cells", f"{cells}<script>{libraries()}</script>{script}"))
     return page(title, sections)
-
-
-def _link(figure: Figure) -> str:
-    return f'<li><a href="#{figure.name}">{escape(figure.title)}</a>'
 
 
 def _figure(figure: Figure) -> str:
@@ -87,9 +87,9 @@ def _cells(rows: Sequence[Row]) -> str:
     bodies = ""
     for row in rows:
         first, (label, budget, *_) = row.results[0], row.texts
-        said = f"{label}, {budget}; {first.data}, {first.encoder}, {imbalance_words(first.imbalance)}"
+        place = f"{label}, {budget}; {first.data}, {first.encoder}, {imbalance_words(first.imbalance)}"
         lines = "".join(f"<tr>{_tags('td', cell_texts(one))}</tr>" for one in row.results)
-        heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(said)}</th></tr>'
+        heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(place)}</th></tr>'
         bodies += f'<tbody id="{_anchor(row)}">{heading}{lines}</tbody>'
     return f'<div class="wide"><table><thead><tr>{_tags("th", CELL_HEADER)}</tr></thead>{bodies}</table></div>'
 
@@ -100,12 +100,6 @@ def _tags(tag: str, texts: Sequence[str]) -> str:
 
 def _anchor(row: Row) -> str:
     return escape(f"cells-{row.results[0].key}")
-
-
-def _scripts(charts: dict[str, Any]) -> str:
-    """The libraries that draw, once, and the charts; no text in a chart can end the script."""
-    held = json.dumps(charts, allow_nan=False).replace("<", "\\u003c")
-    return f"<script>{libraries()}</script>{SCRIPT % held}"
 
 
 @cache

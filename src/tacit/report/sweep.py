@@ -1,4 +1,4 @@
-"""The report on a sweep: a page, a PDF, or a folder of figures.
+"""The report on a sweep: a page, or a folder of figures.
 
 A new kind of figure is a function that finds it (in `accuracy.py` or `fits.py`), one in `charts.py` that draws it, and
 its line in `FIGURES`.
@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.experiments.results import Result
 from tacit.report import accuracy, charts, fits, paper
-from tacit.report.captions import overview
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
 from tacit.report.html import sweep_page
-from tacit.report.pdf import joined
-from tacit.report.tables import FAILED_HEADER, HEADER, failed_texts, tables
-from tacit.report.theme import PAGE, PAPER, Theme
+from tacit.report.tables import HEADER, tables
+from tacit.report.theme import PAGE, Theme
 
 if TYPE_CHECKING:
     import altair as alt
 
-FORMATS = ("html", "pdf", "svg", "png")
 CAPTIONS, TABLES = "captions.txt", "tables.csv"
 
 
@@ -52,51 +49,35 @@ FIGURES = (
 
 
 def figures(sweep: SweepResults) -> list[tuple[Kind, Figure]]:
-    """The figures that apply to the results, each under a name of its own."""
+    """The figures that apply to the results; no two have the same name."""
     found: dict[str, tuple[Kind, Figure]] = {}
     for kind in FIGURES:
         for figure in kind.find(sweep):
-            names = (figure.name, *(f"{figure.name}-{number}" for number in range(2, len(found) + 3)))
-            name = next(name for name in names if name not in found)
+            name, number = figure.name, 1
+            while name in found:
+                number += 1
+                name = f"{figure.name}-{number}"
             found[name] = (kind, replace(figure, name=name))
     return list(found.values())
 
 
 def html(results: Sequence[Result], title: str) -> str:
-    """The page, which needs no network.
-
-    Raises
-    ------
-    InputError
-        If no result is that of a cell that was done.
-    """
+    """The page, which needs no network; InputError if no cell was done."""
     sweep = SweepResults.of(results)
-    sections: dict[str, list[tuple[Figure, Any]]] = {}
+    sections: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
     for kind, figure in figures(sweep):
         sections.setdefault(kind.heading, []).append((figure, kind.chart(figure, PAGE).to_dict(validate=False)))
     return sweep_page(title, sweep, sections)
 
 
-def pdf(results: Sequence[Result], title: str) -> bytes:
-    """A PDF of the figures with their captions, a page each, then the tables; raises as `html` does."""
-    sweep = SweepResults.of(results)
-    sheets = list(paper.text_pages(title, paper.wrapped(overview(sweep))))
-    sheets += [paper.titled(kind.chart(figure, PAPER), figure, caption=True) for kind, figure in figures(sweep)]
-    for name, rows in tables(sweep):
-        sheets += paper.text_pages(name, [HEADER, *(row.texts for row in rows)])
-    if sweep.failed:
-        sheets += paper.text_pages("Cells that failed", [FAILED_HEADER, *map(failed_texts, sweep.failed)])
-    return joined([paper.drawn(sheet, "pdf") for sheet in sheets], title)
-
-
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
-    """Write a file for each figure, the captions, and the tables as CSV; raises as `html` does."""
+    """Write a file for each figure, the captions, and the tables as CSV; InputError if no cell was done."""
     sweep = SweepResults.of(results)
-    found = figures(sweep)
-    for kind, figure in found:
-        image = paper.drawn(paper.titled(kind.chart(figure, PAPER), figure), format)
-        (folder / f"{figure.name}.{format}").write_bytes(image)
-    captions = [f"{figure.name}.{format}: {figure.title}\n\n{figure.caption}\n" for _, figure in found]
+    captions = []
+    for kind, figure in figures(sweep):
+        name = f"{figure.name}.{format}"
+        (folder / name).write_bytes(paper.image(kind.chart, figure, format))
+        captions.append(f"{name}: {figure.title}\n\n{figure.caption}\n")
     (folder / CAPTIONS).write_text("\n".join(captions), encoding="utf-8")
     with (folder / TABLES).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -107,5 +88,5 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
 def is_images(folder: Path) -> bool:
     """Whether a folder holds what `write_images` makes, and nothing else."""
     names = {path.name for path in folder.iterdir()}
-    images = {name for name in names if Path(name).suffix in (".pdf", ".svg", ".png")}
+    images = {name for name in names if Path(name).suffix[1:] in paper.FORMATS}
     return names - images == {CAPTIONS, TABLES}

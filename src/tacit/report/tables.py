@@ -33,8 +33,8 @@ def tables(sweep: SweepResults) -> list[tuple[str, list[Row]]]:
 
 
 def _rows(sweep: SweepResults, results: Iterable[Result]) -> Iterator[Row]:
-    for (label,), own in grouped(results, sweep.label):
-        for budget, seeds in budgets(own):
+    for (label,), group in grouped(results, sweep.label):
+        for budget, seeds in budgets(group):
             texts = (
                 label,
                 budget,

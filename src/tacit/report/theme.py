@@ -2,7 +2,7 @@
 
 Each series gets a colour, a marker and a dash; any one of them suffices to tell the first five apart, so figures can be
 printed in grey. The colours are those of Okabe and Ito that show on white. The numbers of colours, markers and dashes
-have no common divisor, so that no two of 280 series look alike. Thin dashes are kept for what is not private.
+have no common divisor, so that no two of 280 series look alike. Thin dashes stand for learners without privacy alone.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tacit.data.arrays import make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.sizes import check_width
-from tacit.data.imbalance import class_sizes, imbalanced_subset
+from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.rows import check_rows
@@ -31,10 +31,10 @@ BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their c
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the parts of a data set are, and hashes of what is in them: train, test and the public sets.
+class DataSource:
+    """Where the parts of a data set are (train, test and the public sets), and hashes of their content.
 
-    Of `rows` and `test_rows` many records only the first of a shuffle that all cells share are used.
+    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share.
     """
 
     builtin: str | None
@@ -52,8 +52,8 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """What a cell learns from and is measured on; labels are class indices."""
+class Records:
+    """The training and test records of a cell; labels are class indices."""
 
     x: Any
     y: NDArray[np.int64]
@@ -68,24 +68,18 @@ class Problem:
 
 
 def of_public(name: str) -> str:
-    """Under which name a public set's hash is kept, so that none stands for the private data."""
+    """The part under which a public set's hash is stored, so that no public set is taken for the private data."""
     return f"public {name}"
 
 
-def opened(data: DataSet, root: Path) -> Source:
-    """Find the data of a plan, and check that they fit each other; paths are relative to `root`.
-
-    Raises
-    ------
-    InputError
-        If a part is missing, has no labels, or has another width.
-    """
+def data_source(data: DataSet, root: Path) -> DataSource:
+    """Where the data of a plan are, relative to `root`; InputError if a part is missing, unlabelled or too wide."""
     if data.builtin is not None:
         digits = load_digits_split()
-        own = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
-        hashes = tuple((name, own) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
+        content = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
+        hashes = tuple((name, content) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
         public = tuple((name, "") for name in BUILTIN_PUBLIC)
-        return Source(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
+        return DataSource(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
     train, test = str(root / str(data.train)), str(root / str(data.test))
     public = tuple((name, str(root / path)) for name, path in data.public.items())
     parts = {"train": (train, _read(train, "train"))}
@@ -99,7 +93,7 @@ def opened(data: DataSet, root: Path) -> Source:
     for own_labels in labels:
         encode_labels(own_labels, list(classes))
     hashes = tuple((name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items())
-    return Source(None, train, test, public, classes, hashes, data.rows, data.test_rows)
+    return DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows)
 
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
@@ -140,39 +134,27 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
     if declared is not None:
         return tuple(declared)
     labels = [np.asarray(part.labels) for part in parts]
-    if len({own.dtype.kind in "iu" for own in labels}) > 1:
+    if len({part.dtype.kind in "iu" for part in labels}) > 1:
         raise InputError("labels of train are numbers and those of test text, or the other way round; make them alike")
     return tuple(np.unique(np.concatenate(labels)).tolist())
 
 
 @lru_cache(maxsize=2)
-def problem(source: Source, imbalance: float, seed: int) -> Problem:
-    """The records of a cell. An imbalanced subset is that of all cells with this ratio and seed."""
+def records(source: DataSource, imbalance: float, seed: int) -> Records:
+    """The records of a cell; all cells with this ratio and seed share the imbalanced subset."""
     x, y, test_x, test_y = _whole(source)
     if imbalance == 1:
-        return Problem(x, y, test_x, test_y, source.classes)
+        return Records(x, y, test_x, test_y, source.classes)
     rows = shared(
         "subset",
         lambda: (y, len(source.classes), imbalance, seed),
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
-    return Problem(x[rows], y[rows], test_x, test_y, source.classes)
-
-
-def check_imbalance(source: Source, ratio: float) -> None:
-    """Refuse a ratio at which a class of the subset would have no records.
-
-    Raises
-    ------
-    InputError
-        If there is such a class.
-    """
-    sizes = problem(source, 1.0, 0).sizes
-    class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
+    return Records(x[rows], y[rows], test_x, test_y, source.classes)
 
 
 @lru_cache(maxsize=2)
-def public_rows(source: Source, name: str, n: int | None) -> Any:
+def public_rows(source: DataSource, name: str, n: int | None) -> Any:
     """A public set, or n of its rows, the first of the shuffle."""
     rows = _public(source, name)
     if n is None:
@@ -183,7 +165,7 @@ def public_rows(source: Source, name: str, n: int | None) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _whole(source: Source) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int64]]:
+def _whole(source: DataSource) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int64]]:
     x: Any
     test_x: Any
     if source.builtin is not None:
@@ -208,7 +190,7 @@ def _first(x: Any, y: NDArray[np.int64], n: int | None) -> tuple[Any, NDArray[np
 
 
 @lru_cache(maxsize=4)
-def _public(source: Source, name: str) -> Any:
+def _public(source: DataSource, name: str) -> Any:
     if source.builtin is not None:
         rows = _builtin(source.builtin, load_digits_split().public_x)
         return rows if name == "own" else rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
