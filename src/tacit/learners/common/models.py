@@ -201,6 +201,13 @@ class ModelClassifier(PrivateClassifier):
 
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
 
+    def _released(self, model: Model, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
+        """As `Model.released`; a linear model's weights become attributes."""
+        released = model.released(kind, what, facts)
+        if isinstance(released, Released) and "coefficients" in released.arrays:
+            self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
+        return released
+
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, of shape (n, C)."""
         rows = self._rows(X)

@@ -17,7 +17,7 @@ from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
 
 NEIGHBOURS = 10
-FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is as given
+FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
 COMPONENTS = 50
 
 
@@ -32,7 +32,7 @@ class Student:
         networks; by default a logistic regression. Linear models are fitted to unit rows about the mean of the unit
         public rows.
     training : Training or dict, optional
-        How a network is trained.
+        How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, default=False
         Whether it uses public records without an answer too.
     validation : float, default=0.0
@@ -67,36 +67,9 @@ def fit_student(
     unlabelled: Any = None,
     seed: int = 0,
 ) -> tuple[Model, float | None]:
-    """Fit a student to released labels.
+    """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Parameters
-    ----------
-    student : scikit-learn classifier, str or callable
-        A classifier to clone, the name of a network in `NETWORKS`, or a factory of networks.
-    X : array-like of shape (n, d) or (n, channels, height, width)
-        Public records with a label.
-    labels : array-like of shape (n,)
-        Their class indices, each in [0, n_classes); some may be wrong.
-    n_classes : int
-    training : Training, optional
-        How a network is trained, `Training()` by default; scikit-learn classifiers have no use for it.
-    validation : float, default=0.0
-        Share of the labels, rounded down, that is kept aside to measure the student by; 0.99 at most.
-    unlabelled : array-like of shape (m, ...), optional
-        Public records without a label: labels are spread to them over the graph of nearest neighbours [Zhou et al.
-        2004].
-    seed : int, default=0
-
-    Returns
-    -------
-    Model
-    float or None
-        Share of the labels kept aside that it predicts; those are as noisy as the others.
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit or a label is out of range.
+    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004].
     """
     X, y = np.asarray(X), np.asarray(labels)
     check_kind("student", student)
