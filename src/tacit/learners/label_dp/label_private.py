@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from tacit.data.labels import class_list
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared
-from tacit.learners.common.models import Model, ModelClassifier, View, as_flat, record_shape, shape_of
+from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
@@ -175,31 +174,6 @@ class LabelPrivate(ModelClassifier):
 
     def _unprotected(self) -> tuple[str, ...]:
         return UNPROTECTED
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from public features and private labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d) or (n, channels, height, width)
-            Public; finite. Pictures may be uint8.
-        y : array-like of shape (n,)
-            Labels, each in `classes`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError, BudgetError
-            If something is out of range; nothing is charged or randomized then.
-        LedgerError
-            If the promise would overdraw the ledger; nothing is randomized then.
-        """
-        if issparse(X):
-            raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
-        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
         n, n_classes = len(X), len(self.classes_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -160,8 +161,9 @@ class PATE(ModelClassifier):
         parameters: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for group in GROUPS:
-                fields = fields_of(group, parameters[group])
-                parameters |= {f"{group}__{name}": value for name, value in fields.items()}
+                with suppress(InputError):  # a value that `fit` refuses has no fields
+                    fields = fields_of(group, parameters[group])
+                    parameters |= {f"{group}__{name}": value for name, value in fields.items()}
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
@@ -230,7 +232,7 @@ class PATE(ModelClassifier):
         Parameters
         ----------
         X, y
-            As in `LabelPrivate.fit`, but X is private.
+            As in `LabelPrivate.fit`.
         groups : sequence of str of length n, optional
             Budget group of each record; public.
         public : array-like of shape (m, ...), optional
