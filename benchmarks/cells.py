@@ -1,7 +1,7 @@
-"""Cells of a table of results: frozen dataclasses, one line each in a cells.csv that a run adds to as it goes.
+"""Cells of a table of results: frozen dataclasses, one per line of cells.csv. A run appends each cell when it is done.
 
-A run that was interrupted goes on where it stopped. Cells are those of the code that wrote them: after a change start a
-new folder, or remove lines. Noise is `research`: benchmarks measure, they release nothing.
+An interrupted run resumes where it stopped. Cells hold for the code that wrote them: after a change of the code,
+start a new folder or remove lines. Noise is `research`, since benchmarks release nothing.
 """
 
 import argparse
@@ -21,7 +21,7 @@ Task = tuple[Any, ...]
 
 
 def read_cells(path: Path, kind: type) -> list[Any]:
-    """The cells of a file, if it is there."""
+    """The cells of a file; none if the file is missing."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -30,7 +30,7 @@ def read_cells(path: Path, kind: type) -> list[Any]:
 
 
 def add_cell(path: Path, cell: Any) -> None:
-    """Add a line; after an interrupt the file holds all cells, or all but this one."""
+    """Append a cell; after an interrupt the file is complete, with or without this cell."""
     values = [f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()]
     with atomic_file(path, force=True) as part:
         if path.exists():
@@ -56,10 +56,10 @@ def command(
     work: Callable[[Path, Task], tuple[Any, float]],
     table: Callable[[Sequence[Any]], Iterator[str]],
 ) -> None:
-    """Read the command line, compute the cells that are missing, write the table.
+    """Read the command line, compute the missing cells, and write the table.
 
-    The first `n_keys` fields of a cell are its task; `work` gives a cell and the seconds it took. `--only` takes starts
-    of tasks, their parts joined by slashes.
+    The first `n_keys` fields of a cell are its task. `work` returns a cell and the seconds it took. `--only` takes
+    prefixes of tasks, with their parts joined by slashes.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("data", type=Path)

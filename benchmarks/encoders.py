@@ -1,12 +1,12 @@
-"""Encoders: from files to a store against the encoder's own forward pass, and real runs against stored rows.
+"""Encoders: the time from files to a store against the forward pass alone, and real runs against stored rows.
 
 python benchmarks/encoders.py [--data ../shared/data] [--text-weights FOLDER] [--quick]
 
-Prints Markdown. The first table takes pictures drawn for it, as JPEG files in folders of classes. The ceiling is the
-encoder's own forward pass, as its library runs it with all its threads, on input that lies prepared in memory, at the
-best of several batch sizes, before and after in the same run. Beside it stands our way to run it, in slices. With
---data the pictures and texts there are encoded, compared with the rows stored there, and learned from; the second table
-is empty without.
+Prints Markdown. The first table uses drawn images, as JPEG files in folders of classes. The ceiling is the forward pass
+of the encoder as its library runs it with all its threads, on prepared input in memory, at the best of several batch
+sizes, measured before and after in the same run. The table also has the forward pass as tacit runs it, in slices. With
+--data the script encodes the images and texts in that folder, compares their rows with the rows stored there, and
+learns from them; without --data the second table is empty.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def drawn(folder: Path, n: int) -> Path:
-    """JPEG files of 320 x 240, as a camera's small ones, in two folders."""
+    """JPEG files of 320 x 240 pixels, like small photos, in two folders."""
     rng = np.random.default_rng(0)
     for number in range(n):
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
@@ -76,7 +76,7 @@ def drawn(folder: Path, n: int) -> Path:
 
 
 def encoders(place: Path, data: Path | None, quick: bool):
-    """Encoders of different cost, with random weights where none are at hand."""
+    """Encoders of different speed, with random weights if trained weights are missing."""
     if data is not None:
         yield (
             "MobileNetV2 at 160 (onnxruntime)",
@@ -87,7 +87,7 @@ def encoders(place: Path, data: Path | None, quick: bool):
 
 
 def untrained(place: Path, model: str) -> Path:
-    """A folder with random weights of a model of timm."""
+    """A folder with random weights for a model of timm."""
     from tacit.encoding.encoders.on_torch import ready
 
     ready("timm")
@@ -102,7 +102,7 @@ def untrained(place: Path, model: str) -> Path:
 
 
 def share(name: str, features: Features, source: Source, place: Path) -> None:
-    """Print a line: records per second alone, before and after, and the whole way."""
+    """Print a line: records per second of the forward pass alone and of the complete run."""
     ready = prepared(features, source)
     of_library = library_forward(features.backbone)
     own, best = max((alone(of_library, ready, size), size) for size in BATCHES)
@@ -134,14 +134,14 @@ def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
 
 
 def prepared(features: Features, source) -> np.ndarray:
-    """The encoder's input for the first pictures."""
+    """The encoder's input for the first images."""
     wanted = features.backbone.input
     made = [wanted.prepare(decoded(one)) for one in islice(source.records(0), 128)]
     return wanted.scaled(np.array(made))
 
 
 def alone(forward: Callable[[np.ndarray], object], ready: np.ndarray, size: int) -> float:
-    """Pictures a second through the encoder on prepared input."""
+    """Images per second through the encoder, on prepared input."""
     parts = [ready[first : first + size] for first in range(0, len(ready), size)]
     forward(parts[0])
     started = time.perf_counter()
@@ -151,7 +151,7 @@ def alone(forward: Callable[[np.ndarray], object], ready: np.ndarray, size: int)
 
 
 def of_pictures(data: Path, place: Path) -> None:
-    """All pictures of CIFAR-10 that are there."""
+    """Encode all images of CIFAR-10 in the data folder."""
     stored = data / "embeddings" / "mobilenetv2-in1k-160"
     run(
         f"encode {data}/cifar10_pictures.zip --encoder onnx:{data}/mobilenetv2_in1k_160.onnx --sidecar {SIDECAR} "
@@ -170,7 +170,7 @@ def of_pictures(data: Path, place: Path) -> None:
 
 
 def of_texts(data: Path, weights: Path, place: Path) -> None:
-    """The texts of Banking77; the rows stored for them were computed in bfloat16, ours in float32."""
+    """Encode the texts of Banking77 in float32; the stored rows were computed in bfloat16."""
     stored = data / "embeddings" / "all-minilm-l6-v2" / "banking77"
     ours, theirs = [], []
     for part in ("train", "test"):
@@ -185,7 +185,7 @@ def of_texts(data: Path, weights: Path, place: Path) -> None:
 
 
 def compare(records: str, encoder: str, ours: list, theirs: list, place: Path, train: str, test: str) -> None:
-    """Print a line: how far rows are from stored ones, and what a release learned from them gets right."""
+    """Print a line: the distance of the rows from the stored rows, and the accuracy of a release learned from them."""
     own, other = (np.concatenate(parts) for parts in (ours, theirs))
     apart = np.abs(own.astype(np.float64) - other).max(axis=1)
     units = (apart / np.spacing(np.abs(other).max(axis=1)).astype(np.float64)).max()
@@ -198,7 +198,7 @@ def compare(records: str, encoder: str, ours: list, theirs: list, place: Path, t
 
 
 def run(line: str) -> str:
-    """A command of tacit; returns what it prints."""
+    """Run a command of tacit; return what it prints."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         status = tacit(line.split())
     if status:
@@ -207,14 +207,14 @@ def run(line: str) -> str:
 
 
 def names(place: Path, folder: Path) -> Path:
-    """The class list of a data set, one a line."""
+    """Write the class list of a data set, one class per line."""
     path = place / "classes.txt"
     path.write_text("\n".join(json.loads((folder / "card.json").read_text())["classes"]), encoding="utf-8")
     return path
 
 
 def text_weights(given: Path | None) -> Path | None:
-    """The folder of a package that brings the model, if it is installed."""
+    """The folder of the package that contains the model, if the package is installed."""
     if given is not None:
         return given
     try:

@@ -1,4 +1,4 @@
-"""Randomizing labels: time over that of drawing as many 64-bit random integers with numpy, growth, and memory.
+"""Randomizing labels: time relative to drawing as many 64-bit random integers with numpy, growth, and memory.
 
 Prints Markdown. 10,000,000 labels, 1,000 classes, 200 priors. `--quick` uses few labels, for the tests.
 """

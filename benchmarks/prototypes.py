@@ -1,4 +1,4 @@
-"""Speed of the main job as ratios against a named peer in the same run; scale.py holds it against the machine.
+"""Speed of the main commands as ratios to a named peer in the same run; scale.py compares with the machine's best.
 
 Prints Markdown. Every time is the median of several runs after a warm-up. `--quick` uses small arrays, for the tests.
 """
@@ -18,13 +18,13 @@ from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 
 
 def clustered(rng: np.random.Generator, n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows about class centres, in float16 as a store holds them."""
+    """Rows around class centres, in float16 as in a store."""
     y = rng.integers(0, n_classes, n)
     return (rng.normal(size=(n_classes, d))[y] + rng.normal(size=(n, d))).astype(np.float16), y
 
 
 def against_peers(n: int, d: int, n_classes: int) -> None:
-    """Whole fits and predictions beside scikit-learn's NearestCentroid on the same rows."""
+    """Time complete fits and predictions against scikit-learn's NearestCentroid on the same rows."""
     x, y = clustered(np.random.default_rng(0), n, d, n_classes)
     wide = x.astype(np.float64)
     peer = NearestCentroid()
@@ -45,7 +45,7 @@ def against_peers(n: int, d: int, n_classes: int) -> None:
 
 
 def noise(n: int) -> None:
-    """Exact secure noise beside float64 research noise of the same shape."""
+    """Time exact secure noise against float64 research noise of the same shape."""
     values = np.zeros(n, dtype=np.int64)
     rng = np.random.default_rng(0)
     utilities = np.round(rng.normal(100, 20, n) * 2**20).astype(np.int64)
@@ -64,12 +64,12 @@ def noise(n: int) -> None:
 
 
 def gaussian_draw(source: SecureNoise | ResearchNoise, values: np.ndarray) -> np.ndarray:
-    """Noise at the resolution of the learners."""
+    """Gaussian noise at the resolution of the learners."""
     return source.gaussian(values, gaussian.UNIT)
 
 
 def growth(n: int, m: int, d: int, n_classes: int) -> None:
-    """Time at four times one size over time at that size: 4 is proportional, 1 is free."""
+    """Time at four times one size over time at that size: 4 means proportional, 1 means no growth."""
     sizes = {"n": n, "m": m, "d": d, "C": n_classes}
     works = {"noisy-sum": noisy_sum_fit, "public, unclipped": public_fit, "public, clipped": clipped_fit}
     rows = []
@@ -81,7 +81,7 @@ def growth(n: int, m: int, d: int, n_classes: int) -> None:
 
 
 def noisy_sum_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
-    """A fit that does not look at public rows."""
+    """A fit that does not read public rows."""
     x, y = clustered(np.random.default_rng(0), n, d, C)
     learner = tacit.NoisySumPrototypes("rho=0.5", classes=C, noise="research", random_state=0)
     return lambda: learner.fit(x, y)
@@ -98,12 +98,12 @@ def public_fit(n: int, m: int, d: int, C: int, d_min: float = 0.0, d_max: float 
 
 
 def clipped_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
-    """The same with a clip window."""
+    """A fit that scores every public row under a clip window."""
     return public_fit(n, m, d, C, d_min=0.9, d_max=1.3)
 
 
 def start_up() -> None:
-    """The command line's help beside an empty Python."""
+    """Time `import tacit` and the help of the command line against an empty Python process."""
     empty = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 5)
     shown = [sys.executable, "-m", "tacit.cli.main", "--help"]
     helping = seconds(lambda: subprocess.run(shown, check=True, stdout=subprocess.DEVNULL), 5)

@@ -1,12 +1,13 @@
-"""dp-learning-ff beside tacit: accuracy of prototypes and of least squares on real embeddings.
+"""Compare dp-learning-ff with tacit: accuracy of prototypes and of least squares on real embeddings.
 
 python benchmarks/published.py EMBEDDINGS --peer PYTHON
 
-PYTHON is that of an environment made so: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8". EMBEDDINGS
-holds cifar10, cifar100 and tiny_imagenet. Both see the same imbalanced subset and, for prototypes, the true class
-counts, which are then unprotected, and rows scaled by a public factor, as CoinPress assumes. dp-learning-ff's noise
-is that of replacing a record within its class, so tacit's prototypes are shown under that unit too. Its ridge is the
-best of five on the test set, which favours it. rho = e^2/2; balanced accuracy, mean over seeds; noise is `research`.
+PYTHON is the Python of an environment made by: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8".
+EMBEDDINGS holds cifar10, cifar100 and tiny_imagenet. Both packages get the same imbalanced subset. For prototypes both
+get the true class counts, which are then unprotected, and rows scaled by a public factor, as CoinPress assumes.
+The noise of dp-learning-ff is that of replacing a record within its class, so tacit's prototypes are shown under this
+unit too. The ridge of dp-learning-ff is the best of five on the test set, which favours it. rho = e^2/2; balanced
+accuracy, mean over seeds; noise is `research`.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def problem(folder: Path, name: str, ratio: float) -> dict[str, np.ndarray]:
 
 
 def theirs(python: str, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What dp-learning-ff predicts."""
+    """Predictions of dp-learning-ff."""
     with tempfile.TemporaryDirectory() as folder:
         asked, found = Path(folder) / "problem.npz", Path(folder) / "predictions.npz"
         np.savez(asked, **{name: value for name, value in given.items() if name != "test_y"})
@@ -57,7 +58,7 @@ def theirs(python: str, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def ours(given: Mapping[str, np.ndarray], rho: float, seed: int) -> dict[str, np.ndarray]:
-    """What tacit predicts."""
+    """Predictions of tacit."""
     counts = np.bincount(given["y"]).tolist()
     common: dict[str, Any] = {"classes": len(counts), "noise": "research", "random_state": seed}
     learners = {
@@ -100,7 +101,7 @@ def compared(given: Mapping[str, np.ndarray], python: str) -> dict[str, list[flo
 
 
 def main() -> None:
-    """A table for each data set and imbalance."""
+    """Print a table for each data set and imbalance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("embeddings", type=Path)
     parser.add_argument("--peer", required=True, help="python of an environment with dp-learning-ff")

@@ -1,10 +1,10 @@
-"""Scale: each operation as a share of what this machine does at best, measured in the same run.
+"""Scale: the speed of each operation as a share of the best that this machine reaches in the same run.
 
 python benchmarks/scale.py [--data ../shared/data/embeddings/...] [--paper FOLDER] [--peer PYTHON] [--quick]
 
-Prints Markdown. Ceilings are matrix products of each type, reading memory and reading a file, at the best of several
-shapes. --paper makes synthetic stores of the paper's size in FOLDER (3.5 GB) and learns from them by command.
---peer is the Python of another environment, made so: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8".
+Prints Markdown. The ceilings are matrix products of each type at the best of several shapes, reading memory, and
+reading a file. --paper makes synthetic stores of the paper's size in FOLDER (3.5 GB) and learns from them by command.
+--peer is the Python of an environment made by: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8".
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def timed(work: Callable[[], object], runs: int = 1) -> float:
-    """The shortest time of a call, after one that is not counted where there are several."""
+    """The shortest time of a call in seconds. If there are several runs, the first call is not counted."""
     times = []
     for _ in range(runs if runs == 1 else runs + 1):
         started = time.perf_counter()
@@ -72,39 +72,39 @@ def timed(work: Callable[[], object], runs: int = 1) -> float:
 
 
 class Ceilings:
-    """What this machine does at best; products are measured anew whenever they are asked for.
+    """The best speeds of this machine; each call of `product` measures again.
 
     Parameters
     ----------
     width : int
-        Columns of the products' rows.
+        Number of columns in the matrix products.
     size : int
-        Bytes that are read.
+        Number of bytes that are read.
     """
 
     def __init__(self, width: int, size: int) -> None:
         self.width = width
-        self.bytes = np.ones(size, np.uint8)  # not zeros: pages never written to are not read from memory
+        self.bytes = np.ones(size, np.uint8)  # not zeros: reading a page that was never written does not read memory
 
     def product(self, name: str) -> tuple[float, str]:
-        """Operations a second of a product of two matrices, and the shape that is best."""
+        """Operations per second of a product of two matrices, and the fastest shape."""
         shapes = [(256, 1024)]
         if speed(name, *shapes[0], self.width) > 2e10:  # int8 without support would take minutes
             shapes += [(n, n) for n in (1024, 2048, 4096)]
         return max((speed(name, *shape, self.width), "{} x {} x {}".format(*shape, self.width)) for shape in shapes)
 
     def thin(self, n_classes: int) -> float:
-        """Operations a second of the float64 product of rows with few others, as scores and predictions have it."""
+        """Operations per second of the float64 product of rows with few other rows, as in scores and predictions."""
         few, rows = np.ones((n_classes, self.width)), np.ones((4096, self.width))
         return 2 * n_classes * len(rows) * self.width / timed(lambda: few @ rows.T, 3)
 
     def memory(self) -> float:
-        """Bytes a second that a plain pass in all threads reads."""
+        """Bytes per second that a plain pass in all threads reads."""
         parts = np.array_split(self.bytes, 64)
         return len(self.bytes) / timed(lambda: max(in_threads(np.max, parts)), 3)
 
     def disk(self) -> float:
-        """Bytes a second of a file that is not in memory."""
+        """Bytes per second when reading a file that is not cached in memory."""
         with tempfile.NamedTemporaryFile() as file:
             file.write(self.bytes.data)
             file.flush()
@@ -117,7 +117,7 @@ class Ceilings:
             return len(self.bytes) / (time.perf_counter() - started)
 
     def show(self) -> None:
-        """Print them."""
+        """Measure and print all ceilings."""
         rows = []
         for name in ("float32", "float64", *(["int8"] if has_torch() else [])):
             rate, shape = self.product(name)
@@ -128,14 +128,14 @@ class Ceilings:
 
 
 def has_torch() -> bool:
-    """Whether int8 can be tried."""
+    """Whether torch is installed, which int8 needs."""
     from importlib.util import find_spec
 
     return find_spec("torch") is not None
 
 
 def clustered(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows about class centres, whose cosines lie about .55, in float16 as a store holds them."""
+    """Rows around class centres, with cosines of about .55, in float16 as in a store."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     centres = 1.1 + 0.4 * rng.normal(size=(n_classes, d))
@@ -156,7 +156,7 @@ def score(
 
 
 def operations(ceilings: Ceilings, n: int, m: int, d: int, n_classes: int) -> None:
-    """Scores, sums, prediction and evaluation, each beside its ceiling; products are measured before and after."""
+    """Time scores, sums, prediction and evaluation beside their ceilings; products are measured before and after."""
     (x, y), (public, _) = clustered(n, d, n_classes), clustered(m, d, n_classes, 1)
     rows, rates = [], {}
     for name in ("float32", "float64", "int8"):
@@ -171,7 +171,7 @@ def operations(ceilings: Ceilings, n: int, m: int, d: int, n_classes: int) -> No
         rate = rates[name] = 2 * n * m * d / seconds
         rows.append([f"clipped scores, {name}", f"{seconds:.1f} s", f"{name} product", f"{rate / ceiling:.0%}"])
         if name == "int8":
-            ceiling = ceilings.product("float32")[0]  # after; before, it was that of the first row
+            ceiling = ceilings.product("float32")[0]  # measured after only; the first row has the product before
             rows.append(["the same", f"{seconds:.1f} s", "float32 product", f"{rate / ceiling:.0%}"])
             rows.append(["the same", f"{seconds:.1f} s", "clipped scores, float32", f"{rate / rates['float32']:.0%}"])
     before, thin = ceilings.product("float64")[0], ceilings.thin(n_classes)
@@ -211,7 +211,7 @@ def operations(ceilings: Ceilings, n: int, m: int, d: int, n_classes: int) -> No
 
 
 def selection(n_classes: int, m: int) -> None:
-    """Secure selection by integer scores, as after scoring."""
+    """Time secure selection by integer scores."""
     scores = np.random.default_rng(0).integers(0, 500 * 2**20, m)
     rows = []
     noise = SecureNoise()
@@ -227,7 +227,7 @@ def selection(n_classes: int, m: int) -> None:
 
 
 def errors(n: int, m: int, d: int, n_classes: int) -> None:
-    """How far scores are from float64 arithmetic, in units of the sensitivity: what one record can move."""
+    """The error of scores against float64 arithmetic, in units of the sensitivity (the effect of one record)."""
     (x, y), (public, _) = clustered(n, d, n_classes), clustered(m, d, n_classes, 1)
     exact = score(public, x, y, n_classes, NARROW, "float64")
     best = exact.argmax(axis=1)
@@ -246,7 +246,7 @@ def errors(n: int, m: int, d: int, n_classes: int) -> None:
 
 
 def growth(n: int, m: int, d: int, n_classes: int) -> None:
-    """Time at four times one size over time at that size: 4 is proportional, 1 is free."""
+    """Time at four times one size over time at that size: 4 means proportional, 1 means no growth."""
     sizes = {"n": n, "m": m, "d": d, "C": n_classes}
     rows = []
     for name, bounds in (("clipped scores", NARROW), ("unclipped scores", WIDE), ("exact sums", None)):
@@ -260,7 +260,7 @@ def growth(n: int, m: int, d: int, n_classes: int) -> None:
 
 
 def of_size(bounds: tuple[float, float] | None, n: int, m: int, d: int, C: int) -> float:
-    """Seconds."""
+    """Seconds of an operation at these sizes."""
     x, y = clustered(n, d, C)
     if bounds is None:
         return timed(lambda: gaussian.class_sums([(x, y)], n_classes=C, width=d, unit_rows=True), 5)
@@ -269,9 +269,9 @@ def of_size(bounds: tuple[float, float] | None, n: int, m: int, d: int, C: int) 
 
 
 def accuracy(data: Path) -> None:
-    """What the rounding of each arithmetic does to a model, at the narrowest clip and without noise.
+    """The effect of each arithmetic's rounding on a model, at the narrowest clip window and without noise.
 
-    From all records, and from each fifth of them, since near ties alone move a model.
+    Models learn from all records, and from each fifth of them, since rounding changes a model only at near ties.
     """
     x, y, test, truth = (
         np.load(data / "cifar100" / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
@@ -296,10 +296,10 @@ def accuracy(data: Path) -> None:
 
 
 def paper(folder: Path, ceilings: Ceilings) -> None:
-    """From stores on disk to a release, by the command line, at the size of the paper.
+    """Time the command line from stores on disk to a release, at the size of the paper.
 
-    What an earlier run was interrupted in is gone on with, so its time counts from there. The files of the stores are
-    read once before, so that the first command does not wait for the disk and the second not.
+    A command resumes the work of an interrupted run, so its time counts from there. All files of the stores are read
+    once before, so that neither command waits for the disk.
     """
     n, m, d, n_classes = PAPER.values()
     for name, rows in (("private", n), ("public", m)):
@@ -335,7 +335,7 @@ def paper(folder: Path, ceilings: Ceilings) -> None:
 
 
 def write_store(folder: Path, rows: int, d: int, n_classes: int, labelled: bool) -> None:
-    """Synthetic rows, written through a file that is mapped."""
+    """Write a store of synthetic rows, through a memory-mapped file."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     raw = folder.with_suffix(".raw")
     x = np.memmap(raw, np.float16, "w+", shape=(rows, d))
@@ -348,7 +348,7 @@ def write_store(folder: Path, rows: int, d: int, n_classes: int, labelled: bool)
 
 
 def watched(line: list[str]) -> tuple[float, float]:
-    """Seconds and peak of anonymous memory, in bytes, of a command of tacit."""
+    """Run a command of tacit; return its seconds and its peak of anonymous memory in bytes."""
     peak = 0.0
     started = time.perf_counter()
     with subprocess.Popen(
@@ -366,7 +366,7 @@ def watched(line: list[str]) -> tuple[float, float]:
 
 
 def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:
-    """Prototypes and least squares of dp-learning-ff and ours on the same rows, each the best of three."""
+    """Time prototypes and least squares of dp-learning-ff and of tacit on the same rows, each the best of three."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npz"
         x, y = clustered(n, d, n_classes)
@@ -410,7 +410,7 @@ def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:
 
 
 def stages(work: Callable[[], object]) -> tuple[float, dict[str, float]]:
-    """Seconds of a call, and of each stage by the progress it reports; what none reports is the rest."""
+    """Seconds of a call, and of each stage that reports progress; the remaining time is "the rest"."""
     parts: dict[str, float] = {}
     started = last = time.perf_counter()
 

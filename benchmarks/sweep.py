@@ -1,8 +1,8 @@
-"""Sweeps: what a cell costs beyond its learner, and a sweep over the sum of its fits divided by the workers.
+"""Sweeps: the time of a cell beyond its learner, and the time of a sweep over the sum of its fits divided by workers.
 
 python benchmarks/sweep.py [--data ../shared/data/embeddings/mobilenetv2-in1k-160/cifar100] [--jobs 2] [--quick]
 
-Prints Markdown. Without the data, records of the same shape are drawn. Fitting times are those of the same run.
+Prints Markdown. Without --data, random records of the same shape are used. Fitting times are from the same run.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def report(name: str, plan: str, folder: Path, jobs: int) -> None:
-    """Run a plan, and print a line of the table."""
+    """Run a plan and print its line of the table."""
     path = folder.with_suffix(".yaml")
     path.write_text(plan, encoding="utf-8")
     started = time.perf_counter()
@@ -76,7 +76,7 @@ def report(name: str, plan: str, folder: Path, jobs: int) -> None:
 
 
 def drawn(folder: Path, n: int) -> Path:
-    """Embeddings of the shape of CIFAR-100's."""
+    """Random embeddings of the same shape as those of CIFAR-100."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(100, 256))
     for part, rows in (("train", n), ("test", n // 5)):

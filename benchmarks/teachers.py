@@ -1,8 +1,8 @@
 """Training teachers: many in one program against one after another, and against scikit-learn.
 
-Prints Markdown. Linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on as
-many cores as this process has; small convolutional networks with themselves, one by one. `tacit` trains networks in the
-way that `faster_batched` says for this machine. `--quick` uses few teachers, for the tests. Needs torch.
+Prints Markdown. Linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on all
+cores of this process. Small convolutional networks are compared with the same networks trained one by one. `tacit`
+chooses between the two by `faster_batched` for this machine. `--quick` uses few teachers, for the tests. Needs torch.
 """
 
 import argparse
@@ -19,7 +19,7 @@ CLASSES = 10
 
 
 def rows(n_teachers: int, n: int = 200, d: int = 256) -> tuple[list[Any], Any, Any]:
-    """Parts of each teacher, and rows and labels to test on: clusters that overlap, as embeddings do."""
+    """Parts of each teacher, and test rows and labels: clusters that overlap, like embeddings."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(CLASSES, d))
 
@@ -31,7 +31,7 @@ def rows(n_teachers: int, n: int = 200, d: int = 256) -> tuple[list[Any], Any, A
 
 
 def pictures(n_teachers: int, n: int = 240) -> list[Any]:
-    """Parts of each teacher: 28 x 28 pictures with a bright corner that tells the class."""
+    """Parts of each teacher: images of 28 x 28 pixels, in which the place of a bright square shows the class."""
     rng = np.random.default_rng(0)
     parts = []
     for _ in range(n_teachers):

@@ -1,4 +1,4 @@
-"""How long a call takes, and a table of what was found."""
+"""Time a call, and print a table of results."""
 
 import statistics
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def seconds(work: Callable[[], object], runs: int = 5) -> float:
-    """Median time of a call, after one that is not counted."""
+    """Median time of a call in seconds, after a first call that is not counted."""
     times = []
     for _ in range(runs + 1):
         started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Accounting of noisy votes: time over that of a plain loop of the same formulas, growth, and memory.
+"""Accounting of noisy votes: time relative to a plain loop over the same formulas, growth, and memory.
 
-Prints Markdown. The loop is the formulas as one would write them down, one vote after another, vectorised over orders,
-as published analysis code has it. `--quick` uses few votes, for the tests.
+Prints Markdown. The loop evaluates the formulas vote by vote, vectorised over orders, like published analysis code.
+`--quick` uses few votes, for the tests.
 """
 
 import argparse
@@ -19,13 +19,13 @@ ORDERS = 1 + np.geomspace(0.02, 5000, 100)
 
 
 def votes(n: int) -> np.ndarray:
-    """Votes of 250 teachers on 10 classes, who agree more or less."""
+    """Votes of 250 teachers on 10 classes, with varying agreement."""
     rng = np.random.default_rng(0)
     return rng.multinomial(250, rng.dirichlet(np.full(10, 0.15), n))
 
 
 def label_cost(counts: np.ndarray) -> np.ndarray:
-    """The data-dependent cost of one label at all orders, step by step."""
+    """The data-dependent privacy cost of one label at all orders, step by step."""
     independent = ORDERS / SIGMA**2
     top = int(np.argmax(counts))
     leads = counts[top] - np.delete(counts, top)

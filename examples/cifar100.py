@@ -3,7 +3,7 @@
 python examples/cifar100.py EMBEDDINGS [--out FOLDER]
 
 EMBEDDINGS holds the folders cifar100 and tiny_imagenet, each with train_x.npy, train_y.npy, test_x.npy,
-test_y.npy and card.json. Every step is a command that can be typed; the table at the end is Markdown.
+test_y.npy and card.json. Every step is a command that you can type; the script ends with a table in Markdown.
 """
 
 import argparse
@@ -40,13 +40,13 @@ def run(line: str, **paths: Path) -> str:
 
 
 def import_stores(embeddings: Path, out: Path) -> None:
-    """One store per split, as `out`/cifar100/train and so on."""
+    """Import one store per split, as `out`/cifar100/train and so on."""
     for name in ("cifar100", "tiny_imagenet"):
         run("import {source} --out {store}", source=embeddings / name, store=out / name)
 
 
 def rows(out: Path) -> Iterator[list[str]]:
-    """Fit, inspect and evaluate each release; yield one row of the table for each."""
+    """Fit, inspect and evaluate each release; yield its row of the table."""
     private, test, public = out / "cifar100/train", out / "cifar100/test", out / "tiny_imagenet/train"
     for name, (method, budget, options) in FITS.items():
         fit = f"fit {method} {{private}} --budget {budget} {options} --out {{out}}"
@@ -68,7 +68,7 @@ def table(lines: list[list[str]]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--out", type=Path, help="folder for stores and releases; by default a temporary one")
+    parser.add_argument("--out", type=Path, help="folder for stores and releases; by default a temporary folder")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         out = asked.out or Path(temporary)

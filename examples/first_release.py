@@ -1,4 +1,4 @@
-"""From private rows to a release that anybody may read: digits, in Python.
+"""From private rows, make a release that anybody may read: digits, in Python.
 
 python examples/first_release.py [FOLDER]
 """
@@ -15,20 +15,20 @@ BUDGET = "rho=0.5"
 
 
 def learner() -> tacit.NoisySumPrototypes:
-    """State everything public: the budget and the class list. No data yet."""
+    """State everything public, before any data is read: the budget and the class list."""
     return tacit.NoisySumPrototypes(BUDGET, classes=range(10))
 
 
 def publish(digits: DigitsSplit, folder: Path) -> tacit.Release:
-    """Fit on the private rows, save the release, and read it back as a stranger would."""
-    centre = digits.public_x.mean(axis=0)  # of public rows, so it costs nothing
+    """Fit on the private rows, save the release, and read it back as anybody could."""
+    centre = digits.public_x.mean(axis=0)  # computed from public rows, so it has no privacy cost
     clf = learner().fit(digits.private_x - centre, digits.private_y)
     tacit.Release.of(clf, name="digits", intended_use="an example").save(folder)
     return tacit.Release.load(folder).verify()
 
 
 def accuracy(release: tacit.Release, digits: DigitsSplit) -> float:
-    """Share of the test rows that the release names right; the rows are centred as the private ones were."""
+    """Share of the test rows that the release classifies correctly; test rows are centred like the private rows."""
     centre = digits.public_x.mean(axis=0)
     return float(np.mean(release.predict(digits.test_x - centre) == digits.test_y))
 

@@ -1,10 +1,11 @@
-"""Private labels, from plain randomized response to priors from clusters: a table, a figure and a page with both.
+"""Private labels, from plain randomized response to priors from clusters: a table, a figure, and a page with both.
 
 python examples/label_privacy.py FOLDER [--mnist mnist.npz]
 
 Without a file it uses the digits of scikit-learn and the default linear model, and takes seconds. With MNIST it uses
-the network of the label-privacy notebook of "How to DP-fy ML" (needs torch), adds its DP-SGD (needs Opacus), and takes
-ten minutes. The data sets are public, so this may show what is otherwise private: how many labels were flipped.
+the network of the label-privacy notebook of "How to DP-fy ML" (needs torch), adds the notebook's DP-SGD (needs Opacus),
+and takes ten minutes. The data sets are public, so the script may show a number that is otherwise private: how many
+labels were flipped.
 """
 
 import argparse
@@ -24,14 +25,14 @@ SHOWN = ("randomized response", "notebook, corrected", "tacit's choice", "labels
 
 
 def digits() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """No network, and pictures of 8 x 8 as rows."""
+    """No network, and images of 8 x 8 pixels as rows."""
     x, y = load_digits(return_X_y=True)
     parts = tacit.split(len(y), n_public=0, n_test=400, seed=SEED)
     return None, x[parts.private] + 0.5, y[parts.private], x[parts.test] + 0.5, y[parts.test]
 
 
 def mnist(path: Path) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The notebook's network, and pictures of 28 x 28."""
+    """The notebook's network, and images of 28 x 28 pixels."""
     from torch import nn
 
     def network(shape: tuple[int, ...], n_classes: int) -> Any:
@@ -47,7 +48,7 @@ def mnist(path: Path) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarr
 
 
 def methods(n: int) -> dict[str, dict[str, Any]]:
-    """Parameters by name; the notebook says that its last step is at epsilon 1, and spends .1 + 1.95."""
+    """Parameters by name. The last step of the notebook states epsilon 1 and spends .1 + 1.95."""
     clusters = {"prior": "clusters", "n_clusters": min(200, n // 10)}
     return {
         "randomized response": {"budget": "epsilon=1"},
@@ -62,14 +63,14 @@ def methods(n: int) -> dict[str, dict[str, Any]]:
 
 
 def calibration(proba: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
-    """Mean confidence and share that is right, in tenths of confidence."""
+    """Mean confidence and accuracy, for each tenth of the confidence range."""
     sure, right = proba.max(axis=1), proba.argmax(axis=1) == y
     bins = np.minimum((10 * sure).astype(int), 9)
     return [(float(sure[bins == b].mean()), float(right[bins == b].mean())) for b in range(10) if np.any(bins == b)]
 
 
 def figure(counts: dict[str, np.ndarray], curves: dict[str, list[tuple[float, float]]]) -> bytes:
-    """Class frequencies beside calibration, as a PNG."""
+    """Draw class frequencies beside calibration, as a PNG."""
     bars = [{"of": of, "class": c, "labels": float(n)} for of, own in counts.items() for c, n in enumerate(own)]
     points = [{"method": name, "sure": x, "right": y} for name, own in curves.items() for x, y in own]
     ideal = [{"sure": 0, "right": 0}, {"sure": 1, "right": 1}]
@@ -93,7 +94,7 @@ def figure(counts: dict[str, np.ndarray], curves: dict[str, list[tuple[float, fl
 
 
 def main(out: Path, file: Path | None = None) -> None:
-    """Fit, print the table, write table, figure and page."""
+    """Fit all methods, print the table, and write table, figure and page."""
     out.mkdir(parents=True, exist_ok=True)
     base, x, y, test_x, test_y = digits() if file is None else mnist(file)
     lines, curves = [], {}

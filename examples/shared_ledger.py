@@ -1,4 +1,4 @@
-"""Two releases against one allowance; the third is refused before it sees a record.
+"""Charge two releases to one allowance; the third is refused before it reads a record.
 
 python examples/shared_ledger.py [FOLDER]
 """
@@ -19,18 +19,18 @@ def noisy_sum(digits: DigitsSplit, ledger: tacit.Ledger) -> tacit.NoisySumProtot
 
 
 def public(digits: DigitsSplit, ledger: tacit.Ledger) -> tacit.PublicPrototypes:
-    """The second spends the other half: a selection at pure epsilon 2 is (2^2)/8 = 0.5-zCDP."""
+    """The second release spends the other half: a selection at pure epsilon 2 is (2^2)/8 = 0.5-zCDP."""
     clf = tacit.PublicPrototypes("epsilon=2", public=digits.public_x, classes=range(10), ledger=ledger)
     return clf.fit(digits.private_x, digits.private_y)
 
 
 def refused(digits: DigitsSplit, ledger: tacit.Ledger) -> str:
-    """The third would overdraw: why it was refused."""
+    """The third release would exceed the allowance; return the refusal."""
     try:
         noisy_sum(digits, ledger)
     except tacit.TacitError as error:
         return str(error)
-    raise AssertionError("the ledger let a third release through")
+    raise AssertionError("the ledger accepted a third release")
 
 
 def main(folder: Path) -> None:

@@ -1,10 +1,10 @@
-"""Label privacy on real data: how many labels are flipped, and how good the classifier is, by method and epsilon.
+"""Label privacy on real data: share of flipped labels and accuracy of the classifier, by method and epsilon.
 
 python benchmarks/label_dp/run.py DATA --out FOLDER [--workers 2] [--only cifar10/rr ...] [--cells FILE]
 
-DATA holds mnist.npz, fashion_mnist.npz and the embeddings of CIFAR-10. Pictures go to the network of the notebook of
+DATA holds mnist.npz, fashion_mnist.npz and the embeddings of CIFAR-10. Images go to the network of the notebook of
 "How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch, and Opacus for DP-SGD), embeddings to the
-default linear model. The test set is used for nothing else. See `cells.py` for what is kept.
+default linear model. The test set serves only to measure accuracy. `cells.py` describes the files of a run.
 """
 
 import sys
@@ -45,12 +45,12 @@ EPSILONS = {"cifar10": (0.5, 1.0), "mnist": (1.0, 2.0), "fashion-mnist": (1.0, 2
 TRAINING = {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
 PUBLISHED = {("mnist", 1.0): "notebook: RR 93.0; LP-2ST 95.8", ("mnist", 2.0): "LP-2ST 98.8",
              ("fashion-mnist", 1.0): "LP-2ST 83.3", ("fashion-mnist", 2.0): "LP-2ST 91.2"}  # fmt: skip
-"""Test accuracies in percent; LP-2ST of Ghazi et al. 2021 is with ResNet18, a much larger network."""
+"""Test accuracies in percent. LP-2ST of Ghazi et al. 2021 uses ResNet18, a much larger network."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit; `flipped` is the share of labels that changed, which only a benchmark may know."""
+    """One fit. `flipped` is the share of labels that changed; only a benchmark may compute it."""
 
     problem: str
     method: str
@@ -61,7 +61,7 @@ class Cell:
 
 
 def tasks() -> Iterator[Task]:
-    """All of them."""
+    """All tasks."""
     for name, epsilons in EPSILONS.items():
         yield from product([name], CELLS[name], epsilons, SEEDS)
         yield from product([name], [AS_THEY_ARE], epsilons[-1:], SEEDS)
@@ -69,7 +69,7 @@ def tasks() -> Iterator[Task]:
 
 @lru_cache(maxsize=1)
 def problem(data: Path, name: str) -> tuple[np.ndarray, ...]:
-    """Records and labels to learn from, and to test on."""
+    """Training records and labels, then test records and labels."""
     if name == "cifar10":
         folder = data / "embeddings" / "mobilenetv2-in1k-160" / "cifar10"
         x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
@@ -80,7 +80,7 @@ def problem(data: Path, name: str) -> tuple[np.ndarray, ...]:
 
 
 def notebook(shape: tuple[int, ...], n_classes: int) -> Any:
-    """The notebook's network, for pictures of 28 x 28."""
+    """The notebook's network, for images of 28 x 28 pixels."""
     from torch import nn
 
     return nn.Sequential(
@@ -91,10 +91,10 @@ def notebook(shape: tuple[int, ...], n_classes: int) -> Any:
 
 
 def learner(name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_classes: int) -> Any:
-    """What a task fits."""
+    """The learner of a task."""
     common = {"classes": n_classes, "noise": "research", "random_state": 1000 + seed, "seed": seed}
     approximate = f"epsilon={epsilon},delta=1e-5"
-    if method == PATE_FM:  # teachers vote on the records' own features
+    if method == PATE_FM:  # teachers vote on the features of the records
         return tacit.PATE(approximate, public=x[:5000], unit="change-label", teachers={"number": 1000}, **common)
     if method == DP_SGD:
         return tacit.DPSGD(approximate, base=notebook, **common)
@@ -104,7 +104,7 @@ def learner(name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_
 
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:
-    """Compute a cell; the time it took."""
+    """Compute a cell; return it and the seconds it took."""
     name, method, epsilon, seed = task
     x, y, test_x, test_y = problem(data, name)
     started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""The problems of the table: private records for teachers, public ones to ask about, and some to test on.
+"""The problems of the table: private records for teachers, public records to query, and test records.
 
-The private part is the official training set. The official test set is split by position: most of it is asked about,
-the rest is tested on. Features are made of one record alone.
+The private records are the official training set. The official test set is split by position: most of it is queried,
+and the rest is used for testing. The features of a record depend on that record alone.
 """
 
 import csv
@@ -25,7 +25,7 @@ LARGE = {"age": 100, "education_num": 16, "capital_gain": 1e5, "capital_loss": 5
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows and class indices of each part, and what a teacher is."""
+    """Rows and class indices of each part, and the kind of teacher."""
 
     x: np.ndarray
     y: np.ndarray
@@ -39,7 +39,7 @@ class Problem:
 
 
 def problem(data: Path, name: str, seed: int) -> Problem:
-    """The problem of this name; the seed decides which test records are asked about."""
+    """The problem of this name; the seed determines which test records are queried."""
     _, n_test, teacher, expected = PROBLEMS[name]
     x, y, test_x, test_y = whole(data, name)
     parts = tacit.split(len(test_y), n_private=1, n_public=len(test_y) - n_test - 1, n_test=n_test, seed=seed)
@@ -51,12 +51,12 @@ def problem(data: Path, name: str, seed: int) -> Problem:
 
 @lru_cache(maxsize=1)
 def whole(data: Path, name: str) -> tuple[np.ndarray, ...]:
-    """The data set, as rows and class indices of its training and of its test set."""
+    """The data set: rows and class indices of its training set, then of its test set."""
     return PROBLEMS[name][0](data)
 
 
 def pictures(name: str) -> Callable[[Path], tuple[np.ndarray, ...]]:
-    """Reader of pictures as smoothed maps of edge directions, 392 columns."""
+    """A reader of images as smoothed maps of edge directions, 392 columns."""
 
     def read(data: Path) -> tuple[np.ndarray, ...]:
         with np.load(data / f"{name}.npz") as file:
@@ -69,7 +69,7 @@ def pictures(name: str) -> Callable[[Path], tuple[np.ndarray, ...]]:
 
 
 def edges(grey: np.ndarray) -> np.ndarray:
-    """For each of 8 directions how strong the edges are around each point of a grid, as unit rows."""
+    """The strength of edges in each of 8 directions around each point of a grid, as unit rows."""
     blocks = []
     for start in range(0, len(grey), 2000):
         smooth = gaussian_filter(grey[start : start + 2000].astype(np.float32) / 255, (0, 0.7, 0.7))
@@ -94,7 +94,7 @@ def embeddings(data: Path) -> tuple[np.ndarray, ...]:
 
 
 def adult(data: Path) -> tuple[np.ndarray, ...]:
-    """Adult: numbers over what is large for them, and one column for each category there is in the training set."""
+    """Adult: numbers divided by a large value of their column, and a 0/1 column per category in the training set."""
     tables = []
     for part in ("train", "test"):
         with gzip.open(data / f"adult_{part}.csv.gz", "rt", encoding="utf-8", newline="") as file:
@@ -123,4 +123,4 @@ PROBLEMS: dict[str, tuple[Callable[[Path], tuple[np.ndarray, ...]], int, Any, fl
     "cifar10": (embeddings, TESTED, "linear", 0.8),
     "adult": (adult, 6281, FOREST, 0.8),
 }
-"""Reader, records to test on, teacher, and a public guess of a teacher's accuracy."""
+"""Reader, number of test records, teacher, and a public guess of a teacher's accuracy."""

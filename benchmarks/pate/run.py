@@ -1,11 +1,11 @@
-"""PATE on real data: labels, their accuracy and the student's, by collector and by how voting stops.
+"""PATE on real data: number and accuracy of labels, and accuracy of the student, by collector and stopping rule.
 
 python benchmarks/pate/run.py DATA --out FOLDER [--workers 2] [--only mnist/250/34-43-23 ...] [--cells FILE]
 
 DATA holds mnist.npz, fashion_mnist.npz, adult_train.csv.gz, adult_test.csv.gz and the embeddings of CIFAR-10.
-Every cell is a line in FOLDER/cells.csv, written as it comes; a run that was interrupted goes on where it stopped.
-`--cells` starts from another run's cells.csv. At the end, and with --report alone, FOLDER/table.md is written.
-Noise is `research`: this measures, it releases nothing. Of the public records, this alone knows the true labels.
+Every cell is a line in FOLDER/cells.csv, written as soon as it is done; an interrupted run resumes where it stopped.
+`--cells` starts from the cells.csv of another run. The run ends by writing FOLDER/table.md; --report only writes it.
+Noise is `research`, since nothing is released. Only this benchmark knows the true labels of the public records.
 """
 
 import sys
@@ -39,10 +39,10 @@ COLUMNS = ("problem", "teachers", "shares", "collector", "stopping", "seed")
 
 
 def tasks() -> Iterator[Task]:
-    """All of them.
+    """All tasks.
 
-    With groups, gnmax stops at the smallest budget: that is PLAIN. The many teachers are for the sound filter: under
-    it, noise that grows with the teachers buys more labels.
+    With groups, gnmax stops at the smallest budget, which is PLAIN. The larger number of teachers is for the privacy
+    filter: noise that grows with the number of teachers then gives more labels at the same privacy cost.
     """
     schemes = [(PLAIN, "gnmax"), *product(SHARES, [name for name in COLLECTORS if name != "gnmax"])]
     for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):
@@ -55,12 +55,12 @@ def tasks() -> Iterator[Task]:
 def groups_of(n: int, shares: str, seed: int) -> np.ndarray:
     """A budget group for each record, by position."""
     ends = np.cumsum([int(share) for share in shares.split("-")]) * n // 100
-    place = np.random.default_rng([seed, 1]).permutation(n)  # not a shuffle that the data may have had
+    place = np.random.default_rng([seed, 1]).permutation(n)  # differs from any shuffle of the data set
     return np.array(list(BUDGETS))[np.searchsorted(ends, place, side="right")]
 
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:
-    """Compute a cell; the time it took."""
+    """Compute a cell; return it and the seconds it took."""
     name, many, shares, collector, stopping, seed = task
     given = problem(data, name, seed)
     started = time.perf_counter()
@@ -81,7 +81,7 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
 
 
 def measured(task: Task, given: Problem, model: tacit.PATE) -> Cell:
-    """What came out of a fit, for students that learn from the labels alone and from the unanswered records too."""
+    """Measure a fit, for a student that learns from the labels alone and a student that uses unlabelled records too."""
     labels = model.answers_.labels
     known = labels >= 0
     accuracies = []

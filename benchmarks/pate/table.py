@@ -1,4 +1,4 @@
-"""From cells to the tables, beside what was published."""
+"""Tables of the cells, beside the published figures."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from cells import spread
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit, what it answered and what was learned from it; `epsilon` is the largest that a group truly spent."""
+    """One fit: its labels and what was learned from them. `epsilon` is the largest that any group spent."""
 
     problem: str
     teachers: int
@@ -41,7 +41,7 @@ MEASURES = ("labels", "label_accuracy", "supervised", "semi_supervised", "epsilo
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """A table for each problem, number of teachers and way to stop: mean and standard deviation over seeds."""
+    """A table for each problem, number of teachers and stopping rule: mean and standard deviation over seeds."""
     for key in dict.fromkeys((cell.problem, cell.stopping, cell.teachers) for cell in cells):
         own = [cell for cell in cells if (cell.problem, cell.stopping, cell.teachers) == key]
         name, stopping, teachers = key

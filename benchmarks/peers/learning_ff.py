@@ -1,4 +1,4 @@
-"""Run by scale.py in an environment with dp-learning-ff: seconds of its prototypes and least squares, best of three.
+"""Time prototypes and least squares of dp-learning-ff, best of three; scale.py runs this in its environment.
 
 python benchmarks/peers/learning_ff.py ROWS.npz
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def main(path: str) -> None:
-    """Print a name and seconds on each line."""
+    """Print a name and its seconds on each line."""
     from dp_learning_ff.least_squares import LeastSquaresClassifier
     from dp_learning_ff.prototypes import give_private_prototypes
 

@@ -1,4 +1,4 @@
-"""Run by published.py in an environment with dp-learning-ff: predictions of its prototypes and least squares.
+"""Predict by prototypes and least squares of dp-learning-ff; published.py runs this in its environment.
 
 python benchmarks/peers/learning_ff_accuracy.py PROBLEM.npz PREDICTIONS.npz
 """
@@ -19,7 +19,7 @@ def main(problem: str, out: str) -> None:
     found = {}
     for rho in data["rhos"]:
         for seed in range(int(data["seeds"])):
-            np.random.seed(seed)  # noqa: NPY002 - what its prototypes draw from
+            np.random.seed(seed)  # noqa: NPY002 - the prototypes of dp-learning-ff draw from this generator
             with open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
                 means = give_private_prototypes(data["x"], data["y"], rho * np.array([5, 7, 52]) / 64, seed=seed)
             means /= np.linalg.norm(means, axis=1, keepdims=True)

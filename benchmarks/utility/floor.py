@@ -1,7 +1,7 @@
-"""`auto` beside first forms of a better prototype learner, measured before it was written: CIFAR-100, two seeds.
+"""`auto` beside first forms of a better prototype learner, measured before `auto` was written: CIFAR-100, two seeds.
 
-The forms are ten lines each: noisy sums, shrunk, whitened; least squares on noisy moments, normalised; public records
-under a clip. For each budget and imbalance the best figure of any of them.
+The forms have ten lines each: noisy sums, shrunk, whitened; least squares on noisy moments, normalised; public records
+under a clip window. BEST holds the best figure of all forms for each budget and imbalance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ BEST = {  # (imbalance, rough epsilon): balanced, minority
 
 
 def beside_the_floor(cells: Sequence[Cell]) -> Iterator[str]:
-    """A table in Markdown, and how many figures are met: balanced within a point, minority within two."""
+    """A table in Markdown, and how many figures `auto` reaches: balanced within a point, minority within two."""
     own = columns([cell for cell in cells if cell.method == OURS and cell.dataset == "cifar100"])
     found = {key[1:]: np.mean(list(methods[OURS].values()), axis=0) for key, methods in own.items() if key[1:] in BEST}
     if not found:

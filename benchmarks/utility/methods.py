@@ -1,7 +1,7 @@
-"""The methods of the table: predictions on the test rows at every budget asked for.
+"""The methods of the table: predictions on the test rows at each requested budget.
 
-Each has its defaults, but for two that get more: `coinpress` the true class sizes, as it declares them, and `public` a
-window of similarities taken from the public rows, which are centred.
+Methods have their defaults, with two exceptions. `coinpress` gets the true class sizes, which it takes as declared.
+`public` centres its rows and gets a window of similarities from the public rows.
 """
 
 import math
@@ -24,14 +24,14 @@ ROUGH_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, math.inf)
 FEW_EPSILONS = (0.1, 0.5, 2.0, 8.0, math.inf)
 SEEDS, FEW_SEEDS = 5, 3
 K = 5
-NOISE_SEEDS = 1000  # apart from the seeds of the problems, so that no noise repeats what chose the records
+NOISE_SEEDS = 1000  # differs from the seeds of the problems, so that noise is independent of the choice of records
 QUANTILES = (0.9, 0.999)
 
 Predictions = Iterator[tuple[float, NDArray[np.int64]]]
 
 
 def budget(rough: float) -> str:
-    """The papers' axis: rho = e^2/2."""
+    """The budget at e on the axis of the papers: rho = e^2/2."""
     return f"rho={rough**2 / 2!r}"
 
 
@@ -51,9 +51,9 @@ def _learner(kind: type, **parameters: object) -> Callable[[Problem, int, Sequen
 
 
 def _public(data: Problem, seed: int, roughs: Sequence[float], k: int) -> Predictions:
-    """PublicPrototypes, its scores computed once for all budgets; the choice is the learner's own.
+    """PublicPrototypes with scores computed once for all budgets; the selection is that of the learner.
 
-    Rows are centred; the window is taken from quantiles of the similarities among public rows.
+    Rows are centred. The window comes from quantiles of the similarities between public rows.
     """
     centre = public_centre(data.public, data.public.shape[1])
     unit = unit_rows_about(data.public[:2000], centre)

@@ -22,7 +22,7 @@ PUBLIC = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Private rows, those to test on, and public rows."""
+    """Private rows, test rows and public rows."""
 
     x: NDArray[np.float16]
     y: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Problem:
 
 @lru_cache(maxsize=1)
 def balanced(folder: Path, name: str) -> Problem:
-    """The whole data set; `folder` holds the embeddings."""
+    """The complete data set; `folder` holds the embeddings."""
 
     def rows(store: str, split: str) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
         parts = (np.load(folder / store / f"{split}_{part}.npy") for part in "xy")
@@ -52,7 +52,7 @@ def balanced(folder: Path, name: str) -> Problem:
 
 
 def problem(folder: Path, name: str, ratio: float, seed: int) -> Problem:
-    """The data set with this imbalance ratio; the seed decides which classes are small and which rows are kept."""
+    """The data set with this imbalance ratio; the seed determines which classes are small and which rows are kept."""
     whole = balanced(folder, name)
     if ratio == 1:
         return whole

@@ -2,13 +2,13 @@
 
 python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only cifar10/10/auto ...] [--cells FILE]
 
-EMBEDDINGS holds a folder per encoder, in it one per data set with train_x.npy, train_y.npy, test_x.npy, test_y.npy.
-Every cell is a file in FOLDER/cells, written whole; a run that was interrupted goes on where it stopped. Cells are
-those of the code that wrote them: after a change of a method start a new folder, or remove its cells. At the end,
-and with --report alone, FOLDER/table.md, FOLDER/page.html and FOLDER/cells.csv are written from the cells that are
-there; `--cells FILE` starts from the cells.csv of an earlier run. Without
-noise and without imbalance all seeds give the same result, which is computed once. Noise is `research`: this
-measures, it releases nothing. Each worker uses one thread where there are as many workers as cores.
+EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy, train_y.npy, test_x.npy and
+test_y.npy. Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells
+hold for the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by
+writing FOLDER/table.md, FOLDER/page.html and FOLDER/cells.csv from all cells; --report only writes these files.
+`--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds give the same result,
+which is computed once. Noise is `research`, since nothing is released. With as many workers as cores, each worker uses
+one thread.
 """
 
 import argparse
@@ -36,7 +36,7 @@ Task = tuple[str, int, str, int]
 
 
 def tasks(only: list[str]) -> list[Task]:
-    """Data set, imbalance, method, seed; those whose "data set/imbalance/method" starts with one of `only`."""
+    """Tasks (data set, imbalance, method, seed) whose "data set/imbalance/method" starts with a word of `only`."""
     found = [
         (dataset, ratio, method, seed)
         for method, dataset in product(METHODS, RATIOS)
@@ -50,13 +50,13 @@ def tasks(only: list[str]) -> list[Task]:
 
 
 def cell_file(out: Path, task: Task, rough: float) -> Path:
-    """Where a cell is kept."""
+    """The file of a cell."""
     dataset, ratio, method, seed = task
     return out / "cells" / f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json"
 
 
 def work(embeddings: Path, out: Path, task: Task) -> str:
-    """Compute the cells of a task that are missing."""
+    """Compute the missing cells of a task."""
     dataset, ratio, method, seed = task
     roughs = [rough for rough in grid(method)[0] if not cell_file(out, task, rough).exists()]
     if ratio == 1 and seed > 0:
@@ -74,7 +74,7 @@ def work(embeddings: Path, out: Path, task: Task) -> str:
 
 
 def read_cells(out: Path) -> list[Cell]:
-    """All cells; where the seeds agree because nothing is random, the one that was computed stands for all."""
+    """All cells. If all seeds give the same result because nothing is random, copy the computed cell to every seed."""
     found = []
     for file in sorted((out / "cells").glob("*.json")):
         values = json.loads(file.read_text(encoding="utf-8"))
@@ -87,19 +87,19 @@ def read_cells(out: Path) -> list[Cell]:
 
 
 def alike(cell: Cell) -> bool:
-    """Whether all seeds give this cell: without noise and without imbalance nothing is random."""
+    """Whether all seeds give this result: without noise and without imbalance nothing is random."""
     return cell.ratio == 1 and math.isinf(cell.rough)
 
 
 def write_cell(out: Path, cell: Cell) -> None:
-    """Keep a cell."""
+    """Write a cell to its file."""
     task = (cell.dataset, cell.ratio, cell.method, cell.seed)
     with atomic_file(cell_file(out, task, cell.rough), force=True) as part:
         part.write_text(json.dumps(asdict(cell) | {"rough": str(cell.rough)}), encoding="utf-8")
 
 
 def unpack(out: Path, table: Path) -> None:
-    """Keep the cells of an earlier run's cells.csv, where there are none yet."""
+    """Write the cells of an earlier run's cells.csv to files, except cells that already have a file."""
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             cell = Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)})
@@ -110,14 +110,14 @@ def unpack(out: Path, table: Path) -> None:
 
 
 def csv_lines(cells: list[Cell]) -> Iterator[str]:
-    """The cells as a table of text."""
+    """The lines of cells.csv."""
     yield ",".join(field.name for field in fields(Cell))
     for cell in cells:
         yield ",".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values())
 
 
 def report(out: Path) -> None:
-    """Write the table, the page and the list of cells from the cells that are there."""
+    """Write the table, the page and the list of cells from all cell files."""
     cells = read_cells(out)
     table = [*summary(cells), *beside_the_floor(cells), *markdown(cells)]
     texts = {"table.md": table, "page.html": [html(cells)], "cells.csv": csv_lines(cells)}
@@ -129,7 +129,7 @@ def report(out: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line, compute what is missing, report."""
+    """Read the command line, compute the missing cells, and write the report."""
     parser = argparse.ArgumentParser(description="The utility table.")
     parser.add_argument("embeddings", type=Path)
     parser.add_argument("--out", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""From cells to the table, to what it says about `auto`, and to a page of figures."""
+"""The table of cells, what it shows about `auto`, and a page of figures."""
 
 import math
 from collections import defaultdict
@@ -35,7 +35,7 @@ Columns = dict[tuple[str, int, float], dict[str, Values]]
 
 
 def columns(cells: Sequence[Cell]) -> Columns:
-    """For each problem and rough epsilon, for each method, the measures by seed."""
+    """The measures by seed, for each method, for each problem and rough epsilon."""
     found: Columns = defaultdict(dict)
     for cell in cells:
         own = found[cell.dataset, cell.ratio, cell.rough].setdefault(cell.method, {})
@@ -44,7 +44,7 @@ def columns(cells: Sequence[Cell]) -> Columns:
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """The table, a part for each problem: mean over seeds of balanced / minority accuracy; the best is bold."""
+    """The table, with a part for each problem: mean over seeds of balanced / minority accuracy. The best is bold."""
     table = columns(cells)
     for dataset, ratio in dict.fromkeys((dataset, ratio) for dataset, ratio, _ in table):
         present = [
@@ -72,28 +72,28 @@ def _shown(mean: np.ndarray | None, best: list[float]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`auto` against another private method in a cell, over the seeds that both have."""
+    """`auto` against another private method in a cell, over the seeds that both methods have."""
 
     key: tuple[str, int, float]
     rival: str
     difference: float
     error: float
     ahead: bool = True
-    """Whether it is ahead of all others too, on average over seeds."""
+    """Whether `auto` is ahead of all other methods, on average over seeds."""
 
     @property
     def margin(self) -> float:
-        """How far it may fall back further: below 0 it is behind by more than two standard errors and half a point."""
+        """Difference plus tolerance; below 0 `auto` is behind by more than two standard errors and half a point."""
         return self.difference + max(2 * self.error, HALF_A_POINT)
 
     @property
     def no_worse(self) -> bool:
-        """Behind by no more than two standard errors of the paired difference, or half a point."""
+        """Whether `auto` is behind by at most two standard errors of the paired difference or half a point."""
         return self.margin >= 0
 
 
 def verdicts(cells: Sequence[Cell], measure: str) -> list[Verdict]:
-    """For each problem and rough epsilon the verdict against the rival that leaves `auto` the least margin."""
+    """For each problem and rough epsilon, the verdict against the method that leaves `auto` the smallest margin."""
     which = MEASURES.index(measure)
     result = []
     for key, own in columns(cells).items():
@@ -114,7 +114,7 @@ def _verdict(key: tuple[str, int, float], rival: str, ours: Values, theirs: Valu
 
 
 def summary(cells: Sequence[Cell]) -> Iterator[str]:
-    """What must hold of `auto`, and every cell where it does not."""
+    """The conditions that `auto` must meet, and every cell in which it does not."""
     for measure in MEASURES:
         found = verdicts(cells, measure)
         if not found:
@@ -137,7 +137,7 @@ def summary(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def html(cells: Sequence[Cell]) -> str:
-    """A page of figures in the paper's form, one for each problem."""
+    """A page of figures in the paper's form, one figure for each problem."""
     sections = [("What the table says", text("\n".join(summary(cells)).strip()))]
     order = {method: number for number, method in enumerate(METHODS)}
     for dataset, ratio in dict.fromkeys(

@@ -1,4 +1,4 @@
-"""tacit: differentially private classifiers, with a true statement of their price.
+"""tacit: differentially private classifiers, with a true statement of their privacy cost.
 
 Names are imported on first use, so that `import tacit` costs next to nothing. `__init__.pyi` is the same
 table for type checkers and editors; `python tools/stub.py` writes it.

@@ -20,7 +20,6 @@ FEW = {  # steps, so that tests of all else are quick
     "feature-covariance": {"epochs": 2},
     "newton": {"epochs": 1},
 }
-PURE = {method for method, kind in CLASSES.items() if "pure" in kind.budget_kinds}
 UNITS_OF = {method: kind.units for method, kind in CLASSES.items() if kind.units[0] != "add-remove"}
 STOPPING = {method for method, kind in CLASSES.items() if kind.stops_early}
 AMPLE = {

@@ -57,7 +57,7 @@ def test_a_bare_number_is_refused(value):
 def test_a_pure_budget_is_refused_for_gaussian_noise_and_two_others_are_suggested(epsilon, forms):
     with pytest.raises(BudgetError, match=f"pass {forms[0]}, or {forms[1]}, which is") as caught:
         Budget.pure(epsilon).gaussian()
-    assert "weaker guarantee and does not imply pure epsilon" in str(caught.value)
+    assert "a weaker guarantee, which pure epsilon implies but not the other way round" in str(caught.value)
     assert "\n" not in str(caught.value)
     for form in forms:
         assert Budget.parse(form).gaussian() > 0

@@ -28,7 +28,7 @@ VERBS = {
 
 app = App(
     name="tacit",
-    help="Differentially private classifiers, with a true statement of their price.",
+    help="Differentially private classifiers, with a true statement of their privacy cost.",
     version=__version__,
     default_parameter=Parameter(negative=()),
     suppress_keyboard_interrupt=False,

@@ -1,4 +1,4 @@
-"""Arrays as one process hands them to another: by the files that hold them."""
+"""Arrays passed from process to process by the files that hold them."""
 
 import mmap
 from dataclasses import dataclass
@@ -13,24 +13,13 @@ from tacit.compute.shared import digest
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """The file that holds a contiguous array.
-
-    Parameters
-    ----------
-    path : str
-    dtype : str
-    shape : tuple of int
-    offset : int
-        Of the first byte of the array.
-    size, changed : int
-        Bytes of the file, and its time of modification in nanoseconds: both change when the file is replaced.
-    """
+    """The file that holds a contiguous array."""
 
     path: str
     dtype: str
     shape: tuple[int, ...]
-    offset: int
-    size: int
+    offset: int  # of the array's first byte
+    size: int  # of the file; size and time of change (nanoseconds) tell when the file was replaced
     changed: int
 
     def open(self) -> Any:
@@ -56,8 +45,8 @@ def files_of(array: Any) -> ArrayFile | ShardFiles | None:
     if shards is not None:
         files = tuple(file for file in map(files_of, shards) if isinstance(file, ArrayFile))
         return ShardFiles(files, type(array)) if len(files) == len(shards) else None
-    whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not whole or array.filename is None or array.mode != "r":  # a writable map may differ from its file
+    mapped = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
+    if not mapped or array.filename is None or array.mode != "r":  # a writable map may differ from its file
         return None
     path = Path(array.filename).absolute()
     try:
@@ -68,7 +57,7 @@ def files_of(array: Any) -> ArrayFile | ShardFiles | None:
 
 
 def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
-    """The files that hold an array; one in memory is written to the folder first, under a hash of its content."""
+    """The files that hold an array; an array in memory is first written to the folder, named by its hash."""
     files = files_of(array)
     if files is None:
         checkpoint, name = Checkpoint(folder), f"{digest([np.asarray(array)])}.array.npy"

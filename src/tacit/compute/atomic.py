@@ -1,9 +1,9 @@
 """Outputs that appear whole or not at all.
 
-An output is written under a hidden name beside its final one, and renamed at the end. A failure or a Ctrl-C removes it,
-so nothing half-written ever has the final name. Until it is renamed, only its owner can read it: it may hold private
-data that the final output does not, and a kill leaves it behind. A folder is replaced only by one of its own kind, and
-files in it that match KEPT (ledgers) are carried over.
+An output is written under a hidden name beside its final name, and renamed at the end. A failure or a Ctrl-C removes
+it, so nothing half-written ever has the final name. Until it is renamed, only its owner can read it: it may hold
+private data that the final output does not, and a kill leaves it behind. A folder is replaced only by a folder of the
+same kind, and ledgers in it are carried over.
 """
 
 import glob
@@ -23,27 +23,17 @@ _HOST = re.sub(r"\W", "_", socket.gethostname())[:64]  # a file system may be sh
 
 
 def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Path], bool] | None = None) -> Path:
-    """Check before any work that `path` can be created; return it as a Path.
+    """Check before any work that the file or folder `path` can be created; return it as a Path.
 
-    Parameters
-    ----------
-    path : path
-        The file or folder to create.
-    force : bool
-        Whether it may exist.
-    ours : callable, optional
-        Whether an existing folder that is not empty may be replaced.
-
-    Raises
-    ------
-    InputError
-        If it exists and may not be replaced, or its folder does not exist or cannot be written.
+    With `force` it may exist; `ours` tells whether an existing folder that is not empty may be replaced.
     """
     path = Path(path)
     if (path.exists() or path.is_symlink()) and not force:
         raise InputError(f"{path} exists; choose another name, or overwrite it with --force (force=True)")
-    if ours is not None and path.exists() and not _replaceable(path, ours):
-        raise InputError(f"{path} holds something else, so it is not replaced; choose another name")
+    if ours is not None and path.exists():
+        folder_of_ours = path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
+        if not folder_of_ours:
+            raise InputError(f"{path} holds something else, so it is not replaced; choose another name")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
@@ -59,21 +49,13 @@ def remove_parts(path: Path) -> None:
     """Remove what killed processes on this host left of `path`; call it before this process writes `path`."""
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
         host, _, number = part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
-        if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not _runs(number)):
+        runs = Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()  # not every system has /proc
+        if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not runs):
             _remove(part)
-
-
-def _runs(number: str) -> bool:
-    """Whether a process of this number runs; True on systems where that is unknown."""
-    return Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
 
 
 def _temporary(path: Path) -> Path:
     return path.absolute().parent / f".{path.name}.{_HOST}-{os.getpid()}.part"
-
-
-def _replaceable(path: Path, ours: Callable[[Path], bool]) -> bool:
-    return path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.threads import in_threads
+
 CACHED = 2**22  # bytes of a block that stays in the processor's cache for a second test
 
 
@@ -19,6 +21,18 @@ def all_finite(block: NDArray[Any]) -> bool:
     signed, unsigned = _views(block)
     positive, negative = _views(np.array([np.inf, -np.inf], block.dtype))
     return bool(signed.max() < positive[0] and unsigned.max() < negative[1])
+
+
+def first_not_finite(rows: NDArray[Any]) -> int | None:
+    """Index of the first row of floats of shape (n, d) with NaN or infinity; None if all numbers are finite."""
+    step = max(1, CACHED // max(1, rows.dtype.itemsize * rows.shape[1]))
+
+    def first_of(start: int) -> int | None:
+        block = rows[start : start + step]
+        return None if all_finite(block) else start + int(np.isfinite(block).all(axis=1).argmin())
+
+    found = in_threads(first_of, range(0, len(rows), step))
+    return next((row for row in found if row is not None), None)
 
 
 def zero_rows(block: NDArray[Any]) -> NDArray[np.bool_]:

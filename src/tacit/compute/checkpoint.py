@@ -14,43 +14,18 @@ KEY = "key.txt"
 
 
 class Checkpoint:
-    """A folder of finished parts, one file each.
+    """A folder of finished parts, one file each; a new folder is readable by its owner alone.
 
-    A file appears whole or not at all, so leftovers of a killed run are ignored. A new folder is readable by its owner
-    alone, since parts may hold private data.
-
-    Parameters
-    ----------
-    folder : path
-        Created if it is absent.
-    key : str, optional
-        Hash of everything that decides the parts. Left out where the name of the folder or of each part is such a hash.
-    replace : bool, default=False
-        Empty a folder of another key, instead of refusing it.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be used, or holds parts of another key and `replace` is False.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from tacit.compute.checkpoint import Checkpoint
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Checkpoint(Path(folder) / "sums", key="a1").write("0.npy", np.array([3, 4]))
-    ...     resumed = Checkpoint(Path(folder) / "sums", key="a1")
-    ...     resumed.has("0.npy"), resumed.has("1.npy"), resumed.read("0.npy").tolist()
-    (True, False, [3, 4])
+    A file appears whole or not at all, so leftovers of a killed run are ignored. `key` is a hash of everything that
+    decides the parts; it is not needed if the name of the folder or of each part is such a hash. A folder of another
+    key is refused, or with `replace` emptied.
     """
 
     def __init__(self, folder: Path, key: str | None = None, *, replace: bool = False) -> None:
         self.folder = folder
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if key is not None and not self._has_key(key):
+            if key is not None:
                 self._take(key, replace)
         except OSError as error:
             raise InputError(f"{folder} cannot be used ({error.strerror}); choose another folder") from error
@@ -64,13 +39,7 @@ class Checkpoint:
         return self.path(name).is_file()
 
     def read(self, name: str) -> NDArray[Any]:
-        """A finished array, read-only and mapped into memory.
-
-        Raises
-        ------
-        OSError, ValueError
-            If it is absent or damaged.
-        """
+        """A finished array, read-only and mapped into memory; OSError or ValueError if it is absent or damaged."""
         return np.lib.format.open_memmap(self.path(name), mode="r")
 
     def write(self, name: str, content: NDArray[Any] | bytes) -> None:
@@ -86,17 +55,15 @@ class Checkpoint:
         self.path(KEY).unlink(missing_ok=True)
         shutil.rmtree(self.folder)
 
-    def _has_key(self, key: str) -> bool:
-        path = self.path(KEY)
-        return path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode()
-
     def _take(self, key: str, replace: bool) -> None:
-        """Make the folder one of this key."""
+        """Write the key into the folder, unless it is there; the folder must be empty, or is emptied."""
+        path = self.path(KEY)
+        if path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode():
+            return
         if replace:
             self.clear()
             self.folder.mkdir(mode=0o700)
         elif any(not path.name.startswith(".") for path in self.folder.iterdir()):
-            raise InputError(
-                f"{self.folder} holds work on other records, queries or settings, by its {KEY}; choose another folder"
-            )
+            work = f"work on other records, queries or settings, by its {KEY}"
+            raise InputError(f"{self.folder} holds {work}; choose another folder")
         self.write(KEY, key.encode())

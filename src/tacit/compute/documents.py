@@ -9,19 +9,12 @@ from typing import Any
 MOST_BYTES = 32 << 20
 MOST_ITEMS = 2_000_000  # of a JSON text, counted by its commas: each takes up to 100 bytes of memory
 DEEPEST = 100
+_SCALARS = (str, int, float, type(None))
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    ValueError
-        If it has more than `most` bytes, or is not UTF-8.
-    """
+    """The text of a file; a ValueError if it has more than `most` bytes or is not UTF-8."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -48,11 +41,8 @@ def read_object(path: Path) -> dict[str, Any]:
 def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
-    Raises
-    ------
-    ValueError
-        If it is not strict JSON, has more than two million items, is nested more than 100 deep, or holds a number or
-        a character beyond the range.
+    A ValueError if the text is not strict JSON, has more than two million items, is nested more than 100 deep, or holds
+    a number or a character beyond the range.
     """
     if text.count(",") > MOST_ITEMS:
         raise ValueError(f"it has more than {MOST_ITEMS} items, the most that are read")
@@ -62,30 +52,21 @@ def parse_json(text: str) -> Any:
         raise ValueError(f"it is nested more than {DEEPEST} deep") from error
     _check_depth(value)
     if _SURROGATE.search(text):
-        _check_text(value)
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError("it holds half of a surrogate pair, which is no text") from error
     return value
-
-
-def _check_text(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError("it holds half of a surrogate pair, which is no text") from error
 
 
 def _check_depth(document: Any) -> None:
     level = [document]
     for _ in range(DEEPEST):
-        level = [item for value in level for item in _items(value)]
+        nested = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [item for value in nested if not isinstance(value, _SCALARS) for item in value]
         if not level:
             return
     raise ValueError(f"it is nested more than {DEEPEST} deep")
-
-
-def _items(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _refuse(constant: str) -> None:

@@ -27,20 +27,7 @@ EXTRAS = {
 
 
 def check_installed(library: str, extra: str | None = None) -> None:
-    """Check that a library of an extra is installed.
-
-    Parameters
-    ----------
-    library : str
-        As it is imported.
-    extra : str, optional
-        By default the one in EXTRAS.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
+    """Refuse to go on without a library of an extra, by default the extra in EXTRAS."""
     if find_spec(library) is None:
         raise missing(library, extra)
 

@@ -36,20 +36,10 @@ def sharing(folder: Path | str) -> Iterator[None]:
 
 
 def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """The result of `compute`, from the folder if it is there.
+    """The result of `compute`, from the folder if it is there: then read-only and mapped into memory.
 
-    Parameters
-    ----------
-    what : str
-        First word of the file's name.
-    inputs : callable
-        Returns everything that decides the result: arrays, and values whose `repr` tells them apart.
-    compute : callable
-
-    Returns
-    -------
-    ndarray
-        Read-only and memory-mapped where it was shared.
+    `what` is the first word of the file's name. `inputs` returns everything that decides the result: arrays, and values
+    whose `repr` tells them apart.
     """
     folder = _folder.get()
     if folder is None:
@@ -70,13 +60,7 @@ def _versions() -> str:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a file; the system releases it when the process ends, however it ends.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds it, and `wait` is False.
-    """
+    """Hold a lock on a file, which the system releases however the process ends; BlockingIOError without `wait`."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield

@@ -1,7 +1,5 @@
 """Seconds of the phases of a fit, collected within `timing()`; elsewhere a phase costs nothing."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,19 +24,7 @@ def timing() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Add the seconds of the block to a phase; a phase inside another one counts for the outer one alone.
-
-    Examples
-    --------
-    >>> from tacit.compute.timing import phase, timing
-    >>> @phase("solving")
-    ... def solve():
-    ...     return 42
-    >>> with timing() as seconds:
-    ...     answer = solve()
-    >>> answer, list(seconds)
-    (42, ['solving'])
-    """
+    """Add the seconds of a block, or of a decorated function, to a phase; nested phases count for the outermost."""
     seconds = _seconds.get()
     if seconds is None:
         yield

@@ -73,6 +73,25 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     return listed
 
 
+def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Position of each label in the class list; an error names the first row whose label is not in it."""
+    order = np.argsort(classes, kind="stable")
+    try:
+        place = np.searchsorted(classes[order], labels).clip(max=len(classes) - 1)
+        indices: NDArray[np.int64] = order[place].astype(np.int64)
+        outside = classes[indices] != labels
+    except TypeError:
+        outside = np.ones(len(labels), dtype=bool)
+    if np.any(outside):
+        row = int(np.argmax(outside))
+        by_position = labels.dtype.kind in "iu" and classes.dtype.kind == "U"
+        remedy = "pass the names (store.labels)" if by_position else "add it to classes, or drop the row"
+        label = quoted(labels[[row]].tolist()[0])
+        fault = f"label {label}, which is not among the {len(classes)} declared classes"
+        raise InputError(f"row {row} has {fault}; {remedy}")
+    return indices
+
+
 def encode_labels(labels: NDArray[Any], classes: list[ClassValue]) -> NDArray[np.int64]:
     """Indexes of clean `labels` in `classes`; whole numbers beside class names are taken as indexes already."""
     named = isinstance(classes[0], str)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
@@ -19,15 +18,15 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from tacit.data.labels import class_list
-from tacit.errors import InputError, InputTypeError, PrivacyLeakWarning
+from tacit.data.labels import class_indices, class_list
+from tacit.errors import InputError, PrivacyLeakWarning, quoted
+from tacit.learners.common.validation import validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.released import Released
-from tacit.models.rows import Floats, check_finite
+from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -35,18 +34,14 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 DEFAULT_BUDGET = "rho=0.5"
-FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; anything else becomes float64 before it is checked
+FLOATS = [np.float64, np.float32, np.float16]  # types of X that stay; anything else becomes float64
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The private records of a fit; learners add what they decide from public facts.
+    """The private records of a fit: X of shape (n, d) and class indices of shape (n,).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    labels : ndarray of shape (n,)
-        Class indices.
+    Learners add the decisions that follow from public facts.
     """
 
     X: NDArray[Any]
@@ -60,23 +55,17 @@ class Predictor(Protocol):
         """How near each row is to each class, of shape (n, C); larger is nearer."""
 
     def nearest(self, rows: NDArray[Any]) -> Integers:
-        """Position of the nearest class of each row, of shape (n,)."""
+        """Index of the nearest class of each row, of shape (n,)."""
 
 
 @dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of all learners; the module's docstring says what a new one fills in.
+    """Base of all learners; the module's docstring says what a new learner fills in.
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise : {"secure", "research"}, default="secure"
-    random_state : int, optional
-        Seed of research noise.
-    unit : {"add-remove", "replace", "change-label"}
-    ledger : Ledger, optional
+    budget, classes, noise, random_state, unit, ledger
+        As in `tacit.NoisySumPrototypes`.
     """
 
     budget: Budget | str = DEFAULT_BUDGET
@@ -87,34 +76,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     unit: Unit | str = "add-remove"
     ledger: Ledger | None = None
 
-    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")
-    """Kinds of finite budgets that it takes."""
-
-    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
-    """Neighbouring relations under which it states a guarantee; `_event` prices a fit under the first."""
-
-    summary: ClassVar[str] = ""
-    """What is released, in a phrase: its row in the documentation's tables of methods."""
-
-    public_use: ClassVar[str] = "optional, for centring"
-    """What public rows are for, in the same row."""
-
-    needs_public: ClassVar[bool] = False
-    """Whether it cannot do without public rows."""
-
-    stops_early: ClassVar[bool] = False
-    """Whether a fit ends when a budget is reached, so that `spent_` may be less than `guarantee_`."""
-
-    estimates: ClassVar[str] = ""
-    """What `prototypes_` are, for a picture: "means" of rows, "unit means" of unit rows, "directions" of these, or
-    chosen "rows"; empty if they lie in no space of rows."""
-
-    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
-    """Why a fit may return no `Released`, and the remedy."""
-
-    flat_names: ClassVar[Mapping[str, str]] = {}
-    """Names on the command line of fields of grouped parameters, such as `n_teachers` of `teachers__number`."""
-
+    # facts of the method, for checks and the documentation's tables
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")  # of finite budgets
+    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)  # of its guarantees
+    summary: ClassVar[str] = ""  # what is released, in a phrase
+    public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
+    needs_public: ClassVar[bool] = False  # whether `public` must be passed
+    stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
+    estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
+    flat_names: ClassVar[Mapping[str, str]] = {}  # the command line's names: n_teachers for teachers__number
     _dtypes: ClassVar[list[Any]] = FLOATS
 
     @abstractmethod
@@ -123,21 +94,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _fit(self, prepared: Any, noise: NoiseSource) -> Predictor:
-        """Learn from what `_prepare` returned; set the learned attributes, and return what predicts.
+        """Learn from what `_prepare` returned, set the learned attributes, and return the model that predicts.
 
-        A `Released` may be published. Its arrays are public names of this learner, less the final underscore.
+        A `Released` may be published. Its arrays have the names of learned attributes without the final underscore.
         """
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> Prepared:
         """Check the parameters against the records and take all decisions that follow from public facts.
 
-        Nothing is charged yet, and `classes_` is set. `labels` is empty when only the shape of X is known (`check`).
+        `classes_` is set, and nothing is charged yet. `labels` is empty if only the shape of X is known (`check`).
         Further arguments of `fit` are passed by name.
         """
         return Prepared(X, labels)
 
     def _spent(self, promise: Guarantee) -> Guarantee:
-        """Cost of the fit: the promise, except where the work ends when a budget is reached."""
+        """Privacy cost of the fit: the promise, unless the learner stops early."""
         return promise
 
     def _unprotected(self) -> tuple[str, ...]:
@@ -150,11 +121,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _guarantee(self) -> Guarantee:
         """What one fit promises under `units[0]`, from the parameters alone."""
-        return Guarantee(self.units[0], self._event(), self._unprotected())
+        unprotected = self._unprotected()
+        return Guarantee(self.units[0], self._event(), unprotected)
 
     @classmethod
     def of_flat(cls, **parameters: Any) -> Self:
-        """The learner with these parameters, where fields of grouped ones go by their names in `flat_names`."""
+        """The learner with these parameters; fields of grouped parameters have their names of `flat_names`."""
         grouped = {cls.flat_names[name]: parameters.pop(name) for name in list(parameters) if name in cls.flat_names}
         learner: Self = cls(**parameters).set_params(**grouped)
         return learner
@@ -166,36 +138,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
     def promise(self) -> Guarantee:
-        """State what `fit` will cost, from public facts alone.
-
-        Returns
-        -------
-        Guarantee
-            Equal to `guarantee_` after `fit`.
-        """
+        """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
         if not isinstance(self.ledger, Ledger | None):
             raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
         if not isinstance(self.unit, str):
-            raise InputError(f"unit={shortened(self.unit)} must be text; pass for example unit='add-remove'")
+            raise InputError(f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         promise = self._guarantee()
         return replace(promise, unprotected=leaks + promise.unprotected, scope=scope).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
-        """Check what `fit` checks before it reads a record: all but the records themselves.
+        """Raise what `fit(..., **arguments)` would raise for n records of `width` columns, before any is read.
 
-        Parameters
-        ----------
-        n, width : int
-            Number of records and of columns to come. The classes must be declared.
-        **arguments
-            Further arguments of `fit`.
-
-        Raises
-        ------
-        InputError, BudgetError
-            If a parameter or the public rows do not fit records of this shape.
+        The classes must be declared.
         """
         for name, value in (("n", n), ("width", width)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -230,30 +186,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self._learn(X, y)
 
     def _learn(self, X: Any, y: Any, **arguments: Any) -> Self:
-        """What `fit` does, for every learner: check, prepare, charge, learn.
+        """The steps of every `fit`: check, prepare, charge, learn.
 
-        The work is done on a copy. The learned attributes move to this object when they are complete: no guarantee
-        covers what an interrupted or failed fit has learned so far.
+        A copy of this object learns. Its learned attributes move here once they are complete, since no guarantee covers
+        what a failed fit has learned.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         worker = copy(self)
         promise = worker.promise()
-        with _one_line_errors():
-            X, y = validate_data(worker, X, y, dtype=self._dtypes, ensure_all_finite=False)
-            y = np.array(y.tolist()) if y.dtype == object else y
-            check_classification_targets(y)
-        check_finite(X)
+        X, y = validated_records(worker, X, y, self._dtypes)
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
-        prepared = worker._prepare(X, labels, **arguments)
         noise = noise_source(self.noise, self.random_state)
+        prepared = worker._prepare(X, labels, **arguments)
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         fitted = worker._fit(prepared, noise)
         worker.noise_ = self.noise
-        # a copy: later changes of the learned attributes do not reach what is released
+        # a copy, so that later changes of the learned attributes do not change the release
         worker.released_ = fitted.copy() if isinstance(fitted, Released) else None
         worker.predictor_ = worker.released_ or fitted
         worker.guarantee_ = promise
@@ -268,26 +220,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Class of each row of X (n, d), of shape (n,)."""
         rows = self._rows(X)
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 
     def _rows(self, X: Any) -> NDArray[Any]:
         """Rows to predict, checked."""
         check_is_fitted(self)
-        with _one_line_errors():
-            rows: NDArray[Any] = validate_data(self, X, reset=False, dtype=self._dtypes, ensure_all_finite=False)
-        check_finite(rows)
-        return rows
+        return validated_rows(self, X, self._dtypes)
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
@@ -307,43 +247,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         tags.classifier_tags.poor_score = True  # at the default budget, on the few records of the checks
         tags.non_deterministic = self.noise == "secure"
         return tags
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Shorten scikit-learn's array errors to one line that quotes no data."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        said = next(iter(str(error).splitlines()), "").rstrip(":. ")
-        if "could not convert" in said or "invalid literal" in said:
-            said = "X has an entry that is not a number"
-        if "2D array" in said:
-            said += ". Reshape your data"
-        kind = InputTypeError if isinstance(error, TypeError) else InputError
-        raise kind(f"{said}; pass X as finite numbers of shape (n, d) and y as n labels") from None
-
-
-def shortened(value: Any) -> str:
-    """A value on one line, for a message."""
-    return f"{' '.join(repr(value).split()):.60}"
-
-
-def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Integers:
-    """Position of each label in the class list; a label outside it is an error that names the first such row."""
-    order = np.argsort(classes, kind="stable")
-    try:
-        found = np.searchsorted(classes[order], y)
-        indices = order[np.minimum(found, len(classes) - 1)]
-        outside = classes[indices] != y
-    except TypeError:
-        outside = np.ones(len(y), dtype=bool)
-    if np.any(outside):
-        row = int(np.argmax(outside))
-        by_position = y.dtype.kind in "iu" and classes.dtype.kind == "U"
-        remedy = "pass the names (store.labels)" if by_position else "add it to classes, or drop the row"
-        raise InputError(
-            f"row {row} has label {y[[row]].tolist()[0]!r}, which is not among the {len(classes)} declared classes; "
-            f"{remedy}"
-        )
-    return indices.astype(np.int64)

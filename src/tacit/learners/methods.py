@@ -1,7 +1,6 @@
-"""The one table of methods: command-line name -> where its class is. Read without importing any of them.
+"""The one table of methods: command-line name -> where its class is, read without importing any class.
 
-Beside it, the names of the papers: ALIASES for those that are one of these methods, SETTINGS for those that are one of
-them with a parameter set. METHODS has one entry for each method, and results and releases hold that name.
+Published names are in ALIASES, or in SETTINGS if they stand for a method with a parameter set.
 """
 
 from importlib import import_module
@@ -54,29 +53,17 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def method_called(name: str) -> str:
-    """The name in METHODS of a method that is called by it or by a published name; any other name as it is.
-
-    Examples
-    --------
-    >>> method_called("DPPL-Mean"), method_called("coinpress"), method_called("magic")
-    ('coinpress', 'coinpress', 'magic')
-    """
+    """The name in METHODS for a published name such as DPPL-Mean; any other name unchanged."""
     return ALIASES.get(published(name), name)
 
 
 def setting_called(name: str) -> tuple[str, dict[str, Any]] | None:
-    """The method and the parameters that a published name stands for, if it is in SETTINGS.
-
-    Examples
-    --------
-    >>> setting_called("uGNMax")
-    ('pate', {'collector': 'upsampling'})
-    """
+    """The method and the parameters that a published name stands for, if SETTINGS has it."""
     return SETTINGS.get(published(name))
 
 
 def published(name: str) -> str:
-    """A name as ALIASES and SETTINGS write it: in small letters, with hyphens."""
+    """A name in lower case with hyphens, as in ALIASES and SETTINGS."""
     return "-".join(name.lower().replace("_", " ").split())
 
 

@@ -1,9 +1,9 @@
 """Coins that show heads with probability exp(-x), exactly: one at a time, or a million at once.
 
-A single coin is flipped as in Canonne, Kamath and Steinke 2020, algorithm 1. In a batch, each coin has a uniform
-number, of which 64 bits are drawn, and shows heads if the number is below exp(-x). The comparison is in float64 with a
-margin of 2^5 times its error. Coins within the margin are decided by integer bounds of exp(-x), with more and more bits
-of both numbers, so that no rounding error remains.
+A single coin is flipped by algorithm 1 of Canonne, Kamath and Steinke 2020. Many coins at once get a uniform number
+each, of which 64 bits are drawn; a coin shows heads if its number is below exp(-x). Numbers are compared in float64
+with a margin of 2^5 times its error. Within the margin, integer bounds of exp(-x) decide, with more and more bits of
+both numbers, so that no rounding error remains.
 """
 
 from collections.abc import Callable
@@ -35,21 +35,7 @@ def flip_exp(x: Fraction, randbelow: RandBelow) -> bool:
 
 
 def flips_exp(gaps: Integers, scale: float, words: Words, randbelow: RandBelow) -> NDArray[np.bool_]:
-    """Flip one coin for each gap: True with probability exp(-gap/scale), independently.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (m,), int64
-        At least 0.
-    scale : float
-        Finite and above 0.
-    words, randbelow : callable
-        Sources of randomness.
-
-    Returns
-    -------
-    ndarray of shape (m,), bool
-    """
+    """Flip one coin for each gap >= 0, of shape (m,): True with probability exp(-gap/scale), independently."""
     numbers = words(len(gaps))
     drawn = numbers.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):

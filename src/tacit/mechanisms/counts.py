@@ -19,21 +19,7 @@ from tacit.privacy.events import Gaussian, PureDP
 
 
 def noisy_count(count: int, cost: Gaussian | PureDP, noise: NoiseSource) -> float:
-    """Release a count with the noise of its event, Gaussian or discrete Laplace; without noise if `cost` has no bound.
-
-    Parameters
-    ----------
-    count : int
-        Below 2^31.
-    cost : Gaussian or PureDP
-        From `event`.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Returns
-    -------
-    float
-    """
+    """Release a count below 2^31 with the noise of `cost`, from `event`; without noise if `cost` has no bound."""
     if not cost.bounded:
         return float(count)
     if isinstance(cost, PureDP):

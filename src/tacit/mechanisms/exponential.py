@@ -23,24 +23,9 @@ _NOISE: dict[str, Selection] = {"exponential": "gumbel", "permute-and-flip": "ex
 
 
 def select(scores: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSource, selection: str) -> int:
-    """Release the index of a candidate with a large score.
+    """Release the index of a large score among `scores` (m,), by "exponential" or "permute-and-flip" selection.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (m,), int64
-        One score per candidate.
-    sensitivity : int
-        Largest amount by which one record raises a score.
-    epsilon : float
-        Finite and above 0.
-    noise : NoiseSource
-        Where the noise comes from.
-    selection : {"exponential", "permute-and-flip"}
-        Which mechanism.
-
-    Returns
-    -------
-    int
+    `sensitivity` is the largest amount by which a record raises a score; epsilon is finite and above 0.
     """
     return noise.noisy_max(scores, noise_scale(sensitivity, epsilon), _NOISE[selection])
 

@@ -12,22 +12,21 @@ an event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
-from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, check_width
+from tacit.mechanisms.rounding import SLACK, check_width, short_blocks
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
 
 UNIT = 2**32
-_MOST_ROWS = 2**31
+_MOST_ROWS = 2**31 - 1
 _EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
 
 
@@ -41,27 +40,21 @@ def noisy_class_sums(
     unit_rows: bool = False,
     balls: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Release the sum of each class's rows; rows longer than 1 are first scaled down to norm 1.
+    """Release the sum of each class's rows, of shape (n_classes, width); longer rows are first scaled down to norm 1.
 
     Parameters
     ----------
     blocks : iterable of (rows, labels)
         Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers below `n_classes`.
     n_classes, width : int
-        Shape of the result.
     noise_multiplier : float
         Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
     noise : NoiseSource
-        Where the noise comes from.
     unit_rows : bool, default=False
         Whether shorter rows are scaled up to norm 1; rows of zeros stay zeros.
     balls : pair of arrays of shapes (n_classes, width) and (n_classes,), optional
         A centre and a radius above 0 for each class, public or already released. The centre is first subtracted from
         each row of the class, and the difference is divided by the radius.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, width), float64
     """
     totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
     return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
@@ -82,7 +75,7 @@ def class_sums(
     floor = 0.0 if unit_rows else 1.0
     centres, radii = (None, None) if balls is None else balls
 
-    def summed(block: tuple[NDArray[Any], Integers]) -> Floats:
+    def sums_of(block: tuple[NDArray[Any], Integers]) -> Floats:
         rows, labels = readable(block[0]), np.asarray(block[1], dtype=np.int64)
         if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
             raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
@@ -91,18 +84,8 @@ def class_sums(
         add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
         return totals
 
-    def short() -> Iterator[tuple[NDArray[Any], Integers]]:
-        n = 0
-        for rows, labels in blocks:
-            n += len(rows)
-            if n >= _MOST_ROWS:
-                raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
-            for start in range(0, len(rows), _EXACT_ROWS):
-                part = slice(start, start + _EXACT_ROWS)
-                yield rows[part], labels[part]
-
     sums = np.zeros((n_classes, width), dtype=np.int64)
-    for totals in in_threads(summed, short()):
+    for totals in in_threads(sums_of, short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS)):
         sums += totals.astype(np.int64)
     return sums
 

@@ -21,7 +21,7 @@ SPREAD = 64  # entries that one transform mixes; a power of two
 
 
 def _compiled(function: Any, **options: Any) -> Any:
-    """The compiled function, cached for the next process if there is a folder for the cache."""
+    """The compiled function, cached on disk if there is a folder for the cache."""
     try:
         return njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:
@@ -32,8 +32,8 @@ def readable(block: NDArray[Any]) -> NDArray[Any]:
     """A block of rows as these loops read it: float16 as its bits, float32 and float64; other types become float64."""
     if block.dtype == np.float16:
         return np.ascontiguousarray(block).view(np.int16)
-    kept = block.dtype in (np.float32, np.float64) and block.dtype.isnative
-    return np.ascontiguousarray(block, dtype=None if kept else np.float64)
+    native = block.dtype in (np.float32, np.float64) and block.dtype.isnative
+    return np.ascontiguousarray(block, dtype=None if native else np.float64)
 
 
 def row_buffer(rows: NDArray[Any], wide: bool = False) -> NDArray[Any]:
@@ -114,19 +114,17 @@ def add_rows(
 
     Parameters
     ----------
-    rows : array of shape (b, d), readable
-    labels : array of shape (b,), int64
+    rows, labels : arrays of shapes (b, d) and (b,)
+        Readable rows, and their classes as int64.
     scale : float
     floor : float
         Rows shorter than this are divided by it instead of their norm: 0 makes all rows unit rows, 1 scales none up.
     totals : array of shape (C, d), float64
         Exact as long as no entry leaves 53 bits.
     row : array of shape (d,)
-        From `row_buffer`, wide where there are centres.
-    centres : array of shape (C, d), float64, optional
-        Subtracted from the rows of each class first.
-    radii : array of shape (C,), float64
-        By which the differences are then divided; given with `centres`.
+        From `row_buffer`, wide if there are centres.
+    centres, radii : arrays of shapes (C, d) and (C,), float64, optional
+        The centre is first subtracted from each row of the class, and the difference divided by the radius.
     """
     centre: Any
     for i in range(rows.shape[0]):
@@ -200,82 +198,59 @@ def rotation_signs(width: int) -> NDArray[np.float32]:
 
 @_compiled
 def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
-    """Scale rows to norm `scale`, round each entry to the nearest integer and clip it to +-limit.
+    """Scale readable rows to norm `scale`, round each entry to the nearest integer and clip it to +-limit.
 
-    Parameters
-    ----------
-    rows : array of shape (b, d), readable
-    scale, limit : float
-    out : array of shape (b, d)
-        Takes the integers; its type must hold `limit`.
-    row : array of shape (d,)
-        From `row_buffer`.
+    `out`, of shape (b, d), takes the integers, and its type must hold `limit`; `row` is from `row_buffer`.
     """
     for i in range(rows.shape[0]):
         _read(rows[i], row)
-        own = out[i]
+        integers = out[i]
         first, second = _factor(row, scale, 0.0)
         if first == 0.0:
-            own[:] = 0
+            integers[:] = 0
             continue
         for j in range(rows.shape[1]):
-            own[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
+            integers[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
 
 
 @_compiled
 def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any) -> None:
-    """Like `round_rows`, for rows that are rotated first, all in the same way.
+    """Like `round_rows`, for rows that are first rotated, all by the same `signs` from `rotation_signs`.
 
-    Parameters
-    ----------
-    rows, scale, limit, row
-        As for `round_rows`.
-    out : array of shape (b, d or more)
-        Its first d columns take the integers.
-    signs : array of shape (2, d), float32
-        From `rotation_signs`.
-    along : array of shape (d,), float64
-    lost : array of shape (b,), float64
-        Takes what rounding removes from each row's product with `along`.
+    The first d columns of `out` take the integers. `lost`, of shape (b,), takes what rounding removes from each row's
+    product with `along`, of shape (d,), float64.
     """
     room = np.empty_like(row)
     for i in range(rows.shape[0]):
         _read(rows[i], row)
-        own = out[i]
+        integers = out[i]
         first, second = _factor(row, scale, 0.0)
         if first == 0.0:
-            own[:] = 0
+            integers[:] = 0
             lost[i] = 0.0
             continue
         for j in range(rows.shape[1]):
             row[j] = np.float64(row[j]) * first * second
         _rotate(row, signs, room)
         for j in range(len(row)):
-            own[j] = min(max(np.rint(row[j]), -limit), limit)
-        lost[i] = _lost(row, own, along)
+            integers[j] = min(max(np.rint(row[j]), -limit), limit)
+        lost[i] = _lost(row, integers, along)
 
 
 @partial(_compiled, fastmath=_LAX)
-def _lost(row: Any, own: Any, along: Any) -> float:
+def _lost(row: Any, integers: Any, along: Any) -> float:
     total = 0.0
     for j in range(len(row)):
-        total += (np.float64(row[j]) - own[j]) * along[j]
+        total += (np.float64(row[j]) - integers[j]) * along[j]
     return total
 
 
 @_compiled
 def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
-    """Clip integer products, subtract the lower bound, and add them up over each segment of rows.
+    """Clip integer products to [low, high], subtract `low`, and add them up over each segment of rows.
 
-    Parameters
-    ----------
-    products : array of shape (r, t), float32, float64 or int32, of whole numbers
-    ends : array of shape (s,), int64
-        End of each segment; the first begins at row 0.
-    low, high : int
-        Bounds; the type of the products must hold them exactly.
-    totals : array of shape (s, t), int64
-        The sums are added to it.
+    `products` are whole numbers of shape (r, t) in a type that holds the bounds exactly. `ends`, of shape (s,), int64,
+    has the end of each segment. The sums are added to `totals`, of shape (s, t), int64.
     """
     width = products.shape[1]
     narrow_enough = high - low < _MOST and low > -_MOST and high < _MOST

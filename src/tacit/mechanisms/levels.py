@@ -26,20 +26,7 @@ _SAFE = 1 - 2.0**-48  # keeps a level at or below its gap despite three rounding
 
 
 def choose(scores: Integers, scale: float, randbelow: RandBelow) -> int:
-    """An index with probability proportional to exp(scores / scale).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m,), int64
-    scale : float
-        Finite and above 0.
-    randbelow : callable
-        Source of randomness.
-
-    Returns
-    -------
-    int
-    """
+    """An index with probability proportional to exp(scores / scale), for scores of shape (m,) and a finite scale."""
     gaps = scores.max() - scores
     with np.errstate(over="ignore"):
         levels = np.floor(gaps / scale * _SAFE).clip(max=2.0**40).astype(np.int64)
@@ -57,9 +44,9 @@ def _level(levels: Integers, randbelow: RandBelow) -> int:
     bits, number = BITS, randbelow(2**BITS)
     while True:
         counts = np.bincount(levels[levels < bits])
-        found = _located(number, bits, counts, len(levels))
-        if found is not None:
-            return found
+        level = _located(number, bits, counts, len(levels))
+        if level is not None:
+            return level
         number = (number << bits) + randbelow(2**bits)
         bits *= 2
 

@@ -10,8 +10,6 @@ Both add noise to integers, since mechanisms compute scores and sums without rou
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import warnings
@@ -30,6 +28,7 @@ from tacit.mechanisms.levels import choose
 
 Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
+Seed = int | np.random.Generator | np.random.RandomState | None
 
 _CHUNK = 8192
 _MOST_SCALE = 2.0**55
@@ -104,10 +103,7 @@ class SecureNoise(NoiseSource):
 def _within(scale: float) -> float:
     """The scale; an error if 100 times this noise could overflow 64-bit sums."""
     if scale > _MOST_SCALE:
-        raise BudgetError(
-            f"noise of {scale:.3g} units exceeds {_MOST_SCALE:.3g}, beyond which 64-bit sums overflow; "
-            "pass a larger budget"
-        )
+        raise BudgetError(f"noise of {scale:.3g} exceeds {_MOST_SCALE:.3g}: 64-bit sums overflow; pass a larger budget")
     return scale
 
 
@@ -122,15 +118,13 @@ def _integer_vectors() -> Any:
 class ResearchNoise(NoiseSource):
     """Float64 noise from a seeded numpy Generator; results drawn with it are not for release."""
 
-    def __init__(self, random_state: int | np.random.Generator | np.random.RandomState | None) -> None:
+    def __init__(self, random_state: Seed) -> None:
         if isinstance(random_state, np.random.RandomState):  # scikit-learn's checks pass one
             random_state = int(random_state.randint(2**31))
         try:
             self.generator = np.random.default_rng(random_state)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"random_state={random_state!r} must be a whole number >= 0; pass for example 0"
-            ) from error
+            raise InputError(f"random_state={random_state!r} must be a whole number >= 0; pass 0") from error
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
         return values + np.rint(_within(scale) * self.generator.standard_normal(values.shape)).astype(np.int64)
@@ -154,9 +148,7 @@ class ResearchNoise(NoiseSource):
         return self.generator.integers(0, 2**64, n, dtype=np.uint64)
 
 
-def noise_source(
-    noise: str, random_state: int | np.random.Generator | np.random.RandomState | None = None
-) -> NoiseSource:
+def noise_source(noise: str, random_state: Seed = None) -> NoiseSource:
     """The source named by `noise`, "secure" or "research"; only research noise takes a seed."""
     if noise == "research":
         return ResearchNoise(random_state)

@@ -9,8 +9,6 @@ Thm 14].
 Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public clusters.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

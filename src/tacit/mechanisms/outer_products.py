@@ -19,47 +19,35 @@ least squares and, weighted, in Newton's method Mehta et al. 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import integer_rows, row_norms
+from tacit.mechanisms.rounding import integer_rows, row_norms, short_blocks
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
 
 NORM = 2**18
 UNIT = NORM**2
-_EXACT_ROWS = 2**13
+_EXACT_ROWS = 2**13  # sums of so many products are exact in float64
 _MOST_ROWS = 2**26
 
 
 @dataclass(frozen=True)
 class IntegerRows:
-    """Rows of integers with norm at most `NORM`, computed once by `rounded` for rows that enter many sums.
+    """Rows of integers with norm at most `NORM`, computed once by `rounded` for rows that enter many sums."""
 
-    Attributes
-    ----------
-    values : float32 array of shape (b, d)
-        float32 holds every integer up to 2^24.
-    """
-
-    values: NDArray[np.float32]
+    values: NDArray[np.float32]  # float32 holds every integer up to 2^24
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, part: slice) -> IntegerRows:
         return IntegerRows(self.values[part])
-
-
-First = TypeVar("First", Floats, IntegerRows, Floats | IntegerRows)
-Second = TypeVar("Second", Floats, Integers, Floats | IntegerRows)
 
 
 def rounded(rows: Floats) -> IntegerRows:
@@ -74,23 +62,11 @@ def noisy_products(
     noise_multiplier: float,
     noise: NoiseSource,
 ) -> Floats:
-    """Release the sum over records of the outer product of a left and a right row.
+    """Release the sum over records of the outer product of a left and a right row, of this shape.
 
-    Parameters
-    ----------
-    blocks : iterable of (left, right)
-        Rows of shapes (b, shape[0]) and (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row may depend
-        only on its own record and on public or already released values, to the last bit.
-    shape : tuple of int
-        Shape of the result.
-    noise_multiplier : float
-        Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Returns
-    -------
-    ndarray of this shape, float64
+    Blocks are left rows (b, shape[0]) and right rows (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row
+    may depend only on its record and on public or already released values, to the last bit. The noise multiplier is the
+    standard deviation of the noise divided by the sensitivity, which is 1.
     """
     totals = product_sums(blocks, shape=shape)
     return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
@@ -116,8 +92,7 @@ def noisy_class_second_moments(
     noise: NoiseSource,
 ) -> Floats:
     """Release the second moments of each class's rows, of shape (n_classes, width, width), with independent noise."""
-    totals = class_product_sums(blocks, n_classes=n_classes, width=width)
-    return _noisy_symmetric(totals, noise_multiplier, noise)
+    return _noisy_symmetric(class_product_sums(blocks, n_classes=n_classes, width=width), noise_multiplier, noise)
 
 
 def noisy_weighted_second_moments(
@@ -133,8 +108,7 @@ def noisy_weighted_second_moments(
     Blocks are rows and their weights of shape (b, K), none negative. If the norm of a record's weights exceeds 1, they
     are scaled down to norm 1; see `noisy_products` for what they may depend on.
     """
-    totals = weighted_product_sums(blocks, n_weights=n_weights, width=width)
-    return _noisy_symmetric(totals, noise_multiplier, noise)
+    return _noisy_symmetric(weighted_product_sums(blocks, n_weights=n_weights, width=width), noise_multiplier, noise)
 
 
 def product_sums(
@@ -142,7 +116,7 @@ def product_sums(
 ) -> Integers:
     """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
     totals = np.zeros(shape, dtype=np.int64)
-    for left, right in _parts(blocks):
+    for left, right in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
         totals += _exact(_whole(left), _whole(right))
     return totals
 
@@ -150,22 +124,22 @@ def product_sums(
 def class_product_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
     """Exact sum of the outer products of integer rows with themselves, per class, in units of 2^-36; not private."""
     totals = np.zeros((n_classes, width, width), dtype=np.int64)
-    for rows, labels in _parts(blocks):
+    for rows, labels in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
         for c in np.unique(labels):
-            own = whole[labels == c]
-            totals[c] += _exact(own, own)
+            of_class = whole[labels == c]
+            totals[c] += _exact(of_class, of_class)
     return totals
 
 
 def weighted_product_sums(blocks: Iterable[tuple[IntegerRows, Floats]], *, n_weights: int, width: int) -> Integers:
     """Exact sum of outer products of integer rows, for each weight, in units of 2^-36; not private."""
     totals = np.zeros((n_weights, width, width), dtype=np.int64)
-    for rows, weights in _parts(blocks):
+    for rows, weights in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
         whole, factors = _whole(rows), _factors(weights)
         for k in range(n_weights):
-            own = np.trunc(whole * factors[:, k : k + 1])
-            totals[k] += _exact(own, own)
+            weighted = np.trunc(whole * factors[:, k : k + 1])
+            totals[k] += _exact(weighted, weighted)
     return totals
 
 
@@ -196,18 +170,6 @@ def _factors(weights: Floats) -> Floats:
         scaled = np.maximum(weights, 0.0) / np.maximum(norms, 1.0)[:, None]
     scaled[~np.isfinite(norms)] = 0.0
     return np.asarray(np.sqrt(scaled) * (1 - 2.0**-32))
-
-
-def _parts(blocks: Iterable[tuple[First, Second]]) -> Iterator[tuple[First, Second]]:
-    """Blocks cut into parts whose sums of products are exact in float64."""
-    n = 0
-    for first, second in blocks:
-        n += len(first)
-        if n > _MOST_ROWS:
-            raise InputError(f"more than {_MOST_ROWS} rows would overflow 64-bit sums; learn from fewer")
-        for start in range(0, len(first), _EXACT_ROWS):
-            part = slice(start, start + _EXACT_ROWS)
-            yield first[part], second[part]
 
 
 def _whole(rows: Floats | IntegerRows) -> Floats:

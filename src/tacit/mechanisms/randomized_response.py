@@ -21,8 +21,6 @@ refused.
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -64,7 +62,7 @@ def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[in
 
 
 class Responses:
-    """Randomized responses by order and k, ready to sample.
+    """Samples responses by order and k.
 
     Parameters
     ----------
@@ -79,18 +77,16 @@ class Responses:
         n_priors, self.n_classes = orders.shape
         largest = int(k[k < self.n_classes].max(initial=0))
         if epsilon < 16 * largest**2 / WORDS:
-            raise InputError(
-                f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes; pass a larger one"
-            )
+            raise InputError(f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes; pass more")
         self._plain = n_priors == 1 and k[0] == self.n_classes > 1
         if self._plain:
             self._share = np.uint64(inside(epsilon, self.n_classes))
             return
         places = np.empty_like(orders)
         np.put_along_axis(places, orders, np.arange(self.n_classes)[None], axis=1)
-        each, kind = np.unique(k, return_inverse=True)
-        among = np.array([min(inside(epsilon, int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
-        beyond = np.array([min(outside(int(one)), WORDS - 1) for one in each], dtype=np.uint64)[kind]
+        distinct, kind = np.unique(k, return_inverse=True)
+        among = np.array([min(inside(epsilon, int(size)), WORDS - 1) for size in distinct], dtype=np.uint64)[kind]
+        beyond = np.array([min(outside(int(size)), WORDS - 1) for size in distinct], dtype=np.uint64)[kind]
         shares = np.where(places < k[:, None], among[:, None], beyond[:, None])
         constant = k == 1  # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
         shares[constant] = WORDS - 1
@@ -102,20 +98,7 @@ class Responses:
         self._outputs = outputs.ravel()
 
     def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
-        """Respond for each label.
-
-        Parameters
-        ----------
-        labels : int64 array of shape (n,)
-            Class indices.
-        which : int64 array of shape (n,) or None
-            The prior of each label; None if there is one prior.
-        noise : NoiseSource
-
-        Returns
-        -------
-        int64 array of shape (n,)
-        """
+        """The response to each label, of shape (n,); `which` is the prior of each label, None for a single prior."""
         if self.n_classes == 1:
             return np.zeros_like(labels)
         result = np.empty(len(labels), dtype=np.int64)

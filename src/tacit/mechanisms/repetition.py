@@ -24,13 +24,13 @@ def number_of_runs(search: RepeatAndSelect, noise: NoiseSource) -> int:
     go_on, shape = 1 - Fraction(search.halt), Fraction(search.shape)
     runs = 1
     while noise.bernoulli(go_on):
-        kept = noise.bernoulli((runs + shape) / (runs + 1))
-        runs = runs + 1 if kept else 1
+        accepted = noise.bernoulli((runs + shape) / (runs + 1))
+        runs = runs + 1 if accepted else 1
     return runs
 
 
-def event(one: Event, mean: float, shape: float) -> RepeatAndSelect:
-    """Event of a search whose runs cost `one` each; shape is from 0 to 1, where the draw is exact."""
+def event(run: Event, mean: float, shape: float) -> RepeatAndSelect:
+    """Event of a search whose runs cost `run` each; shape is from 0 to 1, where the draw is exact."""
     if not 0 <= shape <= 1:
         raise InputError(f"shape={shape} must be from 0 to 1, where the draw is exact; pass shape=1 (geometric)")
-    return RepeatAndSelect(one, mean, shape)
+    return RepeatAndSelect(run, mean, shape)

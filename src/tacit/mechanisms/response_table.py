@@ -8,8 +8,6 @@ them.
 Source: inverse sampling from a cumulative table.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -23,18 +21,9 @@ Floats = NDArray[np.float64]
 
 
 class ResponseTable:
-    """A table of numbers of random words.
+    """How many of the 2^64 `words` give each output for each label, and the `epsilon` of these numbers.
 
-    Parameters
-    ----------
-    probabilities : float64 array of shape (labels, outputs)
-        Not negative; each column is all zeros or has none.
-
-    Attributes
-    ----------
-    words : list of list of int
-        For each label, how many of the 2^64 words give each output.
-    epsilon : float
+    It is built from probabilities >= 0 of shape (labels, outputs); each column is all zeros or has none.
     """
 
     def __init__(self, probabilities: Floats) -> None:
@@ -56,9 +45,9 @@ class ResponseTable:
         """Draw the index of an output for each label, of shape (n,)."""
         words, result = noise.words(len(labels)), np.empty(len(labels), dtype=np.int64)
         for label, (ends, last) in enumerate(zip(self._ends, self._last, strict=True)):
-            own = labels == label
+            of_label = labels == label
             # the last end is 2^64, which a word cannot hold: 2^64 - 1 stands for it
-            result[own] = np.minimum(np.searchsorted(ends, words[own], side="right"), last)
+            result[of_label] = np.minimum(np.searchsorted(ends, words[of_label], side="right"), last)
         return result
 
 

@@ -3,14 +3,20 @@
 A row longer than 1 is scaled down to norm 1. Then each row is multiplied by unit (1 - 2^-32) and rounded toward zero,
 which never lengthens it. The factor covers the float64 error of the norm and of the divisions, which is at most
 (d + 8) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer row has norm at most `unit`. A row with an
-entry that is not finite, or whose norm overflows, becomes zeros. That depends on its own values alone, so this row too
+entry that is not finite, or whose norm overflows, becomes zeros. This depends on the row alone, so such a row too
 changes a sum by at most `unit`. `tests/mechanisms/test_rounding.py` checks the bound in exact arithmetic.
 """
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
+
+First = TypeVar("First", bound=Any)
+Second = TypeVar("Second", bound=Any)
 
 SLACK = 1 - 2.0**-32
 _MAX_WIDTH = 2**20
@@ -39,5 +45,15 @@ def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
         factor = unit * SLACK / np.maximum(norms, 1.0)
         scaled = np.trunc(rows * factor[:, None])
     scaled[~np.isfinite(norms)] = 0.0
-    result: NDArray[np.int64] = scaled.astype(np.int64)
-    return result
+    return np.asarray(scaled.astype(np.int64))
+
+
+def short_blocks(blocks: Iterable[tuple[First, Second]], rows: int, most: int) -> Iterator[tuple[First, Second]]:
+    """Cut pairs of equal length into pairs of at most `rows` rows; refuse more than `most` rows in all."""
+    n = 0
+    for first, second in blocks:
+        n += len(first)
+        if n > most:
+            raise InputError(f"more than {most} rows would overflow 64-bit sums; learn from fewer")
+        for start in range(0, len(first), rows):
+            yield first[start : start + rows], second[start : start + rows]

@@ -37,24 +37,10 @@ _FEW = 64  # ranks up to which one pass over all scores for each is faster than 
 
 
 def select_set(scores: Integers, k: int, *, sensitivity: int, epsilon: float, noise: NoiseSource) -> Integers:
-    """Release k positions whose smallest score is large, in increasing order of position.
+    """Release k positions whose smallest score is large, in increasing order of position, of shape (k,).
 
-    Parameters
-    ----------
-    scores : ndarray of shape (m,), int64
-        One score per candidate, m >= k.
-    k : int
-        Size of the set.
-    sensitivity : int
-        Largest amount by which one record raises a score (W above).
-    epsilon : float
-        Finite and above 0.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Returns
-    -------
-    ndarray of shape (k,), int64
+    `scores` has shape (m,), m >= k; `sensitivity` is the largest amount by which a record raises a score (W above);
+    epsilon is finite and above 0.
     """
     ranked = -np.sort(-scores)
     keys, scale = rank_keys(ranked, k, sensitivity=sensitivity, epsilon=epsilon)
@@ -71,12 +57,12 @@ def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
     """
     if len(ranks) > _FEW:
         return np.sort(best_first(scores)[ranks])
-    found = []
+    chosen = []
     for value in np.unique(ranked[ranks]):
         first = len(ranked) - int(np.searchsorted(ranked[::-1], value, side="right"))
         equal = np.flatnonzero(scores == value)
-        found.append(equal[ranks[ranked[ranks] == value] - first])
-    return np.sort(np.concatenate(found))
+        chosen.append(equal[ranks[ranked[ranks] == value] - first])
+    return np.sort(np.concatenate(chosen))
 
 
 def best_first(scores: Integers) -> Integers:
@@ -85,18 +71,9 @@ def best_first(scores: Integers) -> Integers:
 
 
 def rank_keys(ranked: Integers, k: int, *, sensitivity: int, epsilon: float) -> tuple[Integers, float]:
-    """Integer keys of the ranks k..m and the Gumbel scale at which their noisy maximum is the rank drawn.
+    """Integer keys of the ranks k to m, of shape (m - k + 1,), and the Gumbel scale of their noisy maximum.
 
-    Parameters
-    ----------
-    ranked : ndarray of shape (m,), int64
-        Scores in falling order.
-
-    Returns
-    -------
-    keys : ndarray of shape (m - k + 1,), int64
-        Entry i belongs to rank k + i (counted from 1).
-    scale : float
+    `ranked` are the scores in falling order, of shape (m,).
     """
     scale = rank_scale(len(ranked), k, sensitivity=sensitivity, epsilon=epsilon)
     exact = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
@@ -104,13 +81,7 @@ def rank_keys(ranked: Integers, k: int, *, sensitivity: int, epsilon: float) -> 
 
 
 def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float) -> float:
-    """The scale s above for m candidates; it depends on public values alone.
-
-    Raises
-    ------
-    BudgetError
-        If epsilon is too small for the float error, or for keys of 64 bits.
-    """
+    """The scale s above for m candidates; it depends on public values alone."""
     most = _largest_partial_sum(m, k)
     eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each with an error of an ulp at most
     if epsilon <= 8 * eta:
@@ -133,7 +104,7 @@ def _largest_partial_sum(m: int, k: int) -> float:
 @lru_cache(maxsize=2)
 def log_binomials(m: int, k: int) -> NDArray[np.float64]:
     """ln C(y-1, k-1) for y = k..m: the number of sets whose worst member has rank y."""
-    above = np.arange(k - 1, m, dtype=np.float64)  # y - 1: how many candidates rank above the worst member
+    above = np.arange(k - 1, m, dtype=np.float64)  # y - 1, the candidates above the worst member
     logs = np.zeros(len(above))
     for i in range(k - 1):
         logs += np.log(above - i) - math.log(i + 1)

@@ -9,8 +9,6 @@ Source: Erlingsson et al. 2014 (symmetric), Wang et al. 2017 (optimised); "vecto
 literature.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -47,10 +45,10 @@ def sample(labels: Integers, n_classes: int, words: tuple[int, int], noise: Nois
     one, zero = (np.uint64(count) for count in words)
     result = np.empty((len(labels), n_classes), dtype=bool)
     for start in range(0, len(labels), _BLOCK):
-        own = labels[start : start + _BLOCK]
-        drawn = noise.words(len(own) * n_classes).reshape(len(own), n_classes)
+        block = labels[start : start + _BLOCK]
+        drawn = noise.words(len(block) * n_classes).reshape(len(block), n_classes)
         bits = drawn < zero
-        rows = np.arange(len(own))
-        bits[rows, own] = drawn[rows, own] < one
-        result[start : start + len(own)] = bits
+        rows = np.arange(len(block))
+        bits[rows, block] = drawn[rows, block] < one
+        result[start : start + len(block)] = bits
     return result

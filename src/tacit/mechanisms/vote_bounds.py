@@ -10,8 +10,6 @@ Laplace: Papernot et al. 2017, Thm 3 and Lemma 4.
 Source: Papernot et al. 2018; formulas and reference numbers in the tests.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 
@@ -28,18 +26,9 @@ _SPACING, _TAIL = 0.2, 10.0  # of the quadrature; the error of the trapezoid rul
 
 
 def log_q_union(counts: Floats, sigma: float) -> Floats:
-    """Log of the union bound on the probability that another label than the top label wins.
+    """Log of the union bound on the probability that another label than the top label wins, of shape (queries,).
 
-    Parameters
-    ----------
-    counts : ndarray of shape (queries, classes)
-        Votes per class.
-    sigma : float
-        Standard deviation of the noise on each count.
-
-    Returns
-    -------
-    ndarray of shape (queries,)
+    `counts`, of shape (queries, classes), are votes per class; `sigma` is the standard deviation of their noise.
     """
     n_classes = counts.shape[1]
     if n_classes == 1:
@@ -66,10 +55,9 @@ def log_q_exact(counts: Floats, sigma: float) -> Floats:
     order = inside[np.argsort(gaps[inside].min(axis=1))]  # rows of a block need about the same range
     for start in range(0, len(order), 256):
         rows = order[start : start + 256]
-        own = gaps[rows]
-        x = np.arange(-own.min(axis=1).max() / 2 - _TAIL, _TAIL, _SPACING)
+        x = np.arange(-gaps[rows].min(axis=1).max() / 2 - _TAIL, _TAIL, _SPACING)
         below = np.zeros((len(rows), len(x)))
-        for gap in own.T:
+        for gap in gaps[rows].T:
             below += log_ndtr(x + gap[:, None])
         other = np.log(-np.expm1(np.minimum(below, -1e-320)))
         logs = other - x**2 / 2 + math.log(_SPACING / math.sqrt(2 * math.pi))
@@ -97,21 +85,11 @@ def log_q_laplace(counts: Floats, gamma: float) -> Floats:
 
 
 def gaussian_renyi(log_q: Floats, sigma: Floats | float, orders: Floats) -> Floats:
-    """Renyi cost of each label at each order: the smaller of the two bounds.
+    """Renyi cost of each label at each order above 1, of shape (queries, orders): the smaller of the two bounds.
 
-    Parameters
-    ----------
-    log_q : ndarray of shape (queries,)
-        Log of a bound on the probability of another output than the likeliest.
-    sigma : float or ndarray of shape (queries,)
-        Standard deviation of the noise divided by the sensitivity: the data-independent cost is lambda/sigma^2. For a
-        check pass sqrt(2) sigma_1/s.
-    orders : ndarray of shape (orders,)
-        Above 1.
-
-    Returns
-    -------
-    ndarray of shape (queries, orders)
+    `log_q`, of shape (queries,), bounds the log probability of another output than the likeliest. `sigma` is the
+    standard deviation of the noise over the sensitivity: the data-independent cost is lambda/sigma^2. For a check pass
+    sqrt(2) sigma_1/s.
     """
     if np.ndim(sigma) == 0:  # many queries have the same votes
         distinct, place = np.unique(log_q, return_inverse=True)
@@ -173,9 +151,9 @@ def _lower(
 
     It holds for the queries in `holds`, at orders up to `most`.
     """
-    own = np.flatnonzero(holds)
-    own = own[np.argsort(most[own])]  # rows of a block need about the same orders
-    for rows in (own[start : start + _ROWS] for start in range(0, len(own), _ROWS)):
+    queries = np.flatnonzero(holds)
+    queries = queries[np.argsort(most[queries])]  # rows of a block need about the same orders
+    for rows in (queries[start : start + _ROWS] for start in range(0, len(queries), _ROWS)):
         columns = np.flatnonzero(orders <= most[rows].max())
         above = orders[columns] - 1
         total = _log_mixture(log_q[rows, None], above * log_a[rows, None], above * log_b[rows, None])

@@ -13,8 +13,6 @@ differ much more, so `counts.py` has a pure event.)
 Source: PATE 2017 (Laplace), 2018 (GNMax, Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,19 +27,10 @@ UNIT = 2**20
 
 
 def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
-    """Votes per class, in units of 2^-20; not private.
+    """Votes per class, in units of 2^-20, of shape (queries, n_classes); not private.
 
-    Parameters
-    ----------
-    votes : ndarray of shape (queries, teachers)
-        Class indices.
-    weights : ndarray of shape (queries, teachers) or (teachers,)
-        Weight of each vote in these units; 0 if a teacher does not vote.
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of shape (queries, n_classes), int64
+    `votes` are class indices of shape (queries, teachers). `weights`, of this shape or (teachers,), are in the same
+    units, and 0 for a teacher that does not vote.
     """
     n = len(votes)
     cells = votes + n_classes * np.arange(n)[:, None]

@@ -4,8 +4,6 @@ To add a decision: a frozen dataclass here that fills in `Decision`, and its nam
 release is derived from its fields.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -48,39 +46,28 @@ class Decision(ABC):
         """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but for `products`."""
 
     def similarities(self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products) -> Floats:
-        """How near each row is to each class; larger is nearer.
+        """How near each row (n, d) is to each class, by the released arrays, of shape (n, C); larger is nearer.
 
-        Parameters
-        ----------
-        arrays : mapping
-            What was released.
-        rows : ndarray of shape (n, d)
-        products : callable
-            How inner products are computed; `rowwise_inner_products` makes each row's similarities independent of the
-            other rows, to the last bit.
-
-        Returns
-        -------
-        ndarray of shape (n, C)
+        With `rowwise_inner_products` each row's similarities are independent of the other rows, to the last bit.
         """
         return self._by_blocks(self._similarity(arrays, products), rows)
 
     def nearest(self, arrays: Arrays, rows: Any) -> NDArray[np.int64]:
         """Position of the class that each row is most similar to, the first of equals, of shape (n,).
 
-        Rows are read in blocks: they may lie in files that are larger than the memory.
+        Rows are read in blocks, since they may lie in files that are larger than the memory.
         """
         similarity = self._similarity(arrays, inner_products)
         return self._by_blocks(lambda block: np.argmax(similarity(block), axis=1), rows)
 
     def _by_blocks(self, function: Callable[[Floats], NDArray[Any]], rows: Any) -> NDArray[Any]:
-        """What a function makes of rows (b, d), block after block; its first axis is theirs."""
+        """The results of a function on blocks of rows (b, d), joined along their first axis."""
         starts = range(0, max(len(rows), 1), BLOCK)
         blocks = in_threads(lambda start: function(np.asarray(rows[start : start + BLOCK], np.float64)), starts)
         result = np.empty(0)
-        for start, own in zip(starts, progress(blocks, "predicting", len(rows), len), strict=True):
-            result = result if start else np.empty((len(rows), *own.shape[1:]), own.dtype)
-            result[start : start + BLOCK] = own
+        for start, block in zip(starts, progress(blocks, "predicting", len(rows), len), strict=True):
+            result = result if start else np.empty((len(rows), *block.shape[1:]), block.dtype)
+            result[start : start + BLOCK] = block
         return result
 
 
@@ -88,8 +75,8 @@ class Decision(ABC):
 class NearestPrototype(Decision):
     """The class of a row is that of the nearest prototype.
 
-    Of "prototypes" of shape (C, k, d), nearness is the mean over the k. A "centre" of shape (d,), where there is one,
-    is subtracted from unit rows, which are then made unit again.
+    For "prototypes" of shape (C, k, d), nearness is the mean over the k. If there is a "centre" of shape (d,), it is
+    subtracted from unit rows, which are then scaled to norm 1 again.
 
     Parameters
     ----------
@@ -132,7 +119,7 @@ class NearestPrototype(Decision):
         if prototypes.ndim == 2:
             prototypes = prototypes[:, None, :]
         if self.metric == "cosine":
-            centre = _centre(arrays)
+            centre = np.asarray(arrays["centre"], dtype=np.float64) if "centre" in arrays else None
             return _cosine(prototypes, centre, None if self.centred == "rows" else centre, self.pooling, products)
         return _euclidean(prototypes, self.pooling)
 
@@ -141,8 +128,8 @@ class NearestPrototype(Decision):
 class LinearHead(Decision):
     """The class of a row is that of the largest linear score of the unit row.
 
-    Scores are unit rows times "coefficients" of shape (C, d) plus "intercepts" of shape (C,). A "centre" of shape (d,),
-    where there is one, is subtracted from unit rows, which are then made unit again.
+    Scores are unit rows times "coefficients" of shape (C, d) plus "intercepts" of shape (C,). A "centre" is treated as
+    in `NearestPrototype`.
     """
 
     rule: Literal["linear"] = field(default="linear", kw_only=True)
@@ -159,14 +146,7 @@ class LinearHead(Decision):
         )
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        coefficients, intercepts = (np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts"))
-        centre = _centre(arrays)
-
-        def similarity(rows: Floats) -> Floats:
-            rows, lengths = with_lengths_about(rows, centre)
-            return products(rows, coefficients) / lengths + intercepts
-
-        return similarity
+        return _linear(arrays, products)
 
 
 @dataclass(frozen=True)
@@ -191,17 +171,7 @@ class QuadraticHead(Decision):
         )
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        coefficients, intercepts, axes, squares = (
-            np.asarray(arrays[name], np.float64) for name in ("coefficients", "intercepts", "axes", "squares")
-        )
-        centre = _centre(arrays)
-
-        def similarity(rows: Floats) -> Floats:
-            rows, lengths = with_lengths_about(rows, centre)
-            along = products(rows, axes.T) / lengths
-            return products(rows, coefficients) / lengths + products(along**2, squares) + intercepts
-
-        return similarity
+        return _linear(arrays, products)
 
 
 @dataclass(frozen=True)
@@ -211,9 +181,9 @@ class NetworkHead(Decision):
     Parameters
     ----------
     network : str
-        Its name in `NETWORKS`; the arrays are its weights.
+        A name in `NETWORKS`; the arrays are its weights.
     shape : tuple of int
-        Of one record, which a row is reshaped to.
+        Of a record, which a row is reshaped to.
     scale : float, default=1.0
         Rows are divided by it: 255 for pictures of bytes.
     """
@@ -232,9 +202,9 @@ class NetworkHead(Decision):
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         if math.prod(self.shape) != width:
             return f"shape {self.shape} does not fit {width} columns"
-        wanted = {name: tuple(tensor.shape) for name, tensor in self._module(n_classes, "meta").state_dict().items()}
-        found = {name: array.shape for name, array in arrays.items()}
-        if wanted != found or any(array.dtype != np.float32 for array in arrays.values()):
+        weights = {name: tuple(tensor.shape) for name, tensor in self._module(n_classes, "meta").state_dict().items()}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if weights != shapes or any(array.dtype != np.float32 for array in arrays.values()):
             return f"arrays are not the float32 weights of network {self.network!r} for {n_classes} classes"
         return None
 
@@ -278,10 +248,6 @@ def _unknown(arrays: Arrays, *known: str) -> str | None:
     return f"arrays {', '.join(unknown)} have no part in the decision" if unknown else None
 
 
-def _centre(arrays: Arrays) -> Floats | None:
-    return np.asarray(arrays["centre"], dtype=np.float64) if "centre" in arrays else None
-
-
 def _cosine(
     prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int, products: InnerProducts
 ) -> Callable[[Floats], Floats]:
@@ -295,6 +261,21 @@ def _cosine(
         result = products(rows, mean) / lengths
         result[:, empty] = -np.inf
         return result
+
+    return similarity
+
+
+def _linear(arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
+    floats = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
+    coefficients, intercepts, centre = floats["coefficients"], floats["intercepts"], floats.get("centre")
+
+    def similarity(rows: Floats) -> Floats:
+        rows, lengths = with_lengths_about(rows, centre)
+        result = products(rows, coefficients) / lengths
+        if "squares" in floats:
+            along = products(rows, floats["axes"].T) / lengths
+            result += products(along**2, floats["squares"])
+        return result + intercepts
 
     return similarity
 

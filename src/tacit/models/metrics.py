@@ -16,7 +16,7 @@ QUANTILES = (0.25, 0.75)
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over several seeds: its median, and its 25 % and 75 % quantiles."""
+    """Median and 25 % and 75 % quantiles of a figure over several seeds."""
 
     median: float
     low: float
@@ -25,51 +25,32 @@ class Spread:
 
 @dataclass(frozen=True)
 class Scores:
-    """Accuracy on a test set.
-
-    Parameters
-    ----------
-    accuracy : float
-        Share of all rows.
-    balanced : float
-        Mean over the classes that the test set holds.
-    interval : tuple of float
-        95 % interval of the balanced accuracy, from its standard error over test rows within classes.
-    per_class : dict
-        Share of each class's rows, nan where the test set holds none.
-    minority : float or None
-        Balanced accuracy over the smallest classes, all classes being candidates; None without class sizes, or
-        where the test set holds none of these classes.
-    """
+    """Accuracy on a test set."""
 
     accuracy: float
     balanced: float
+    """Mean of the accuracy per class, over the classes that the test set holds."""
     interval: tuple[float, float]
+    """95 % interval of the balanced accuracy, from its standard error over test rows within classes."""
     per_class: dict[Any, float]
+    """nan for classes that the test set does not hold."""
     minority: float | None
+    """Balanced accuracy over the smallest of all classes; None without class sizes, or if the test set holds no such
+    class."""
 
 
 def evaluate(
     truth: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], sizes: NDArray[np.int64] | None = None
 ) -> Scores:
-    """Score predictions.
+    """Score predicted labels (n,) against true labels in `classes`.
 
-    Parameters
-    ----------
-    truth, predicted : ndarray of shape (n,)
-        Labels, each in `classes`.
-    classes : ndarray of shape (C,)
-    sizes : ndarray of shape (C,), optional
-        Training records per class, which are private unless declared; the smallest 25 % of classes, rounded up,
-        are the minority.
+    `sizes`, of shape (C,), are training records per class, which are private unless declared.
     """
     unknown = ~np.isin(truth, classes)
     if unknown.any():
         row, share = int(np.argmax(unknown)), f"{unknown.sum()} of {len(truth)} rows"
-        raise InputError(
-            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share}); "
-            "check that this is the right test set, or drop such rows"
-        )
+        fault = f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share})"
+        raise InputError(f"{fault}; check that this is the right test set, or drop such rows")
     hits = truth == predicted
     order = np.argsort(classes)
     index = order[np.searchsorted(classes, truth, sorter=order)]
@@ -78,19 +59,16 @@ def evaluate(
     with np.errstate(invalid="ignore"):
         shares = np.bincount(index, weights=hits, minlength=len(classes)) / counts
     balanced = float(shares[present].mean())
+    smallest = minority(sizes) if sizes is not None else np.array([], dtype=np.int64)
+    of_minority = shares[smallest[present[smallest]]]
     deviation = math.sqrt((shares[present] * (1 - shares[present]) / counts[present]).sum()) / present.sum()
     return Scores(
         accuracy=float(hits.mean()),
         balanced=balanced,
         interval=(max(0.0, balanced - 1.96 * deviation), min(1.0, balanced + 1.96 * deviation)),
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
-        minority=None if sizes is None else _mean_of_present(shares[minority(sizes)]),
+        minority=float(of_minority.mean()) if len(of_minority) else None,
     )
-
-
-def _mean_of_present(shares: NDArray[np.float64]) -> float | None:
-    present = shares[~np.isnan(shares)]
-    return float(present.mean()) if len(present) else None
 
 
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,19 +28,10 @@ BLOCK_ROWS = 1024
 
 
 def linear(shape: Shape, n_classes: int) -> nn.Module:
-    """One linear score per class.
+    """A linear score per class.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one record: (d,) for rows, (channels, height, width) for pictures. So in all networks here.
-    n_classes : int
-        Number of scores.
-
-    Returns
-    -------
-    torch.nn.Module
-        Takes float32 records of shape (b, *shape) to scores of shape (b, n_classes).
+    Like every network here it takes float32 records (b, *shape) to scores (b, n_classes). `shape` is (d,) for rows and
+    (channels, height, width) for pictures.
     """
     from torch import nn
 
@@ -107,18 +98,7 @@ NETWORKS: dict[str, Factory] = {"linear": linear, "mlp": mlp, "cnn": cnn, "vgg":
 
 
 def network(kind: str | Factory) -> Factory:
-    """The factory of a network.
-
-    Parameters
-    ----------
-    kind : str or callable
-        A name in `NETWORKS`, or a factory of your own: (shape, n_classes) to a torch module.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or torch is not installed.
-    """
+    """The factory of a network: a name in `NETWORKS`, or a function from (shape, n_classes) to a torch module."""
     check_installed("torch")
     if callable(kind):
         return kind
@@ -128,19 +108,7 @@ def network(kind: str | Factory) -> Factory:
 
 
 def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> NDArray[np.int64]:
-    """Class index of each record, in evaluation mode.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-    X : array-like of shape (n, d) or (n, channels, height, width)
-    among : integer ndarray, optional
-        The class indices that may be given; all by default.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Class index of each record of X, of shape (n,), chosen among these class indices, by default among all."""
     best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
     return best if among is None else np.asarray(among[best], dtype=np.int64)
 
@@ -150,11 +118,9 @@ def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
     import torch
 
     module.eval()
-    place = next(module.parameters()).device
+    place, starts = next(module.parameters()).device, range(0, max(len(X), 1), BLOCK_ROWS)
     with torch.no_grad():
-        blocks = [
-            module(as_tensor(X[i : i + BLOCK_ROWS]).to(place)).cpu() for i in range(0, max(len(X), 1), BLOCK_ROWS)
-        ]
+        blocks = [module(as_tensor(X[start : start + BLOCK_ROWS]).to(place)).cpu() for start in starts]
     return np.asarray(torch.cat(blocks).numpy())
 
 
@@ -187,9 +153,8 @@ def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:
 
 def _picture(shape: Shape, name: str) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape[1:]) < LEAST_SIDE:
-        raise InputError(
-            f"network {name!r} needs pictures of shape (channels, height, width), sides of {LEAST_SIDE} or more, "
-            f"not records of shape {shape}; reshape them, or choose 'linear' or 'mlp'"
-        )
+        rule = f"needs pictures of shape (channels, height, width) with sides of {LEAST_SIDE} or more"
+        remedy = "reshape them, or choose 'linear' or 'mlp'"
+        raise InputError(f"network {name!r} {rule}, not records of shape {shape}; {remedy}")
     channels, height, width = shape
     return channels, height, width

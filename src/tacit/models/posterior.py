@@ -10,11 +10,11 @@ its released count N(n, t^2). The prior of m is a mixture of three families, who
     "shifted"     the same neighbourhoods, moved to the private grand mean
     "elsewhere"   about the private grand mean alone, variance 0.5 w
 
-The first two contain selection of public records: a class whose sum drowns in noise gets the average of the
+The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
 neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
 weights and the distribution of n over classes are estimated by EM on all classes at once, with `PICKED` of the
 neighbourhoods, and n by its posterior, or by its count where that is known well (`KNOWN`).
-Given n, every posterior is a mixture of Gaussians; its mean and variance are kept.
+Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
 Decision. The density of a row in a class, m integrated out: N(x; E m, V + Var m), with V the within-class covariance
 softened to the power 0.6, and Var m multiplied as `density` is told. A class known poorly is wide, not noisy, so it
@@ -22,8 +22,6 @@ keeps a share of the space.
 
 Where the constants were chosen is said in docs/auto.md.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -41,21 +39,14 @@ KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which c
 
 @dataclass(frozen=True)
 class PublicPrior:
-    """What public rows say about classes.
-
-    Parameters
-    ----------
-    axes : ndarray of shape (d, d)
-        Public principal axes, one a column.
-    variances : ndarray of shape (d,)
-        Second moments along them, a tenth spread evenly.
-    neighbourhoods : ndarray of shape (J, d)
-        Means of neighbourhoods of public rows, along the axes.
-    """
+    """What public rows say about classes."""
 
     axes: Floats
+    """Public principal axes, the columns of a (d, d) array."""
     variances: Floats
+    """Second moments along the axes, (d,); a tenth of them is spread evenly."""
     neighbourhoods: Floats
+    """Means of neighbourhoods of public rows, along the axes, (J, d)."""
 
     @property
     def within(self) -> Floats:
@@ -103,7 +94,7 @@ def _neighbourhoods(rows: Floats) -> Floats:
     for start in range(0, len(anchors), 256):
         similarity = anchors[start : start + 256] @ narrow.T
         chosen = np.argpartition(-similarity, nearest - 1, axis=1)[:, :nearest]
-        means[start : start + 256] = [rows[own].mean(axis=0) for own in chosen]
+        means[start : start + 256] = [rows[nearby].mean(axis=0) for nearby in chosen]
     return means
 
 
@@ -112,35 +103,25 @@ def class_posterior(
 ) -> ClassPosterior:
     """Posterior of every class's mean and size.
 
-    Parameters
-    ----------
-    prior : PublicPrior
-    sums : ndarray of shape (C, d)
-        Noisy class sums along the axes.
-    noise : float
-        Standard deviation of the noise in each of their entries.
-    counts : ndarray of shape (C,)
-        Noisy class sizes.
-    count_noise : float
-        Standard deviation of their noise.
+    `sums`, of shape (C, d), are noisy class sums along the axes, and `counts`, of shape (C,), noisy class sizes. The
+    noise in their entries has standard deviations `noise` and `count_noise`.
     """
     grand = _grand_mean(sums, noise, counts, count_noise)
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     picked = _spaced(prior.neighbourhoods, PICKED)
-    few = [_Family(prior, means, spread) for means, spread in _families(prior, np.asarray(picked), grand)]
+    few = _families(prior, np.asarray(picked), grand)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
     of_sizes, of_families = _expectation_maximisation(evidence)
     known = count_noise < KNOWN * np.quantile(counts, 0.25)
-    found = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
+    records = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
 
-    families = [_Family(prior, means, spread) for means, spread in _families(prior, prior.neighbourhoods, grand)]
-    each = [family.posterior(sums, found, noise) for family in families]
+    each = [family.posterior(sums, records, noise) for family in _families(prior, prior.neighbourhoods, grand)]
     weights = _normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), found, float(1 - of_families[-1]))
+    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, float(1 - of_families[-1]))
 
 
 def density(prior: PublicPrior, posterior: ClassPosterior, widening: float) -> tuple[Floats, Floats, Floats]:
@@ -161,11 +142,6 @@ def _grand_mean(sums: Floats, noise: float, counts: Floats, count_noise: float) 
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (noise / total) ** 2, 0.0)
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
-
-
-def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[tuple[Floats, float]]:
-    moved = means - prior.neighbourhoods.mean(axis=0) + grand
-    return [(means, ABOUT_NEIGHBOURHOOD), (moved, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE)]
 
 
 class _Family:
@@ -198,6 +174,12 @@ class _Family:
         mean = centre + gain * (sums / n - centre)
         evidence = _log_sum(each) + common
         return evidence, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+
+
+def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[_Family]:
+    shifted = means - prior.neighbourhoods.mean(axis=0) + grand
+    points = ((means, ABOUT_NEIGHBOURHOOD), (shifted, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE))
+    return [_Family(prior, means, spread) for means, spread in points]
 
 
 def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:

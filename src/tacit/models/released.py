@@ -1,4 +1,4 @@
-"""What a learner hands over to a release: arrays, how they decide, and public facts of how they were made."""
+"""What a learner passes to a release: arrays, how they decide, and public facts of how they were made."""
 
 from __future__ import annotations
 
@@ -14,18 +14,7 @@ from tacit.models.rows import Floats
 
 @dataclass(frozen=True)
 class Released:
-    """What may leave a learner.
-
-    Parameters
-    ----------
-    what : str
-        In words.
-    arrays : dict of str to ndarray
-    decision : Decision
-        How the arrays classify a row.
-    mechanism : dict
-        Public facts of how the arrays were made.
-    """
+    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that made it."""
 
     what: str
     arrays: dict[str, NDArray[Any]]
@@ -33,7 +22,7 @@ class Released:
     mechanism: dict[str, Any] = field(default_factory=dict)
 
     def copy(self) -> Released:
-        """The same with arrays of its own."""
+        """The same value with copied arrays."""
         return replace(self, arrays={name: np.array(array) for name, array in self.arrays.items()})
 
     def similarities(self, rows: NDArray[Any]) -> Floats:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.bits import CACHED, all_finite
+from tacit.compute.bits import first_not_finite
 from tacit.compute.progress import progress
-from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -17,32 +16,16 @@ BLOCK_ROWS = 8192
 
 
 def check_finite(x: NDArray[Any], name: str = "X") -> None:
-    """Refuse NaN and infinity.
-
-    Raises
-    ------
-    InputError
-        Naming the first such row.
-    """
-    if x.dtype.kind != "f":
-        return
-    step = max(1, CACHED // max(1, x.dtype.itemsize * x.shape[1]))
-
-    def bad(start: int) -> int | None:
-        block = x[start : start + step]
-        if all_finite(block):
-            return None
-        return start + int(np.isfinite(block).all(axis=1).argmin())
-
-    for row in in_threads(bad, range(0, len(x), step)):
-        if row is not None:
-            raise InputError(f"row {row} of {name} is not finite (NaN or infinity); drop or repair it")
+    """Refuse NaN and infinity with an error that names the first such row."""
+    row = first_not_finite(x) if x.dtype.kind == "f" else None
+    if row is not None:
+        raise InputError(f"row {row} of {name} is not finite (NaN or infinity); drop or repair it")
 
 
 def with_lengths(rows: NDArray[Any]) -> tuple[Floats, Floats]:
     """Rows in float64 and their Euclidean norms, (n, 1): rows are unit when divided by them.
 
-    Rows whose squares leave float64's range are scaled by their largest entry first; the length of zeros is 1.
+    Rows whose squares leave float64's range are first divided by their largest entry; rows of zeros get length 1.
     """
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -94,10 +77,10 @@ def centre_array(centre: Floats | None) -> dict[str, Floats]:
 def pieces(
     rows: NDArray[Any], labels: NDArray[np.int64], label: str
 ) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
-    """Yield blocks of rows as they are with their labels, reporting progress under `label`."""
+    """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
     starts = range(0, len(rows), BLOCK_ROWS)
-    parts = ((rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts)
-    yield from progress(parts, label, len(rows), lambda item: len(item[1]))
+    parts = [(rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts]
+    return progress(parts, label, len(parts))
 
 
 def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:

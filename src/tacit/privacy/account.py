@@ -1,4 +1,4 @@
-"""What a ledger says about one data set: its allowance, its charges, and what they leave."""
+"""What a ledger says about one data set: its allowance, its charges, and what is left of the allowance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacit.privacy.unit import Unit
 
 @dataclass(frozen=True)
 class Charge:
-    """One recorded use: when, what, and the guarantee it was charged at."""
+    """A recorded use of the data: when, what, and the guarantee it was charged at."""
 
     time: str
     what: str
@@ -25,28 +25,19 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """What the ledger says about one identity: the allowance in force, all charges, and what they leave.
-
-    Attributes
-    ----------
-    allowance : Allowance or None
-    charges : tuple of Charge
-    left : Decimal or None
-        In the currency of the allowance; None if no allowance is stated.
-    first : Allowance or None
-        The allowance in force at the first charge.
-    others : tuple of str
-        Other identities for which the same file holds an allowance.
-    unfiltered : int
-        Charges that an earlier version accepted by a rule that does not bound their sum.
-    """
+    """What the ledger says about one identity."""
 
     allowance: Allowance | None = None
+    """The allowance in force."""
     charges: tuple[Charge, ...] = ()
     left: Decimal | None = None
+    """What the charges leave, in the currency of the allowance; None without an allowance."""
     first: Allowance | None = None
+    """The allowance in force at the first charge."""
     others: tuple[str, ...] = ()
+    """Other identities for which the same file states an allowance."""
     unfiltered: int = 0
+    """How many charges an earlier version accepted by a rule that does not bound their sum."""
 
     @property
     def unit(self) -> Unit:
@@ -81,19 +72,14 @@ class Account:
             return f"{self.unfiltered} of them by an earlier version, whose rule does not bound their sum"
         if self.allowance == self.first:
             return ""
-        if self._within_first():
-            return f"lowered after the first charge; what is guaranteed is {self.first}"
+        if self.allowance.kind == self.first.kind:
+            of_first = self.first.after([charge.guarantee for charge in self.charges])
+            if of_first is not None and self.left is not None and self.left <= of_first:
+                return f"lowered after the first charge; what is guaranteed is {self.first}"
         return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
 
-    def _within_first(self) -> bool:
-        """Whether no more is left than the first allowance would leave."""
-        if self.allowance is None or self.first is None or self.allowance.kind != self.first.kind:
-            return False
-        limit = self.first.after([charge.guarantee for charge in self.charges])
-        return limit is not None and self.left is not None and self.left <= limit
-
     def after(self, guarantee: Guarantee) -> Decimal | None:
-        """What one more charge would leave; None if it does not fit. Only for an account with an allowance."""
+        """What another charge would leave of the allowance; None if it does not fit."""
         assert self.allowance is not None
         if self.untouched:
             return self.allowance.after_first(guarantee)
@@ -105,17 +91,8 @@ class Account:
             left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
         return replace(self, allowance=allowance, left=left, first=allowance if self.untouched else self.first)
 
-    def with_charge(self, charge: Charge, left: Decimal | None) -> Account:
-        """This account after a charge; `left` is None without an allowance, or if an earlier version recorded it."""
-        unfiltered = self.unfiltered
-        if left is None and self.allowance is not None:
-            left = self.after(charge.guarantee)
-            unfiltered += left is None
-            left = left or NONE_LEFT
-        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
-
     def with_entry(self, entry: dict[str, Any]) -> Account:
-        """This account after one more line of the ledger."""
+        """This account after another line of the ledger."""
         left = Decimal(entry["left"]) if "left" in entry else None
         if left is not None and not left >= 0:
             raise ValueError(f"left={left} must be zero or positive")
@@ -124,11 +101,16 @@ class Account:
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
         charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
-        return self.with_charge(charge, left)
+        unfiltered = self.unfiltered
+        if left is None and self.allowance is not None:  # an earlier version recorded the charge
+            left = self.after(charge.guarantee)
+            unfiltered += left is None
+            left = left or NONE_LEFT
+        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
-    """The privacy cost of a guarantee in words: in the currency of the allowance, without one in rho if there is one.
+    """The privacy cost of a guarantee in words: in the currency of the allowance, else as rho or as epsilon.
 
     With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """

@@ -38,19 +38,9 @@ def check_delta(delta: float) -> None:
 
 @lru_cache(maxsize=1024)
 def epsilon(event: Event, delta: float) -> float:
-    """Epsilon of `event` at `delta`: the smallest of the bounds listed above.
+    """Epsilon of a sum of events at `delta` in [0, 1): the smallest of the bounds listed above, inf if none exists.
 
-    Parameters
-    ----------
-    event : Event
-        A sum of events.
-    delta : float
-        Failure probability in [0, 1); at 0 the answer is the pure epsilon.
-
-    Returns
-    -------
-    float
-        inf where no bound exists.
+    At delta 0 it is the pure epsilon.
     """
     check_delta(delta)
     event = _without_free_parts(event.base())
@@ -87,7 +77,7 @@ def _has_exact_curve(event: Event, delta: float) -> bool:
 
 
 def _interval(event: Event, delta: float, best: float) -> float:
-    """Interval of the grid of a loss distribution; 0 if none is used, since it gains nothing or loses too much."""
+    """Interval of the grid of a loss distribution; 0 if no distribution is used: it gains nothing or loses too much."""
     uses = sum(n for _, n in event.counted())
     sampled = any(part.sampled for part, _ in event.counted())
     known = all(part.losses(n) is not None for part, n in event.counted())

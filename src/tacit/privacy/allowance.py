@@ -8,8 +8,8 @@ currency is a filter for charges in any order, however they are chosen:
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
 `epsilon`  pure epsilon; for epsilon=...  [Rogers et al. 2016]
 `mu`       mu^2 of Gaussian DP; the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
-`renyi`    Renyi divergence at one order that follows from (epsilon, delta); prices events without a mu, such as zCDP
-           and searches, and permits fewer Gaussian releases  [Feldman and Zrnic 2021; Lecuyer 2021]
+`renyi`    Renyi divergence at an order that follows from (epsilon, delta): for events without a mu, such as zCDP and
+           searches; it permits fewer Gaussian releases  [Feldman and Zrnic 2021; Lecuyer 2021]
 
 The first charge is not chosen by any output, so an (epsilon, delta) allowance may count it by its exact curve: it
 leaves the mu' such that the first charge composed with a mu'-GDP mechanism is (epsilon, delta)-DP. mu' is fixed before
@@ -50,7 +50,7 @@ class Allowance:
     budget : Budget
     unit : Unit
     currency : {"rho", "epsilon", "mu", "renyi"}
-        See the module's docstring; `Allowance.of` chooses it from the budget.
+        See above; `Allowance.of` chooses it from the budget.
 
     Examples
     --------
@@ -67,20 +67,12 @@ class Allowance:
 
     @classmethod
     def of(cls, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> Allowance:
-        """An allowance in this currency, by default that of the budget.
-
-        Raises
-        ------
-        BudgetError
-            If the budget cannot be counted in that currency.
-        """
+        """An allowance in this currency, by default that of the budget; an error if the currency cannot count it."""
         budget = Budget.parse(budget)
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
-            raise BudgetError(
-                f"currency={quoted(currency)} does not count an allowance of {budget}; "
-                f"pass {' or '.join(possible)}, or leave it out"
-            )
+            remedy = f"pass {' or '.join(possible)}, or leave it out"
+            raise BudgetError(f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}")
         return cls(budget, Unit(unit), currency or possible[0])
 
     @cached_property
@@ -101,7 +93,7 @@ class Allowance:
         return accounting.best_order(float(self.budget.epsilon or 0), float(self.budget.delta or 0))
 
     def cost(self, event: Event) -> float:
-        """Privacy cost of an event in the currency; infinite if the currency cannot price it."""
+        """Privacy cost of an event in the currency; inf if none is known."""
         if self.currency == "mu":
             return event.mu * event.mu  # a power would raise where this overflows to inf
         if self.currency == "renyi":
@@ -113,7 +105,7 @@ class Allowance:
         return max(self.cost(total) for total in guarantee.to(self.unit).totals())
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
-        """The first event that the currency cannot price, if there is one."""
+        """The first event without a finite privacy cost in the currency."""
         parts = (part for total in guarantee.to(self.unit).totals() for part, _ in total.counted())
         return next((part for part in parts if math.isinf(self.cost(part))), None)
 

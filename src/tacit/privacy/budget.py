@@ -32,7 +32,7 @@ _PURE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on the privacy cost. Made by `pure`, `zcdp`, `approx` or `parse`.
+    """A limit on the privacy cost, built by `pure`, `zcdp`, `approx` or `parse`.
 
     Examples
     --------
@@ -47,16 +47,19 @@ class Budget:
     rho: float | None = None
 
     def __post_init__(self) -> None:
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        if set(given) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
-            raise BudgetError(f"budget with {', '.join(given) or 'nothing'} is not one of the three kinds; {_FORMS}")
-        for name, value in given.items():
+        parts = self._parts()
+        if set(parts) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
+            raise BudgetError(f"budget with {', '.join(parts) or 'nothing'} is not one of the three kinds; {_FORMS}")
+        for name, value in parts.items():
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
                 raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
             low, high = (1e-30, 1) if name == "delta" else (_LEAST, _MOST)
             if not low <= value <= high and not math.isinf(value):
                 raise BudgetError(f"budget {name}={value} is outside {low:g} to {high:g}; {_FORMS}")
+
+    def _parts(self) -> dict[str, float]:
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def pure(cls, epsilon: float) -> Budget:
@@ -107,8 +110,7 @@ class Budget:
         return math.inf in (self.epsilon, self.rho)
 
     def __str__(self) -> str:
-        given = [(name, value) for name, value in vars(self).items() if value is not None]
-        return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in given)
+        return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in self._parts().items())
 
     def permits(self, event: Event) -> bool:
         """Whether the privacy cost of `event` is within the budget."""
@@ -130,7 +132,7 @@ class Budget:
         Raises
         ------
         BudgetError
-            If the budget is pure: Gaussian noise has no pure epsilon.
+            If the budget is pure.
         """
         if self.infinite:
             return 0.0
@@ -142,19 +144,13 @@ class Budget:
             assert self.epsilon is not None
             z = accounting.gaussian_multiplier(self.epsilon, self.delta)
         else:
-            raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {self._not_pure()}")
+            assert self.epsilon is not None
+            rho = self.epsilon**2 / 2
+            why = "which is epsilon^2/2: a weaker guarantee, which pure epsilon implies but not the other way round"
+            in_zcdp = f"{rho:g}, {why}" if _LEAST <= rho <= _MOST else "..."
+            remedy = f"pass epsilon={self.epsilon:g},delta=1e-6, or rho={in_zcdp}"
+            raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
-
-    def _not_pure(self) -> str:
-        """What to pass instead of a pure budget: epsilon with a delta, or rho = epsilon^2/2."""
-        assert self.epsilon is not None
-        approximate, rho = f"epsilon={self.epsilon:g},delta=1e-6", self.epsilon**2 / 2
-        if not _LEAST <= rho <= _MOST:
-            return f"pass {approximate}, or rho=..."
-        return (
-            f"pass {approximate}, or rho={rho:g}, which is epsilon^2/2: pure epsilon={self.epsilon:g} implies it, "
-            "but it is a weaker guarantee and does not imply pure epsilon"
-        )
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
         """Epsilon of an exponential mechanism, once on each of several disjoint classes, that spends the budget."""
@@ -169,17 +165,9 @@ class Budget:
         return self.epsilon / _PURE[unit]
 
     def sampled_gaussian(self, sampling_rate: float, count: int) -> float:
-        """Noise multiplier at which `count` `SampledGaussian` events meet the budget, at most a thousandth too large.
-
-        Raises
-        ------
-        BudgetError
-            If the budget is not approximate: sampling gains nothing in the other kinds.
-        """
+        """Noise multiplier at which `count` `SampledGaussian` events meet the budget, up to a thousandth too large."""
         if self.epsilon is None or self.delta is None:
-            raise BudgetError(
-                f"budget {self} is not approximate, so sampling gains nothing; pass for example epsilon=1,delta=1e-5"
-            )
+            raise BudgetError(f"budget {self} is not approximate, so sampling gains nothing; pass epsilon=1,delta=1e-5")
         if self.infinite:
             return 0.0
 
@@ -214,11 +202,6 @@ def calibrate(
         Positive ends of the range to search.
     precision : float, default=1e-12
         Relative: the result is at most this much below the largest amount.
-
-    Returns
-    -------
-    float
-        An amount for which `budget.permits(cost(amount))` was checked.
 
     Raises
     ------

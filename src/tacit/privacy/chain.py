@@ -5,8 +5,6 @@ that lines are missing at the end. Lines without a hash may come first (earlier 
 covers them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any
@@ -17,7 +15,7 @@ _HASH = b', "hash": "'
 
 
 class Chain:
-    """Reads the lines of a file in order, then writes the next line."""
+    """Reads the lines of a file in order, then makes the next line."""
 
     def __init__(self) -> None:
         self._unhashed = hashlib.sha256()  # of the lines before the first hash
@@ -29,12 +27,9 @@ class Chain:
         return bool(self._previous)
 
     def read(self, line: bytes, *, compare: bool = True) -> dict[str, Any]:
-        """The entry of the next line, without its hash; `compare=False` does not check the hash.
+        """The entry of the next line, without its hash, which `compare=False` does not check.
 
-        Raises
-        ------
-        ValueError
-            If the line is cut off, is no JSON object or does not match its hash.
+        A line that is cut off, holds no JSON object or does not match its hash raises a ValueError.
         """
         if not line.endswith(b"\n"):
             raise ValueError("it is cut off")

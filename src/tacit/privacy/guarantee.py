@@ -28,11 +28,11 @@ class Guarantee:
     unit : Unit
         Which change of the data is hidden.
     event : Event
-        The sum of all events; with `groups`, what every group pays beside its own events.
+        The sum of all events; with `groups`, the events that count for every group.
     unprotected : tuple of str
         Quantities about the private data that the guarantee does not hide.
     groups : tuple of (str, Event)
-        For personal budgets: each group's name and its own events.
+        For personal budgets: each group's name and the events that count for it alone.
     scope : str
         Which accesses to the data are counted.
 
@@ -80,19 +80,14 @@ class Guarantee:
         return mu if math.isfinite(mu) else None
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
-        """Smallest valid epsilon at `delta`, of one group or of the most expensive one.
+        """Smallest valid epsilon at `delta`, of this group or of the most expensive group; inf if no bound holds.
 
         Parameters
         ----------
         delta : float, default=0.0
-            Failure probability; at 0 the pure epsilon.
+            Failure probability; at 0 the result is the pure epsilon.
         group : str, optional
             Name of a budget group.
-
-        Returns
-        -------
-        float
-            inf where no bound holds.
         """
         return max(accounting.epsilon(event, delta) for event in self.totals(group))
 
@@ -119,10 +114,8 @@ class Guarantee:
             return replace(self, unit=unit, event=_converted(self.event, unit), groups=groups)
         if (self.unit, unit) == (Unit.REPLACE, Unit.CHANGE_LABEL):
             return replace(self, unit=unit)
-        raise InputError(
-            f"unit={self.unit} does not imply unit={unit}; leave the unit out, or choose a method private under "
-            f"{unit.value}"
-        )
+        remedy = f"leave the unit out, or choose a method private under {unit.value}"
+        raise InputError(f"unit={self.unit} does not imply unit={unit}; {remedy}")
 
     def without_groups(self, cost: Callable[[Event], float]) -> Guarantee:
         """The same guarantee with every record charged at the most expensive group's cost.
@@ -172,17 +165,15 @@ class Guarantee:
         )
 
     def totals(self, group: str | None = None) -> list[Event]:
-        """The sum of events of each group, or of one group; a single event if there are no groups."""
+        """The sum of events of each group, or of this group; a single event if there are no groups."""
         groups = dict(self.groups)
         if group is not None and group not in groups:
-            raise InputError(
-                f"group={group!r} is not one of {list(groups)}; name one of these, or none for the most expensive"
-            )
+            raise InputError(f"group={group!r} is not one of {list(groups)}; name one, or leave it out for the largest")
         chosen = list(groups.values()) if group is None else [groups[group]]
         return [compose((self.event, event)) for event in chosen] or [self.event]
 
     def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
-        """The numbers of the statement on one line: of one group, or each at its largest over the groups."""
+        """The numbers of the statement on one line: of this group, or each at its largest over the groups."""
         totals = self.totals(group)
         if not all(total.bounded for total in totals):
             return "no bound: this is not private"

@@ -4,8 +4,7 @@ Each line is one JSON object under a declared identity of the private data. (A h
 itself be private, and would change with a copy.) An `allow` line states the allowance; the last one is in force. A
 `charge` line records a guarantee before its noise is drawn and is never refunded. Both record what is left after them,
 in the currency of the allowance (`allowance.py`). An exclusive lock is held from reading the balance to writing the
-charge, so two processes cannot spend the same allowance. Lines are hashed (`chain.py`): that finds accidents and
-careless edits, but not an owner who recomputes all hashes, nor lines that are missing at the end.
+charge, so two processes cannot spend the same allowance. Lines are hashed (`chain.py`).
 """
 
 from __future__ import annotations
@@ -58,17 +57,15 @@ class Ledger:
 
     def __init__(self, path: str | Path, identity: str) -> None:
         if not isinstance(identity, str) or not identity.strip():
-            raise LedgerError(
-                f"identity={quoted(identity)} must name the private data; pass for example identity='survey'"
-            )
+            raise LedgerError(f"identity={quoted(identity)} must name the private data; pass identity='survey' or such")
         if not identity.isprintable():
-            raise LedgerError(f"identity={quoted(identity)} must be printable text; pass such as identity='survey'")
+            raise LedgerError(f"identity={quoted(identity)} must be printable text; pass identity='survey' or such")
         self.path = Path(path).resolve()
         self.identity = identity
 
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
-        """The ledger kept beside a store's folder or a data file."""
+        """The ledger beside a store's folder or a data file."""
         data = Path(data).resolve()  # a link to the data shares the ledger of the data
         return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
 
@@ -85,10 +82,10 @@ class Ledger:
         ----------
         budget : Budget or str
         unit : Unit or str
-            In which charges are added up.
+            Charges are converted to it and then added up.
         currency : {"rho", "epsilon", "mu", "renyi"}, optional
-            In which charges are added up; see `tacit.privacy.allowance`. Only epsilon=...,delta=... leaves a choice:
-            "mu" by default, or "renyi", which prices searches and zCDP too.
+            Charges are counted in it; see `tacit.privacy.allowance`. Only epsilon=...,delta=... leaves a choice: "mu"
+            by default, or "renyi", in which searches and zCDP have a finite cost too.
 
         Raises
         ------
@@ -100,9 +97,9 @@ class Ledger:
             chain, account = self._read(file)
             before = account.allowance
             if before is not None and not account.untouched and before.kind != allowance.kind:
+                against = f"{self.path} has charges against {before}, counted in {before.kind}"
                 raise LedgerError(
-                    f"allowance {allowance} is counted in {allowance.kind}, and {self.path} has charges against "
-                    f"{before}, counted in {before.kind}; state it in the same kind"
+                    f"allowance {allowance} is counted in {allowance.kind}, and {against}; state it in the same kind"
                 )
             left = allowance.after([charge.guarantee for charge in account.charges])
             if left is None:
@@ -119,7 +116,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If it would overdraw the allowance, or the allowance's currency cannot price it; nothing is recorded then.
+            If it would overdraw the allowance, or has no finite cost in its currency; nothing is recorded then.
         """
         with self._locked() as file:
             chain, account = self._read(file)
@@ -142,13 +139,7 @@ class Ledger:
         return entry
 
     def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
-        """What the charge leaves of the allowance.
-
-        Raises
-        ------
-        LedgerError
-            If the charge does not fit.
-        """
+        """What the charge leaves of the allowance; an error if it does not fit."""
         try:
             guarantee.to(account.unit)
         except InputError as error:
@@ -159,47 +150,41 @@ class Ledger:
         left = account.after(guarantee)
         if left is not None:
             return left
+        spent = f"the ledger {self.path}: {balance(account)}"
         exact = account.untouched and allowance.budget.kind == "approx"
         unpriced = None if exact else allowance.unpriced(guarantee)
         if unpriced is not None and unpriced.bounded:
+            other = f"rho=... or epsilon=...,delta=...{' with currency renyi' * math.isinf(unpriced.mu)}"
             raise LedgerError(
-                f"{what}, {unpriced.describe()}, has no price in {allowance.currency}, in which the ledger {self.path} "
-                f"is counted: {balance(account)}; choose another method, or keep a ledger that allows rho=... or "
-                f"epsilon=...,delta=...{' with currency renyi' * math.isinf(unpriced.mu)}"
+                f"{what}, {unpriced.describe()}, has no finite privacy cost in {allowance.currency}, the currency of "
+                f"{spent}; choose another method, or keep a ledger that allows {other}"
             )
         raise LedgerError(
-            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw the ledger {self.path}: "
-            f"{balance(account)}; spend less, or allow more (`tacit ledger DATA --allow ...`), which is then a "
-            "record and no limit"
+            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend less, or allow more "
+            "(`tacit ledger DATA --allow ...`), which is then a record and no limit"
         )
 
     def account(self) -> Account:
         """Read the allowance and the charges; a ledger that does not exist yet is empty."""
         if not self.path.exists():
             return Account()
-        self._check_plain()
-        self._wait_for_an_entry()
+        self._check_file()
         try:
             with self.path.open("rb") as file:
                 return self._read(file)[1]
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be read ({error.strerror}); check its permissions") from error
 
-    def _check_plain(self) -> None:
-        if self.path.exists() and not self.path.is_file():
-            raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
-
     @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
         """The file, open for appending and locked; a file that is created here and gets no entry is removed again."""
-        self._check_plain()
         created = True
         try:
             try:
                 file = self.path.open("xb+", buffering=0)
             except FileExistsError:
                 created = False
-                self._wait_for_an_entry()
+                self._check_file()
                 file = self.path.open("ab+", buffering=0)
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
@@ -213,15 +198,15 @@ class Ledger:
                 if created and os.fstat(file.fileno()).st_size == 0:
                     self.path.unlink(missing_ok=True)
 
-    def _wait_for_an_entry(self) -> None:
-        """A file may be empty only while another process creates it."""
+    def _check_file(self) -> None:
+        """Refuse what is no plain file, and an empty file, unless another process is creating it."""
+        if self.path.exists() and not self.path.is_file():
+            raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
         deadline = time.monotonic() + _PATIENCE
         while self.path.exists() and self.path.stat().st_size == 0:
             if time.monotonic() > deadline:
-                raise LedgerError(
-                    f"ledger {self.path} is empty, so its entries are lost; restore it from a copy, or delete it if "
-                    "nothing was ever charged"
-                )
+                remedy = "restore it from a copy, or delete it if nothing was ever charged"
+                raise LedgerError(f"ledger {self.path} is empty, so its entries are lost; {remedy}")
             time.sleep(0.01)
 
     def _append(self, file: IO[bytes], chain: Chain, account: Account, entry: dict[str, Any]) -> None:
@@ -259,12 +244,11 @@ class Ledger:
                 elif entry["kind"] == "allow":
                     others.add(entry["identity"])
             except _UNREADABLE as error:
-                remove = ", or remove this line if no release came of the fit that wrote it"
-                cut_off = not line.endswith(b"\n")  # only the last line can be
-                raise LedgerError(
-                    f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))}); restore the "
-                    f"file from a copy{remove * cut_off}"
-                ) from error
+                remedy = "restore the file from a copy"
+                if not line.endswith(b"\n"):  # the last line was cut off
+                    remedy += ", or remove this line if no release came of the fit that wrote it"
+                fault = f"is not a complete entry ({excerpt(str(error))})"
+                raise LedgerError(f"line {number} of ledger {self.path} {fault}; {remedy}") from error
         return chain, replace(account, others=tuple(sorted(others)))
 
 

@@ -221,7 +221,7 @@ def test_torch_computes_with_one_thread_and_gets_its_threads_back():
         ("joblib", 2, {"address": "auto"}, "address='auto' does not apply to the engine joblib; leave it out"),
         ("ray", 2, {"partition": "short"}, "partition='short' does not apply to the engine ray; leave it out"),
         ("ray", 0, {}, "jobs=0 must be"),
-        ("slurm", 2, {"cluster": "local"}, "folder=None must be a folder that all nodes see; pass one"),
+        ("slurm", 2, {"cluster": "local"}, "folder=None must be a folder that all nodes see; pass it"),
         ("slurm", 2, {"cluster": "local", "folder": "/proc/none"}, "folder='/proc/none' cannot be made .*; choose"),
         ("slurm", 2, {"cluster": "local", "folder": ".", "minutes": 0}, "minutes=0 must be a whole number"),
         ("slurm", 2, {"cluster": "lsf", "folder": "."}, "cluster='lsf' is unknown; choose one of slurm, local"),

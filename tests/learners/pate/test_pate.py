@@ -256,7 +256,7 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
     pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert ledger.account().spent.rho == pytest.approx(accounting.largest_rho(2.0, 1e-5))
     monkeypatch.setattr("tacit.learners.pate.teachers.Ensemble.votes", interrupt)
-    with pytest.raises(tacit.TacitError, match="has no price in mu"):
+    with pytest.raises(tacit.TacitError, match="has no finite privacy cost in mu"):
         pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 
 

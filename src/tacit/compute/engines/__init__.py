@@ -2,9 +2,9 @@
 
 `engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these rules:
 
-- Each item gives one result; they come in any order. Nothing starts before the first result is requested.
+- Each item gives one result, in any order. Nothing starts before the first result is requested.
 - An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
-  number of jobs, on processors of one kind.
+  number of jobs, on processors of the same kind.
 - Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
 - The function is defined in a module, or is a `functools.partial` of one. Workers find modules where this process does.
 - An exception of the function ends the map and is raised here. To continue after one, catch it inside the function.
@@ -20,7 +20,7 @@ from functools import partial
 from numbers import Integral
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tacit.compute.engines.workers import alone
 from tacit.errors import InputError
@@ -36,29 +36,18 @@ ENGINES: dict[str, str] = {
 
 
 class Engine(ABC):
-    """Runs a function on items, at most `jobs` at a time; a subclass defines `_run`.
-
-    Parameters
-    ----------
-    jobs : int
-        Items that run at the same time, at least 1.
-
-    Raises
-    ------
-    InputError
-        If `jobs` is anything else.
-    """
+    """Runs a function on items, at most `jobs` >= 1 at a time; a subclass defines `_run`."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = whole("jobs", jobs)
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Generator[R, None, None]:
-        """Yield the result of each item as results arrive, in any order; see the module for the rules."""
+        """Yield the result of each item, in any order; see the rules above."""
         if len(items):
             yield from self._run(partial(alone, function), items)
 
     @abstractmethod
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield the results of `task` on these items, at least one, in any order."""
 
 
@@ -91,46 +80,29 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     for option, value in options.items():
         if option not in inspect.signature(kind).parameters:
             raise InputError(f"{option}={value!r} does not apply to the engine {name}; leave it out")
-    chosen: Engine = kind(jobs, **options)
-    return chosen
+    return cast(Engine, kind(jobs, **options))
 
 
-def engine_from(given: Any, jobs: int, folder: Path | None) -> Engine | None:
-    """The engine of a learner's parameter: "joblib", "ray", "ray:ADDRESS", "slurm", "slurm:PARTITION", or an `Engine`.
+def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
+    """The engine of a learner's parameter: None, an `Engine`, or text such as "ray:ADDRESS" or "slurm:PARTITION".
 
-    Parameters
-    ----------
-    given : str, Engine or None
-    jobs : int
-    folder : path or None
-        Work folder, which all workers must see; optional on this machine.
-
-    Raises
-    ------
-    InputError
-        If it is anything else, or has workers elsewhere and no folder.
+    All workers must see the work folder, which is optional on this machine.
     """
-    if given is None or isinstance(given, Engine):
-        return given
-    name, _, rest = str(given).partition(":")
+    if text is None or isinstance(text, Engine):
+        return text
+    name, _, rest = str(text).partition(":")
     options = {"ray": {"address": rest or None}, "slurm": {"partition": rest or None}}.get(name, {})
-    if (rest and not options) or str(given).endswith(":"):
-        raise InputError(f"engine={given!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
+    if (rest and not options) or str(text).endswith(":"):
+        raise InputError(f"engine={text!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
     if folder is None and (name == "slurm" or rest):
-        raise InputError(f"engine={given!r} needs folder=... (--folder), one that all workers see; pass it")
+        raise InputError(f"engine={text!r} needs folder=... (--folder), which all workers must see; pass it")
     if name == "slurm" and folder is not None:
         options["folder"] = str(Path(folder) / "slurm")
     return engine(name, jobs, **options)
 
 
 def whole(name: str, value: Any) -> int:
-    """`value` as an int.
-
-    Raises
-    ------
-    InputError
-        If it is no whole number of at least 1.
-    """
+    """`value` as an int; refuse anything but a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InputError(f"{name}={value!r} must be a whole number of at least 1; correct it")
     return int(value)

@@ -2,30 +2,22 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import shielding_workers
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Joblib(Engine):
     """Runs items in this process (one job) or in processes of joblib, which batches short items.
 
-    When all results were taken, processes wait five minutes for the next map.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of processes, at least 1.
+    After the last result the processes wait five minutes for the next map.
     """
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        return (task(item) for item in items) if self.jobs == 1 else self._parallel(task, items)
-
-    def _parallel(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        if self.jobs == 1:
+            yield from map(task, items)
+            return
         from joblib import Parallel, delayed
 
         parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")

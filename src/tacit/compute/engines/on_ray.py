@@ -5,15 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import Packed, environment, pack, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 CANCELS = 4
 RETRIES = 3  # of a batch whose worker died
@@ -30,13 +27,8 @@ class Ray(Engine):
     jobs : int
         Tasks that run at the same time, at least 1.
     address : str, optional
-        A cluster to connect to: HOST:PORT, or "auto" for the one that this machine belongs to. By default a Ray of
-        `jobs` CPUs is started here, and ended after the last result.
-
-    Raises
-    ------
-    InputError
-        If Ray is not installed, or, when results are requested, the cluster cannot be reached.
+        A cluster to connect to: HOST:PORT, or "auto" for the cluster of this machine. By default a Ray of `jobs` CPUs
+        is started here, and ended after the last result.
     """
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
@@ -44,7 +36,7 @@ class Ray(Engine):
         check_installed("ray")
         self.address = address
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         with _session(self.jobs, self.address) as ahead:
             yield from _results(pack(task), items, ahead)
 
@@ -58,34 +50,24 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
         yield jobs
         return
     options = {"address": address} if address else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
-    if address and address != "auto":
-        _check_answers(address)
     try:
+        if address and address != "auto":  # Ray itself would wait forever if no server answers
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=10).close()
         with environment({"RAY_USAGE_STATS_ENABLED": "0"}):
             ray.init(**options, log_to_driver=False, logging_level="ERROR")
-    except ConnectionError as error:
-        raise _not_connected(address) from error
+    except (OSError, ValueError, OverflowError) as error:
+        if address is None and not isinstance(error, ConnectionError):
+            raise
+        remedy = "pass 'auto' or HOST:PORT of a cluster that runs; set RAY_AUTH_MODE and its token if it needs a token"
+        raise InputError(f"cannot connect to a Ray at address={address!r}; {remedy}") from error
     try:
         yield jobs if address else 2 * jobs  # a Ray started here has `jobs` CPUs: the second half waits in its queue
     finally:
         ray.shutdown()
 
 
-def _check_answers(address: str) -> None:
-    """Check that a server answers at HOST:PORT; Ray itself would wait forever."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise _not_connected(address) from error
-
-
-def _not_connected(address: str | None) -> InputError:
-    remedy = "pass 'auto' or HOST:PORT of one that runs, and set RAY_AUTH_MODE and its token if it asks for one"
-    return InputError(f"cannot connect to a Ray at address={address!r}; {remedy}")
-
-
-def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
+def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
     """Yield results as batches end; `ahead` batches are submitted at a time."""
     import ray
 
@@ -99,7 +81,10 @@ def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
             if not running:
                 return
             [ready], running = ray.wait(running)
-            results, seconds = _get(ready)
+            try:
+                results, seconds = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from error
             size = _next_size(size, len(results), seconds)
             yield from results
     finally:
@@ -108,16 +93,6 @@ def _results(task: Packed, items: Sequence[T], ahead: int) -> Iterator[Any]:
                 ray.cancel(reference, force=True)
             if running:
                 _, running = ray.wait(running, num_returns=len(running), timeout=5)
-
-
-def _get(reference: Any) -> tuple[list[Any], float]:
-    import ray
-
-    try:
-        got: tuple[list[Any], float] = ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from error
-    return got
 
 
 def _next_size(size: int, done: int, seconds: float) -> int:

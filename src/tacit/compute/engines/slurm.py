@@ -8,15 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, cast
 
 from tacit.compute.engines import Engine, whole
 from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ended
 
@@ -33,16 +30,10 @@ class Slurm(Engine):
     folder : path
         For logs, and for the input and output of tasks; all nodes must see it. It is created if absent, never emptied.
     partition : str, optional
-        Slurm partition.
     minutes : int, default=60
         Time limit of a task, for all its items together.
     cluster : {"slurm", "local"}, default="slurm"
         "local" runs the tasks as processes of this machine, all at once, to try plans without Slurm.
-
-    Raises
-    ------
-    InputError
-        If submitit is not installed, `sbatch` is not found, or the folder is missing or cannot be created.
     """
 
     def __init__(
@@ -60,29 +51,17 @@ class Slurm(Engine):
         if cluster == "slurm" and shutil.which("sbatch") is None:
             raise InputError("sbatch is not found, so this is no Slurm machine; log in to one, or pass cluster='local'")
         if folder is None:
-            raise InputError("folder=None must be a folder that all nodes see; pass one, for logs and results of tasks")
-        self.folder, self.cluster = _created(Path(folder)), cluster
+            raise InputError("folder=None must be a folder that all nodes see; pass it, for logs and results of tasks")
+        self.folder, self.cluster = Path(folder), cluster
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another") from error
         self.partition, self.minutes = partition, whole("minutes", minutes)
 
-    def _run(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        from submitit.helpers import as_completed
-
-        batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
-        with shielding_workers():  # the local cluster starts its processes here
-            jobs = self._executor().map_array(_batch, [pack(task)] * len(batches), batches)
-        running = set(jobs)
-        try:
-            for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
-                running.remove(job)
-                results, error = _outcome(job)
-                yield from results
-                if error is not None:
-                    raise error
-        finally:
-            self._cancel(running)
-
-    def _executor(self) -> Any:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         from submitit import AutoExecutor
+        from submitit.helpers import as_completed
 
         executor = AutoExecutor(self.folder, cluster=self.cluster)
         executor.update_parameters(
@@ -94,14 +73,23 @@ class Slurm(Engine):
             slurm_partition=self.partition,
             slurm_array_parallelism=self.jobs,
         )
-        return executor
-
-    def _cancel(self, jobs: set[Any]) -> None:
-        for job in jobs:
-            if self.cluster == "local":
-                _end(job._process)
-            else:
-                job.cancel(check=False)
+        batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
+        with shielding_workers():  # the local cluster starts its processes here
+            jobs = executor.map_array(_batch, [pack(task)] * len(batches), batches)
+        running = set(jobs)
+        try:
+            for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
+                running.remove(job)
+                results, error = _outcome(job)
+                yield from results
+                if error is not None:
+                    raise error
+        finally:
+            for job in running:
+                if self.cluster == "local":
+                    _end(job._process)
+                else:
+                    job.cancel(check=False)
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:
@@ -118,24 +106,15 @@ def _end(controller: subprocess.Popen[bytes]) -> None:
     controller.wait()
 
 
-def _created(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another") from error
-    return folder
-
-
 def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
     """Results of a task, and the exception that ended it early, if any."""
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     try:
-        outcome: tuple[list[Any], Exception | None] = job.result()
+        return cast(tuple[list[Any], Exception | None], job.result())
     except (FailedJobError, UncompletedJobError) as error:
         lines = (job.stderr() or str(error)).strip().splitlines()
         raise RuntimeError(f"task {job.job_id} failed: {lines[-1]}; its log is {job.paths.stderr}") from error
-    return outcome
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:

@@ -8,20 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, TypeVar
-
-T = TypeVar("T")
-R = TypeVar("R")
+from typing import Any, cast
 
 Packed = tuple[list[str], bytes]
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def alone(function: Callable[[T], R], item: T) -> R:
+def alone(function: Callable[[Any], Any], item: Any) -> Any:
     """`function(item)`, computed with one thread of BLAS, OpenMP and torch.
 
-    Loaded libraries get their threads back afterwards; one that the function is the first to load stays at one thread.
+    Loaded libraries get their threads back afterwards; a library that the function loads first stays at one thread.
     """
     with environment(ONE_THREAD), one_thread_each():
         return function(item)
@@ -103,7 +100,7 @@ def _libraries(modules: int) -> Any:
     return ThreadpoolController()
 
 
-def pack(task: Callable[[T], R]) -> Packed:
+def pack(task: Callable[[Any], Any]) -> Packed:
     """A task as bytes, with the paths on which a worker finds its modules."""
     import cloudpickle  # unlike pickle, it includes functions of a script
 
@@ -114,5 +111,4 @@ def unpack(packed: Packed) -> Callable[[Any], Any]:
     """The task, with modules imported from where the caller imports them."""
     path, task = packed
     sys.path.extend(folder for folder in path if folder not in sys.path)
-    unpacked: Callable[[Any], Any] = pickle.loads(task)
-    return unpacked
+    return cast(Callable[[Any], Any], pickle.loads(task))

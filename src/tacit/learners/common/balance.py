@@ -1,4 +1,4 @@
-"""How many records each class has: declared, or bought with a share of the budget; and balance by these counts."""
+"""How many records each class has, as declared or bought with a share of the budget, and balance by these counts."""
 
 from __future__ import annotations
 
@@ -20,29 +20,16 @@ COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10
 
 
 def count_share(declared: Any) -> float:
-    """Share of the budget that buys noisy counts; 0 where counts are declared."""
+    """Share of the budget that buys noisy counts; 0 if counts are declared."""
     return COUNT_SHARE if declared is None else 0.0
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Where a fit takes the number of records of each class from.
+    """How a fit learns the number of records of each class: declared (int or sequence of int), bought, or not at all.
 
-    Parameters
-    ----------
-    declared : int, sequence of int or None
-        As declared; None buys noisy counts.
-    multiplier : float
-        Noise multiplier of a Gaussian sum that spends the whole budget; 0 without noise.
-    balanced : bool, default=True
-        Whether classes are balanced by their counts.
-    unused : str, default=""
-        The parameter, as passed, with which the fit needs no counts; empty where it needs them.
-
-    Raises
-    ------
-    InputError
-        If `balanced` is no bool, or counts are declared but unused.
+    `multiplier` is that of a Gaussian sum that spends the whole budget. `unused` names the parameter with which the fit
+    needs no counts: none are bought then, and none may be declared.
     """
 
     declared: Any
@@ -57,16 +44,16 @@ class ClassCounts:
 
     @property
     def share(self) -> float:
-        """Share of the budget that noisy counts cost; 0 where none are bought."""
+        """Share of the budget that noisy counts cost; 0 if none are bought."""
         return 0.0 if self.unused else count_share(self.declared)
 
     @property
     def noise_multiplier(self) -> float:
-        """Of noisy counts; 0 where none are bought."""
+        """Noise multiplier of bought counts; 0 if none are bought."""
         return self.multiplier / math.sqrt(self.share) if self.share else 0.0
 
     def events(self) -> list[Event]:
-        """The event of noisy counts, where they are bought."""
+        """The event of bought counts, if any."""
         return [gaussian.event(self.noise_multiplier)] if self.share else []
 
     def unprotected(self) -> tuple[str, ...]:

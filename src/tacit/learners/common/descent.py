@@ -32,10 +32,10 @@ def descend(gradient: Callable[[Floats], Floats], start: Floats, *, rate: float,
 
 
 def learning_rate(longest: float, *, records: float, n_classes: int, noise: float, steps: int) -> float:
-    """Factor of the mean gradient: at most `longest`, and short enough for the noise of `steps` steps of `descend`.
+    """Factor of the mean gradient: `longest`, or less for the noise of `steps` steps of `descend`.
 
-    Noise of standard deviation `noise` per step adds about rate/records noise steps^1.5/3 to a logit. The sampling
-    error of the gradient is added to that noise, so that steps stay short where classes have few records.
+    Noise of standard deviation `noise` per step adds about rate/records noise steps^1.5/3 to a logit. The gradient's
+    sampling error is added to that noise, so that steps stay short if classes have few records.
     """
     noise = math.hypot(noise, math.sqrt(SAMPLING_IN_GRADIENT * steps * records / n_classes))
     return min(longest, NOISE_IN_LOGIT * 3 * records / (noise * steps * math.sqrt(steps)))

@@ -1,4 +1,4 @@
-"""What matrices of d x d cost in memory and time, for learners whose cost grows with the square of the columns."""
+"""Memory and time of d x d matrices, for learners whose cost grows with the square of the columns."""
 
 import warnings
 from dataclasses import dataclass
@@ -14,16 +14,9 @@ DRAW = 1e-5  # seconds on one core for one draw of secure noise
 
 @dataclass(frozen=True)
 class Matrices:
-    """The matrices of d x d of a fit, in float64.
+    """How many d x d matrices of float64 a fit holds at the same time, decomposes, and noises by the secure source.
 
-    Parameters
-    ----------
-    held : float
-        How many are in memory at the same time, copies and workspace included; measured.
-    decomposed : int
-        How many eigendecompositions are computed.
-    noised : int
-        How many symmetric matrices get secure noise.
+    `held` includes copies and workspace; it was measured.
     """
 
     held: float
@@ -31,13 +24,7 @@ class Matrices:
     noised: int = 0
 
     def check(self, width: int) -> None:
-        """Warn of a fit that takes much memory or time, from public facts alone.
-
-        Raises
-        ------
-        InputError
-            If the matrices do not fit into the memory of this machine.
-        """
+        """Warn of a fit that takes much memory or time, and refuse one that does not fit, from public facts alone."""
         size, available = self.held * 8 * width**2, available_memory()
         needs = f"{width} columns make matrices of {width} x {width}, which take about {size / 1e9:.3g} GB of memory"
         remedy = "project all rows to fewer columns, by a PCA of public rows for example, or choose noisy-sum"

@@ -13,39 +13,28 @@ from tacit.models.rows import Floats, unit_rows
 
 
 def real(name: str, value: Any, low: float, high: float) -> float:
-    """`value` as a float, if it is a number in [low, high].
-
-    Raises
-    ------
-    InputError
-        If it is anything else, NaN included.
-    """
+    """`value` as a float, if it is a number in [low, high]; NaN is not."""
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         raise InputError(f"{name}={value!r} must be a number from {low:g} to {high:g}; correct it, or leave it out")
     return float(value)
 
 
-def whole(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as an int, if it is a whole number in [low, high].
+def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
+    """Check attributes of `settings` by `real`, those that are None excepted."""
+    for name, (low, high) in ranges.items():
+        if getattr(settings, name) is not None:
+            real(name, getattr(settings, name), low, high)
 
-    Raises
-    ------
-    InputError
-        If it is anything else.
-    """
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """`value` as an int, if it is a whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         raise InputError(f"{name}={value!r} must be a whole number from {low} to {high}; correct it, or leave it out")
     return int(value)
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value` as a bool, if it is True or False.
-
-    Raises
-    ------
-    InputError
-        If it is anything else.
-    """
+    """`value` as a bool, if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name}={value!r} must be True or False; leave it out")
     return bool(value)
@@ -71,13 +60,7 @@ Value = TypeVar("Value")
 
 
 def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
-    """The value object that None (its defaults), an instance or a dict of its fields stands for.
-
-    Raises
-    ------
-    InputError
-        If it is anything else.
-    """
+    """The value object that None (its defaults), an instance or a dict of its fields stands for."""
     if settings is None or isinstance(settings, kind):
         return settings or kind()
     try:
@@ -88,7 +71,7 @@ def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
 
 
 def public_rows(public: Any, width: int) -> Any:
-    """`public` as rows of shape (m, width), not copied where it is an array of any kind."""
+    """`public` as rows of shape (m, width); an array of any kind is not copied."""
     rows = as_rows(public, "public")
     if rows.shape[1] != width:
         raise InputError(f"public has shape {rows.shape} and the private rows {width} columns; encode both alike")
@@ -105,11 +88,11 @@ def public_centre(public: Any, width: int) -> Floats | None:
 
 
 def declared_counts(counts: Any, n_classes: int) -> Floats | None:
-    """Numbers of records per class as declared, of shape (n_classes,); None where they are not."""
+    """Declared numbers of records per class, of shape (n_classes,); None if they are not declared."""
     if counts is None:
         return None
-    given = np.asarray(counts, dtype=object)
-    if given.shape not in ((), (n_classes,)):
+    declared = np.asarray(counts, dtype=object)
+    if declared.shape not in ((), (n_classes,)):
         rule = f"must be one number, or one for each of {n_classes} classes"
         raise InputError(f"counts={counts!r} {rule}; leave it out to buy noisy counts")
-    return np.broadcast_to([real("counts", count, 1, 2**53) for count in given.ravel()], (n_classes,)).copy()
+    return np.broadcast_to([real("counts", count, 1, 2**53) for count in declared.ravel()], (n_classes,)).copy()

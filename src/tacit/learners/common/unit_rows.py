@@ -29,14 +29,9 @@ FARTHEST = -1e9
 
 @dataclass(frozen=True, eq=False)
 class UnitRows(Prepared):
-    """Private records, learned from as unit rows about a public centre.
+    """Private records, from which a learner reads unit rows less a public centre, of shape (d,), made unit again.
 
-    Parameters
-    ----------
-    centre : ndarray of shape (d,), or None
-        Subtracted from unit rows, which are then made unit again.
-    intercept : float, default=0.0
-        Value of a constant column that is appended to the unit row and counts in its norm; 0 appends none.
+    An intercept above 0 is the value of a constant column that is appended to the unit row and counts in its norm.
     """
 
     centre: Floats | None = None
@@ -44,11 +39,11 @@ class UnitRows(Prepared):
 
     @property
     def width(self) -> int:
-        """Columns of the rows that are learned from."""
+        """Columns of the unit rows."""
         return int(self.X.shape[1]) + int(self.intercept > 0)
 
     def blocks(self, label: str) -> Iterator[tuple[Floats, Integers]]:
-        """Yield blocks of rows of norm 1 with their labels, without rows of zeros, and report progress as `label`."""
+        """Yield blocks of rows of norm 1 with their labels, without rows of zeros; report progress under `label`."""
         X, labels = self.X, self.labels
         present = X.any(axis=1)
         if not present.all():
@@ -60,40 +55,21 @@ class UnitRows(Prepared):
             yield unit, of_rows
 
     def block_list(self, *, exact: bool) -> list[tuple[Any, Integers]]:
-        """All blocks, for a fit that reads them many times; their rows are `IntegerRows` unless sums may be exact."""
+        """All blocks, for a fit that reads them many times: floats if sums may be `exact`, else `IntegerRows`."""
         return [(rows if exact else rounded(rows), labels) for rows, labels in self.blocks("rows")]
-
-    def head(self, theta: Floats, added: Floats | float = 0.0) -> tuple[Floats, Floats]:
-        """Coefficients, (C, d), and intercepts, (C,), for unit rows: of theta, (C, width), and what is added to it."""
-        if self.intercept == 0:
-            return theta, np.zeros(len(theta)) + added
-        theta = theta / math.hypot(1.0, self.intercept)
-        return theta[:, :-1].copy(), theta[:, -1] * self.intercept + added
-
-    def released(self, what: str, coefficients: Floats, intercepts: Floats, facts: dict[str, Any]) -> Released:
-        """A linear head, with the normalisation of rows among its facts."""
-        column = f", beside a constant column of {self.intercept:g}, which counts in the norm" if self.intercept else ""
-        arrays = {"coefficients": coefficients, "intercepts": intercepts} | centre_array(self.centre)
-        return Released(what, arrays, LinearHead(), facts | {"normalisation": normalisation(self.centre) + column})
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnitRowClassifier(PrivateClassifier):
-    """A learner on unit rows about the mean of public rows, if there are any, by Gaussian sums over all records.
-
-    Parameters
-    ----------
-    public : array of shape (m, d), optional
-    """
+    """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums over all records."""
 
     public: Any = None
-    intercept = 0.0  # no parameter, unless a learner makes it one
+    intercept = 0.0  # a parameter of some learners only
 
     def _multiplier(self) -> float:
         """Noise multiplier of one Gaussian sum that spends the whole budget.
 
-        Not every sum here is one per class. A changed label may then move a sum by twice the sensitivity, which is what
-        a replaced record does.
+        A changed label may move a sum over all classes by twice the sensitivity, as a replaced record does.
         """
         unit = Unit(self.unit)
         return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE, split=True)
@@ -102,18 +78,18 @@ class UnitRowClassifier(PrivateClassifier):
         return real("intercept", self.intercept, 0, MOST_INTERCEPT)
 
     def _counts(self) -> ClassCounts:
-        """Where the number of records of each class comes from."""
+        """How the fit learns the number of records of each class."""
         return ClassCounts(None, self._multiplier(), unused="this method")
 
     def _unprotected(self) -> tuple[str, ...]:
         return self._counts().unprotected()
 
     def _matrices(self) -> Matrices | None:
-        """The d x d matrices of a fit, where there are any."""
+        """The d x d matrices of a fit, if any."""
         return None
 
     def _noised(self, matrices: int) -> int:
-        """How many of these matrices get secure noise."""
+        """How many of these matrices get noise of the secure source."""
         return matrices if self.noise == "secure" and self._multiplier() > 0 else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
@@ -123,6 +99,19 @@ class UnitRowClassifier(PrivateClassifier):
             matrices.check(X.shape[1])
         declared_counts(self._counts().declared, len(self.classes_))
         return UnitRows(X, labels, public_centre(self.public, X.shape[1]), self._intercept())
+
+    def _head(
+        self, records: UnitRows, what: str, theta: Floats, facts: dict[str, Any], added: Floats | float = 0.0
+    ) -> Released:
+        """Set the learned attributes and release a linear head: theta, of shape (C, width), and scores to add to it."""
+        self.centre_, self.coefficients_, self.intercepts_ = records.centre, theta, np.zeros(len(theta)) + added
+        column = ""
+        if records.intercept > 0:
+            theta = theta / math.hypot(1.0, records.intercept)
+            self.coefficients_, self.intercepts_ = theta[:, :-1].copy(), theta[:, -1] * records.intercept + added
+            column = f", beside a constant column of {records.intercept:g}, which counts in the norm"
+        arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
+        return Released(what, arrays, LinearHead(), facts | {"normalisation": normalisation(self.centre_) + column})
 
 
 def scores_of_empty(sums: Floats) -> Floats:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import class_list, clean_labels
+from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.errors import InputError
-from tacit.learners.base import class_indices
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.priors import checked_prior, prior_of, uniform
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import real
 from tacit.learners.common.softmax import Blocks, noisy_gradient
 from tacit.learners.common.sums import second_moments
-from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
-from tacit.learners.linear.second_order import check_steps, damping_for, divided, spectrum
+from tacit.learners.common.unit_rows import UnitRows
+from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
@@ -27,7 +25,7 @@ LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 c
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FeatureCovariance(UnitRowClassifier):
+class FeatureCovariance(SecondOrderClassifier):
     """Classify by logistic regression, learned by noisy gradients that are divided by noisy second moments.
 
     Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is noised once. Then
@@ -37,13 +35,8 @@ class FeatureCovariance(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping.
     epochs : int, optional
         Number of steps, each over all records; by default 20, or 40 under an infinite budget.
     learning_rate : float, optional
@@ -55,20 +48,13 @@ class FeatureCovariance(UnitRowClassifier):
         noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy G.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (C, d), float64
-    intercepts_ : ndarray of shape (C,), float64
     damping_ : float
         As used; a function of the noisy G.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    coefficients_, intercepts_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -81,39 +67,25 @@ class FeatureCovariance(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.FeatureCovariance(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
 
-    epochs: int | None = None
-    learning_rate: float | None = None
+    summary = "one linear score per class, by noisy gradients over noisy second moments (DP-FC)"
+
     clip: float = 1.0
-    damping: float | None = None
-    counts: int | Sequence[int] | None = None
-    balanced: bool = True
-    ridge: float = 0.3
-    intercept: float = 0.0
 
-    def _counts(self) -> ClassCounts:
-        unused = "" if self.balanced else "balanced=False"
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
-
-    def _epochs(self) -> int:
-        if self.epochs is not None:
-            return whole("epochs", self.epochs, 1, 10**4)
-        return 40 if self._multiplier() == 0 else 20
+    default_epochs = (20, 40)
 
     def _sum_multiplier(self) -> float:
         """Noise multiplier of G and of the gradients of each epoch."""
         return self._multiplier() * math.sqrt((1 + self._epochs()) / (1 - self._counts().share))
 
     def _event(self) -> Event:
-        self._intercept()
         real("clip", self.clip, 1e-6, 10)
-        check_steps(ridge=self.ridge, learning_rate=self.learning_rate, damping=self.damping)
+        self._check_steps()
         of_sums = (1 + self._epochs()) * outer_products.event(self._sum_multiplier())
         return compose([of_sums, *self._counts().events()])
 
@@ -134,8 +106,6 @@ class FeatureCovariance(UnitRowClassifier):
             for _ in progress(range(epochs), "epochs", epochs):
                 gradient = noisy_gradient(theta, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
                 theta = theta - rate * divided(gradient + self.ridge * theta, values, vectors, self.damping_)
-        self.centre_ = prepared.centre
-        self.coefficients_, self.intercepts_ = prepared.head(theta)
         facts = {
             "gradient clip norm": float(self.clip),
             "noise multiplier of the second moments": z,
@@ -146,7 +116,7 @@ class FeatureCovariance(UnitRowClassifier):
             "sampling": "none; every record is used in every epoch",
         }
         what = "one linear score per class, by noisy gradients over noisy second moments"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, what, theta, facts)
 
     def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
         """Added to the logits while learning. Counts serve only to balance the classes."""

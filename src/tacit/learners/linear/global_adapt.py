@@ -38,17 +38,12 @@ class GlobalAdapt(GradientDescent):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping, which
-        is plain gradient descent.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public, steps, learning_rate, balanced, ridge, intercept
-        As in `GradientDescent`.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is plain gradient descent.
+    steps, learning_rate, counts, balanced, ridge, intercept
+        As in `GradientDescent`; counts also turn the number of gradients above the threshold into a share.
     clip : float, default=1.0
         Bound on the norm of a record's scaled gradient.
-    counts : int or sequence of int, optional
-        As in `GradientDescent`; they also turn the number of gradients above the threshold into a share.
     threshold : float, default=sqrt(2)
         Z of the first step; at most sqrt(2), the longest gradient of a unit row. Later ones are kept from 1e-6 to that.
     decay : float, default=0.1
@@ -57,22 +52,13 @@ class GlobalAdapt(GradientDescent):
         Gradients longer than tolerance Z make Z grow, tau in the paper.
     threshold_share : float, default=0.01
         Share of the budget for the counts of gradients above the threshold.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (C, d), float64
-    intercepts_ : ndarray of shape (C,), float64
     thresholds_ : ndarray of shape (steps,)
         Z of each step; empty under an infinite budget.
-    learning_rate_ : float
-        As used; a function of the noisy or declared counts.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    coefficients_, intercepts_, learning_rate_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -88,12 +74,13 @@ class GlobalAdapt(GradientDescent):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.GlobalAdapt(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, by noisy logistic regression under an adapted threshold (DPSGD-Global-Adapt)"
 
     threshold: float = LONGEST
     decay: float = 0.1

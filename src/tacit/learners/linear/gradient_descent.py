@@ -11,7 +11,7 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts, n_records
 from tacit.learners.common.descent import descend, learning_rate
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.softmax import Blocks, noisy_gradient
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import outer_products
@@ -36,13 +36,9 @@ class GradientDescent(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again. Steps can then be four times as long.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows steps can
+        be four times as long.
     steps : int, optional
         Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite budget.
     learning_rate : float, optional
@@ -61,8 +57,6 @@ class GradientDescent(UnitRowClassifier):
     intercept : float, default=0.0
         Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
         (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -70,11 +64,8 @@ class GradientDescent(UnitRowClassifier):
     intercepts_ : ndarray of shape (C,), float64
     learning_rate_ : float
         As used; a function of the noisy or declared counts.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -89,12 +80,13 @@ class GradientDescent(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.GradientDescent(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, by noisy logistic regression"
 
     steps: int | None = None
     learning_rate: float | None = None
@@ -122,8 +114,7 @@ class GradientDescent(UnitRowClassifier):
         self._intercept()
         real("clip", self.clip, 1e-6, 10)
         real("ridge", self.ridge, 0, 1e9)
-        if self.learning_rate is not None:
-            real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        check_optional(self, learning_rate=(1e-9, 1e9))
         return compose([self._steps() * outer_products.event(self._step_multiplier()), *self._counts().events()])
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
@@ -141,16 +132,13 @@ class GradientDescent(UnitRowClassifier):
                 rate=self.learning_rate_ / n,
                 steps=self._steps(),
             )
-        self.centre_ = prepared.centre
-        self.coefficients_, self.intercepts_ = prepared.head(theta)
         facts = self._counts().facts() | {
             "gradient clip norm": float(self.clip),
             "noise multiplier of a step": z,
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",
         }
-        what = "one linear score per class, by noisy gradient descent"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, "one linear score per class, by noisy gradient descent", theta, facts)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; without noise and clipping under an infinite budget."""

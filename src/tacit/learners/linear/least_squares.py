@@ -11,7 +11,7 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import flag, real
+from tacit.learners.common.parameters import check_optional, flag, real
 from tacit.learners.common.sums import class_second_moments, class_sums, second_moments
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.learners.linear.second_order import divided, spectrum
@@ -38,13 +38,8 @@ class LeastSquares(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the non-private form.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
     alpha : float, optional
         Weight of G in the sum with A_k, as published. G, A and b are then bought at a third of the budget each. If
         omitted, G takes 30 % of the budget, noisy counts 1 %, and b the rest.
@@ -54,23 +49,17 @@ class LeastSquares(UnitRowClassifier):
         Divide each theta_k by the standard deviation of its score within classes or, with `alpha`, by its norm. If
         False, scores are those of the linear discriminant or, with `alpha`, of the regression.
     counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. If
-        omitted, noisy counts are bought. Not with `alpha`, which needs none.
+        As in `GradientDescent`, but not with `alpha`, which needs none.
     intercept : float, default=0.0
         As in `GradientDescent`.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
     coefficients_ : ndarray of shape (C, d), float64
     intercepts_ : ndarray of shape (C,), float64
         Far below all scores for a class without records under an infinite budget, unless `alpha` is given.
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -85,12 +74,13 @@ class LeastSquares(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.LeastSquares(budget="rho=0.5", classes=2).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "one linear score per class, solved for from noisy moments (DP-LS)"
 
     alpha: float | None = None
     ridge: float | None = None
@@ -114,8 +104,7 @@ class LeastSquares(UnitRowClassifier):
     def _event(self) -> Event:
         self._intercept()
         flag("normalise", self.normalise)
-        if self.ridge is not None:
-            real("ridge", self.ridge, 1e-9, 1e18)
+        check_optional(self, ridge=(1e-9, 1e18))
         z_moments, z_sums, z_classes = self._multipliers()
         of_classes = [] if z_classes is None else [outer_products.class_event(z_classes)]
         of_sums = [outer_products.event(z_moments), gaussian.event(z_sums)]
@@ -129,20 +118,16 @@ class LeastSquares(UnitRowClassifier):
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         moments, sums, class_moments = self._moments(prepared, noise)
-        ridge = self._ridge(prepared.width)
+        ridge, added = self._ridge(prepared.width), np.zeros(len(sums))
         if class_moments is None:
             with phase(SET_UP):
                 counts = self._counts().draw(prepared.blocks("counts"), len(sums), noise)
             theta, added = self._discriminants(moments, sums, counts)
-            self.coefficients_, self.intercepts_ = prepared.head(theta, added)
-            if self._multiplier() == 0:
-                self.intercepts_ = self.intercepts_ + scores_of_empty(sums)
+            added = added + scores_of_empty(sums) if self._multiplier() == 0 else added
         else:
             theta = _regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
             norms = np.linalg.norm(theta, axis=1, keepdims=True)
             theta = theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta
-            self.coefficients_, self.intercepts_ = prepared.head(theta)
-        self.centre_ = prepared.centre
         z_moments, z_sums, z_classes = self._multipliers()
         facts = {
             "row norm": 1.0,
@@ -154,7 +139,7 @@ class LeastSquares(UnitRowClassifier):
             "sampling": "none; every record is used once in each sum",
         }
         what = "one linear score per class, solved for from noisy moments"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, what, theta, facts, added)
 
     @phase(SET_UP)
     def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats | None]:

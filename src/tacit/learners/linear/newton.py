@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import flag, real, whole
+from tacit.learners.common.parameters import check_optional, flag
 from tacit.learners.common.softmax import Blocks, logits
-from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
-from tacit.learners.linear.second_order import check_steps, damping_for, divided, spectrum
+from tacit.learners.common.unit_rows import UnitRows
+from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
@@ -30,7 +29,7 @@ Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Newton(UnitRowClassifier):
+class Newton(SecondOrderClassifier):
     """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
 
     Rows are divided by their norm, at fit and at predict. A record counts with weight 1 for its own class and with
@@ -39,19 +38,14 @@ class Newton(UnitRowClassifier):
     classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit while
     learning, and left out of predictions.
 
-    It is the slowest method: an epoch takes about n K d^2 multiplications (20 seconds on one core for n = 50,000,
-    K = 100, d = 256), and K d (d + 1)/2 draws of noise, which the secure source makes in 8.5 microseconds each (28
-    seconds). Progress is shown. Hessians take 16 K d^2 bytes of memory and more.
+    It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws of noise. For
+    n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on one core. Hessians take at least
+    16 K d^2 bytes of memory.
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same method without noise.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same method without noise.
     epochs : int, optional
         Number of steps, each over all records; by default 4, or 8 under an infinite budget.
     learning_rate : float, optional
@@ -66,18 +60,11 @@ class Newton(UnitRowClassifier):
         Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy Hessian.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
-    coefficients_ : ndarray of shape (K, d), float64
-    intercepts_ : ndarray of shape (K,), float64
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (K,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    coefficients_, intercepts_, centre_, classes_, guarantee_, spent_
+        As in `GradientDescent`.
 
     Notes
     -----
@@ -94,42 +81,27 @@ class Newton(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.Newton(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
 
-    epochs: int | None = None
-    learning_rate: float | None = None
+    summary = "one linear score per class, by noisy Newton steps (DP-Newton)"
+
     alpha: float | None = None
     pooled: bool = True
-    damping: float | None = None
-    counts: int | Sequence[int] | None = None
-    balanced: bool = True
-    ridge: float = 0.3
-    intercept: float = 0.0
 
-    def _counts(self) -> ClassCounts:
-        unused = "" if self.balanced else "balanced=False"
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
-
-    def _epochs(self) -> int:
-        if self.epochs is not None:
-            return whole("epochs", self.epochs, 1, 10**4)
-        return 8 if self._multiplier() == 0 else 4
+    default_epochs = (4, 8)
 
     def _sum_multiplier(self) -> float:
         """Noise multiplier of the gradients and of the Hessians of each epoch."""
         return self._multiplier() * math.sqrt(2 * self._epochs() / (1 - self._counts().share))
 
     def _event(self) -> Event:
-        self._intercept()
-        if self.alpha is not None:
-            real("alpha", self.alpha, 1e-9, 1e9)
+        self._check_steps()
+        check_optional(self, alpha=(1e-9, 1e9))
         flag("pooled", self.pooled)
-        check_steps(ridge=self.ridge, learning_rate=self.learning_rate, damping=self.damping)
         of_sums = 2 * self._epochs() * outer_products.event(self._sum_multiplier())
         return compose([of_sums, *self._counts().events()])
 
@@ -155,8 +127,6 @@ class Newton(UnitRowClassifier):
         with phase(SOLVING):
             for _ in progress(range(epochs), "epochs", epochs):
                 theta = self._step(theta, *derivatives(theta, offsets, blocks))
-        self.centre_ = prepared.centre
-        self.coefficients_, self.intercepts_ = prepared.head(theta)
         facts = {
             "row norm": 1.0,
             "weight of a negative": self._alpha(),
@@ -166,8 +136,7 @@ class Newton(UnitRowClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
         }
-        what = "one linear score per class, by noisy Newton steps"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, "one linear score per class, by noisy Newton steps", theta, facts)
 
     def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
         """Added to the logits while learning: log odds of the classes, negatives weighted."""

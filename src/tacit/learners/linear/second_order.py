@@ -1,23 +1,48 @@
-"""Steps that divide noisy gradients by a noisy matrix: its spectrum, and the damping that its noise asks for."""
+"""What the learners share whose epochs divide noisy gradients by a noisy matrix: parameters, spectrum and damping."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.learners.common.parameters import real
+from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.parameters import check_optional, real, whole
+from tacit.learners.common.unit_rows import UnitRowClassifier
 from tacit.models.rows import Floats
 
 NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 
 
-def check_steps(*, ridge: float, learning_rate: float | None, damping: float | None) -> None:
-    """Check the parameters of damped steps; None stands for a default."""
-    real("ridge", ridge, 1e-9, 1e9)
-    for name, value in (("learning_rate", learning_rate), ("damping", damping)):
-        if value is not None:
-            real(name, value, 1e-9, 1e18)
+@dataclass(kw_only=True, eq=False, repr=False)
+class SecondOrderClassifier(UnitRowClassifier):
+    """Base of these learners; `default_epochs` are those at a finite and at an infinite budget."""
+
+    epochs: int | None = None
+    learning_rate: float | None = None
+    damping: float | None = None
+    counts: int | Sequence[int] | None = None
+    balanced: bool = True
+    ridge: float = 0.3
+    intercept: float = 0.0
+
+    default_epochs = (0, 0)
+
+    def _counts(self) -> ClassCounts:
+        unused = "" if self.balanced else "balanced=False"
+        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
+
+    def _epochs(self) -> int:
+        if self.epochs is not None:
+            return whole("epochs", self.epochs, 1, 10**4)
+        return self.default_epochs[self._multiplier() == 0]
+
+    def _check_steps(self) -> None:
+        self._intercept()
+        real("ridge", self.ridge, 1e-9, 1e9)
+        check_optional(self, learning_rate=(1e-9, 1e18), damping=(1e-9, 1e18))
 
 
 def spectrum(matrix: Floats) -> tuple[Floats, Floats]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.labels import class_indices
 from tacit.errors import InputError
-from tacit.learners.base import Prepared, class_indices
+from tacit.learners.base import Prepared
 from tacit.learners.common.models import Model, View, as_flat, finite_rows
 from tacit.learners.common.parameters import array_of, public_centre
 from tacit.learners.common.training import Training

@@ -159,11 +159,10 @@ class PATE(ModelClassifier):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; `deep` adds the fields of grouped ones, such as `voting__sigma`."""
         parameters: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for group in GROUPS:
-                with suppress(InputError):  # a value that `fit` refuses has no fields
-                    fields = fields_of(group, parameters[group])
-                    parameters |= {f"{group}__{name}": value for name, value in fields.items()}
+        for group in GROUPS if deep else ():
+            with suppress(InputError):  # `promise` and `fit` refuse a value that is none of the group's
+                fields = fields_of(group, parameters[group])
+                parameters |= {f"{group}__{name}": value for name, value in fields.items()}
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:

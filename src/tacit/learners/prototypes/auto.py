@@ -50,15 +50,10 @@ class AutoPrototypes(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused, since Gaussian noise has no pure epsilon. "rho=inf" is the
-        non-private form.
+    budget, classes, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
 
     Attributes
     ----------
@@ -72,11 +67,8 @@ class AutoPrototypes(UnitRowClassifier):
         Share of the budget that bought sums.
     coefficients_, intercepts_, squares_, axes_ : ndarray
         The decision: see `tacit.models.decisions.QuadraticHead`.
-    centre_ : ndarray of shape (d,)
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -100,7 +92,9 @@ class AutoPrototypes(UnitRowClassifier):
     """
 
     estimates = "unit means"
+    summary = "one quadratic score per class; the choice where there are public rows, nothing to tune"
     needs_public = True
+    public_use = "needed"
 
     def _part(self, share: float) -> float:
         """Noise multiplier of what this share of the budget buys."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import Prepared, PrivateClassifier
-from tacit.learners.common.parameters import declared_counts, public_rows, real, whole
+from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
 from tacit.learners.common.sums import class_counts
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -33,19 +33,15 @@ MOST_RADIUS = 1e50  # a public constant: with little budget the radius grows at 
 class Step:
     """One step of CoinPress; each field has shape (C,)."""
 
-    radius: Floats
-    """Radius of the ball in which the mean was assumed."""
-    clip: Floats
-    """Distance from the centre at which rows were clipped."""
-    noise: Floats
-    """Standard deviation of the noise on each coordinate of the mean."""
-    norm: Floats
-    """Euclidean norm of the new centre."""
+    radius: Floats  # of the ball in which the mean was assumed
+    clip: Floats  # distance from the centre at which rows were clipped
+    noise: Floats  # standard deviation of the noise on each coordinate of the mean
+    norm: Floats  # Euclidean norm of the new centre
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledRecords(Prepared):
-    """Private records, the public factor that brings them to unit variance, declared counts, and the decision."""
+    """The records, the public factor that brings rows to unit variance, declared counts, and the decision."""
 
     scale: float
     counts: Floats | None
@@ -56,16 +52,15 @@ class ScaledRecords(Prepared):
 class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
-    Three steps, each of which clips rows about the last estimate and adds noise to their mean; the clip
-    radius shrinks with the uncertainty. Assumes about unit variance per coordinate: on other scales pass `public`,
-    from which a scale is taken. `NoisySumPrototypes` is nearly always better.
+    Each of three steps clips rows about the last estimate and adds noise to their mean; the clip radius shrinks with
+    the uncertainty. Assumes about unit variance per coordinate: on other scales pass `public`, from which a scale is
+    taken. `NoisySumPrototypes` is nearly always better.
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the class mean.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    budget, classes, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the class mean. With unit="replace" the noise is the paper's,
+        (2 clip/N)/sqrt(2 rho_i), N declared.
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, in place of the realised ones; they
         are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget.
@@ -79,8 +74,6 @@ class CoinPressPrototypes(PrivateClassifier):
         Public rows; private rows are multiplied by sqrt(d) over their median norm.
     metric : {"cosine", "euclidean"}, default="cosine"
         How predictions measure nearness.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. With unit="replace" the noise is the paper's, (2 clip/N)/sqrt(2 rho_i), N declared.
 
     Attributes
     ----------
@@ -88,9 +81,8 @@ class CoinPressPrototypes(PrivateClassifier):
         The private means, on the scale of the rows passed.
     steps_ : tuple of Step
         Radius, clip, noise and norm per step and class, on the rescaled rows; functions of the release.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -132,8 +124,7 @@ class CoinPressPrototypes(PrivateClassifier):
         return of_steps, z / math.sqrt(count_share) if count_share else 0.0
 
     def _event(self) -> Event:
-        if self.radius is not None:
-            real("radius", self.radius, MOST_RADIUS**-1, MOST_RADIUS)
+        check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
         of_steps, of_counts = self._multipliers()
         return compose(gaussian.event(z) for z in [*of_steps, *([] if self.counts is not None else [of_counts])])

@@ -25,9 +25,8 @@ from tacit.privacy.unit import Unit
 class NoisySumPrototypes(PrivateClassifier):
     """Classify by the nearest of one private direction per class.
 
-    Per class, the sum of the records' unit vectors plus Gaussian noise. Cosine similarity does not see the
-    length of a prototype, so no record count, radius or iteration is needed, and the whole budget buys
-    one release.
+    Per class, the sum of the records' unit vectors plus Gaussian noise. Cosine similarity does not depend on the
+    length of a prototype, so no record count, radius or iteration is needed, and one release gets the whole budget.
 
     Parameters
     ----------
@@ -44,9 +43,9 @@ class NoisySumPrototypes(PrivateClassifier):
     random_state : int, optional
         Seed of research noise.
     unit : {"add-remove", "replace", "change-label"}, default="add-remove"
-        The unit in which the budget is read and the guarantee stated.
+        Neighbouring relation under which the budget is read and the guarantee stated.
     ledger : Ledger, optional
-        Where the promise is charged before noise is drawn.
+        The promise is charged to it before noise is drawn.
 
     Attributes
     ----------
@@ -68,8 +67,7 @@ class NoisySumPrototypes(PrivateClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 50, axis=0)
-    >>> y = np.repeat([0, 1], 50)
+    >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
     >>> model = tacit.NoisySumPrototypes(budget="rho=0.5", classes=[0, 1]).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), model.guarantee_.rho
     (array([0]), 0.5)
@@ -89,19 +87,19 @@ class NoisySumPrototypes(PrivateClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         return UnitRows(X, labels, public_centre(self.public, X.shape[1]))
 
-    @phase(SET_UP)
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        n_classes, width, z = len(self.classes_), prepared.width, self._noise_multiplier()
+        z, n_classes, width = self._noise_multiplier(), len(self.classes_), prepared.width
         self.centre_ = prepared.centre
-        rows = pieces(prepared.X, prepared.labels, "class sums")
-        if z == 0 or self.centre_ is not None:
-            rows = ((unit_rows_about(block, self.centre_), of_rows) for block, of_rows in rows)
-        if z == 0:
-            self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
-        else:
-            self.prototypes_ = gaussian.noisy_class_sums(
-                rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, unit_rows=True
-            )
+        with phase(SET_UP):
+            rows = pieces(prepared.X, prepared.labels, "class sums")
+            if z == 0 or self.centre_ is not None:
+                rows = ((unit_rows_about(block, self.centre_), of_rows) for block, of_rows in rows)
+            if z == 0:
+                self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
+            else:
+                self.prototypes_ = gaussian.noisy_class_sums(
+                    rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, unit_rows=True
+                )
         facts = {
             "row norm": 1.0,
             "noise standard deviation": z,

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, SET_UP, SOLVING, phase
-from tacit.errors import InputError
-from tacit.learners.base import shortened
+from tacit.errors import InputError, quoted
 from tacit.learners.common.balance import ClassCounts, count_share, n_records
 from tacit.learners.common.descent import descend
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.softmax import Blocks, logits, noisy_gradient, residuals
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
@@ -39,15 +38,7 @@ SUMS = "sums"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredRows(UnitRows):
-    """Private records that choose prototypes among public rows.
-
-    Parameters
-    ----------
-    window : pair of float
-        Of 1 + cosine.
-    scoring : Scoring
-        How records score public rows.
-    """
+    """Private records that choose prototypes among public rows, the window of 1 + cosine, and how rows are scored."""
 
     window: tuple[float, float]
     scoring: Scoring
@@ -65,13 +56,9 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     Parameters
     ----------
-    budget : Budget or str, default="rho=0.5"
-        zCDP or approximate; a pure budget is refused. "rho=inf" is the same descent without noise and clipping.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again. Scores then differ more between classes, and the layer has more to learn from.
+    budget, classes, public, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows scores
+        differ more between classes, and the layer has more to learn from.
     prototypes : {"sums", "public"}, default="sums"
         What stands for a class before the layer: a noisy sum, or one of the public rows, less their mean and made unit
         again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
@@ -90,13 +77,8 @@ class ProjectedPrototypes(UnitRowClassifier):
         at which noise adds a vector of norm about 1 to each row of W; z is the multiplier of all steps together.
     clip : float, default=1.0
         Bound on the norm of a record's gradient, that of the cross-entropy divided by `scale`.
-    counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        scale the steps and balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
-    balanced : bool, default=True
-        Learn the layer for equally frequent classes (logit adjustment), as in `GradientDescent`.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
+    counts, balanced
+        As in `GradientDescent`.
 
     Attributes
     ----------
@@ -114,11 +96,8 @@ class ProjectedPrototypes(UnitRowClassifier):
         Positions of the chosen rows in `public`, with prototypes="public".
     window_ : tuple of float
         The window used, with prototypes="public".
-    centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    centre_, classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -137,12 +116,14 @@ class ProjectedPrototypes(UnitRowClassifier):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> model = tacit.ProjectedPrototypes(budget="rho=0.5", classes=2, counts=500).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
+
+    summary = "noisy class sums, or public rows, seen through a privately learned layer"
+    public_use = 'optional, for centring; needed with `prototypes="public"`'
 
     prototypes: str = SUMS
     d_min: float | str = PUBLIC
@@ -159,7 +140,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     def _from_public(self) -> bool:
         """Whether prototypes are public rows; also checks the parameters that only these use."""
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
-            raise InputError(f"prototypes={shortened(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
+            raise InputError(f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
         from_public = bool(self.prototypes == PUBLIC)
         needs_public(self.d_min, self.d_max)
         if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
@@ -183,8 +164,7 @@ class ProjectedPrototypes(UnitRowClassifier):
             whole("dimension", self.dimension, 1, 2**20)
         real("scale", self.scale, 1e-3, 1e4)
         real("clip", self.clip, 1e-6, 10)
-        if self.learning_rate is not None:
-            real("learning_rate", self.learning_rate, 1e-9, 1e9)
+        check_optional(self, learning_rate=(1e-9, 1e9))
         return self._split().event(self._multiplier())
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
@@ -213,9 +193,7 @@ class ProjectedPrototypes(UnitRowClassifier):
             blocks = prepared.block_list(exact=z == 0)
             counts = self._counts().draw(blocks, len(self.classes_), noise)
         layer = self._descend(sums, counts, blocks, noise)
-        self.centre_, self.projection_, self.prototypes_ = prepared.centre, layer, sums @ layer.T
-        self.coefficients_ = _unit(self.prototypes_) @ layer
-        self.intercepts_ = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
+        self.projection_, self.prototypes_ = layer, sums @ layer.T
         facts |= {
             "gradient clip norm": float(self.clip),
             "noise multiplier of a step": split.step(z),
@@ -223,8 +201,9 @@ class ProjectedPrototypes(UnitRowClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every step",
         }
+        far = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
         what += ", through a privately learned layer"
-        return prepared.released(what, self.coefficients_, self.intercepts_, facts)
+        return self._head(prepared, what, _unit(self.prototypes_) @ layer, facts, far)
 
     @phase(SET_UP)
     def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:

@@ -49,18 +49,18 @@ class PublicPrototypes(PrivateClassifier):
     """Classify by the nearest public records, k of them chosen privately for each class.
 
     A public record scores the sum, over the class's records, of their cosine similarity to it, clipped
-    to a window. With k = 1 one record is selected; with k > 1 a set, jointly, by its worst member. What leaves
-    are public records, so the release shows nothing but the choice.
+    to a window. With k = 1 one record is selected; with k > 1 a set, jointly, by its worst member. The release holds
+    public records, so it shows nothing but the choice.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
         Pure ("epsilon=1"), zCDP, or approximate, whose delta buys nothing here; "epsilon=inf" takes the k best, the
         lowest index first on ties.
+    classes, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     k : int, default=1
         Public records per class.
     d_min, d_max : float or "public", default="public"
@@ -76,15 +76,13 @@ class PublicPrototypes(PrivateClassifier):
         In which integers clipped scores are computed; "auto" decides by the public rows, the window, and, for large
         public sets, by a short measurement of this machine. See `tacit.learners.prototypes.scores`.
     folder : path, optional
-        Keep finished shards of clipped scores there, so that a fit that was interrupted goes on from them. They are
-        private, and are removed at the end of a fit.
+        For finished shards of clipped scores, from which an interrupted fit resumes. They are private, and are removed
+        at the end of a fit.
     engine : str or Engine, optional
         Where shards of clipped scores are computed: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION".
         By default in threads of this process. Workers must see `folder` and the files of the public rows.
     jobs : int, default=1
         Shards that an engine computes at the same time, at most 1024.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -99,9 +97,8 @@ class PublicPrototypes(PrivateClassifier):
     utilities_ : ndarray of shape (C, m)
         Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, never in a
         release, and only where they take no more than 256 MiB.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -148,10 +145,8 @@ class PublicPrototypes(PrivateClassifier):
         if self.selection not in SELECTIONS:
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
-            raise BudgetError(
-                f"selection='permute-and-flip' needs k=1 and a pure budget, not k={self.k} and {budget}; "
-                "pass epsilon=..., or selection='exponential'"
-            )
+            rule = f"needs k=1 and a pure budget, not k={self.k} and {budget}"
+            raise BudgetError(f"selection={self.selection!r} {rule}; pass epsilon=..., or selection='exponential'")
         return budget.exponential(Unit(self.unit))
 
     def _centred(self) -> bool:
@@ -170,7 +165,9 @@ class PublicPrototypes(PrivateClassifier):
         public = candidates(self.public, X.shape[1])
         if self.k > len(public):
             raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
-        folder = self._folder()
+        if not isinstance(self.folder, str | Path | None) or self.folder == "":
+            raise InputError(f"folder={self.folder!r} must be a path; pass a folder for the scores, or leave it out")
+        folder = None if self.folder is None else Path(self.folder)
         if folder is not None:
             with work_folder(folder):
                 pass
@@ -183,11 +180,6 @@ class PublicPrototypes(PrivateClassifier):
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, sensitivity=how.sensitivity, epsilon=epsilon)
         return ScoredRecords(X, labels, public, bounds, how, folder, engine)
-
-    def _folder(self) -> Path | None:
-        if not isinstance(self.folder, str | Path | None) or self.folder == "":
-            raise InputError(f"folder={self.folder!r} must be a path; pass a folder to keep scores in, or leave it out")
-        return None if self.folder is None else Path(self.folder)
 
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
         epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring

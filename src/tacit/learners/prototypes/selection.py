@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from tacit.compute.engines import Engine
 from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_rows
@@ -29,32 +27,22 @@ def candidates(public: Any, width: int) -> Any:
 
 @contextmanager
 def class_scores(
-    how: Scoring,
-    public: Any,
-    X: NDArray[Any],
-    labels: Integers,
-    n_classes: int,
-    *,
-    folder: Path | None = None,
-    engine: Engine | None = None,
+    how: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, **where: Any
 ) -> Iterator[Any]:
     """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters as of `scores`."""
+
+    def facts() -> tuple[Any, ...]:
+        return public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), how.centre is not None
+
     with ExitStack() as stack:
-        yield shared(
-            "public-scores",
-            lambda: (public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), how.centre is not None),
-            lambda: stack.enter_context(
-                scores(  # type: ignore[arg-type]  # read as an array where it is shared
-                    how, public, X, labels, n_classes, folder=folder, engine=engine
-                )
-            ),
-        )
+        computed = scores(how, public, X, labels, n_classes, **where)  # entered only where nothing is shared yet
+        yield shared("public-scores", facts, lambda: stack.enter_context(computed))  # type: ignore[arg-type]
 
 
 def select_one(
     row: Integers, *, sensitivity: int, epsilon: float, noise: NoiseSource, selection: str = "exponential"
 ) -> int:
-    """`exponential.select`; the largest score without noise, the lowest index first on ties, at an infinite epsilon."""
+    """`exponential.select`; at an infinite epsilon the largest score, the lowest index first on ties."""
     if math.isinf(epsilon):
         return int(top_k.best_first(row)[0])
     return exponential.select(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=selection)

@@ -17,18 +17,9 @@ from tacit.privacy.unit import Unit
 class Split:
     """How a budget is split over the events of a fit.
 
-    All follow from z, the noise multiplier of a Gaussian sum that would cost rho alone; shares are of that rho.
-
-    Parameters
-    ----------
-    share : float
-        For the prototypes.
-    count_share : float
-        For class counts; 0 where they are declared.
-    steps : int
-        Steps that share the rest.
-    chosen : bool
-        Whether prototypes are public rows, chosen by exponential mechanisms, and not noisy sums.
+    All follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho. The prototypes get `share`
+    of that rho, bought class counts `count_share`, and the steps the rest; `chosen` prototypes are public rows, by
+    exponential mechanisms, and not noisy sums.
     """
 
     share: float
@@ -41,7 +32,7 @@ class Split:
         return z / math.sqrt(self.share)
 
     def epsilon(self, z: float) -> float:
-        """Of the choice of a public row: epsilon^2/8 = share/(2 z^2)."""
+        """Epsilon of the choice of a public row: epsilon^2/8 = share/(2 z^2)."""
         return 2 * math.sqrt(self.share) / z if z > 0 else math.inf
 
     def step(self, z: float) -> float:

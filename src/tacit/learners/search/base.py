@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.data.labels import class_indices
 from tacit.data.rows import as_rows, check_rows
-from tacit.errors import BudgetError, InputError
-from tacit.learners.base import Prepared, PrivateClassifier, class_indices, shortened
+from tacit.errors import BudgetError, InputError, quoted
+from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import real
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -29,13 +30,13 @@ Candidate = Mapping[str, Any]
 Runs = list[tuple[dict[str, Any], float]]  # candidates and their scores
 
 SHARED = ("budget", "classes", "noise", "random_state", "unit", "ledger")  # parameters that a search sets in every run
-_LEAST, _MOST = 1.1e-9, 1e9  # within what a budget may state
+_LEAST, _MOST = 1.1e-9, 1e9  # amounts that a budget may state
 _SEEDS = 2**31
 
 
 @dataclass(frozen=True)
 class RunBudget:
-    """What one run spends: the budget of its fit, and the event of its score, None where that is public."""
+    """What one run spends: the budget of its fit, and the event of its score (None if rows to score on are public)."""
 
     fit: Budget
     score: Gaussian | PureDP | None
@@ -47,15 +48,6 @@ class SearchRecords(Prepared):
 
     per_run: RunBudget
     scored: tuple[Any, Integers]
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A candidate, its score, and what its classifier releases."""
-
-    candidate: Candidate
-    score: float
-    released: Released
 
 
 @dataclass(eq=False, repr=False)
@@ -75,14 +67,14 @@ class Search(PrivateClassifier):
 
     @abstractmethod
     def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
-        """How many candidates to run, and these in order; `runs` holds the candidates run so far, with their scores."""
+        """Number of candidates to run, and the candidates in order; `runs` grows by each finished run."""
 
     @abstractmethod
     def _fact(self) -> str:
-        """How it was tuned, at a finite budget, in a phrase for the card."""
+        """How parameters were chosen at a finite budget, in a phrase for the card."""
 
     def _scores_are_public(self, per_run: RunBudget) -> bool:
-        """Whether the guarantee covers the scores, or protects nothing anyway."""
+        """Whether the guarantee covers the scores, or protects nothing at all."""
         return True
 
     def promise(self) -> Guarantee:
@@ -97,11 +89,10 @@ class Search(PrivateClassifier):
         return tuple(dict.fromkeys(quantity for learner in learners for quantity in learner._unprotected()))
 
     def _candidates(self) -> list[Candidate]:
-        """The candidates, after a check; of those that are not listed, some that stand for all."""
+        """The checked candidates; if they are not listed, some that stand for all."""
         if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
-            raise InputError(
-                f"candidates={shortened(self.candidates)} must be a list of dicts; pass for example [{{'k': 1}}]"
-            )
+            listed = quoted(self.candidates)
+            raise InputError(f"candidates={listed} must be a list of dicts; pass for example [{{'k': 1}}]")
         candidates = self._checked(self.candidates)
         if not candidates:
             raise InputError("candidates is empty; pass at least one dict of parameters, such as [{'k': 1}]")
@@ -109,23 +100,19 @@ class Search(PrivateClassifier):
 
     def _checked(self, candidates: Iterable[Any]) -> list[Candidate]:
         if not isinstance(self.estimator, PrivateClassifier) or isinstance(self.estimator, Search):
-            raise InputError(
-                f"estimator={shortened(self.estimator)} must be a learner of tacit, and no search; pass one"
-            )
+            raise InputError(f"estimator={quoted(self.estimator)} must be a learner of tacit, and no search; pass one")
         unit = self.estimator.units[0]
         if unit is not Unit.ADD_REMOVE:
-            raise InputError(
-                f"estimator={shortened(self.estimator)} is private under unit {unit}, and searches "
-                "add up under add-remove; choose its parameters on public data"
-            )
+            rule = f"is private under unit {unit}, and searches add up under add-remove"
+            raise InputError(f"estimator={quoted(self.estimator)} {rule}; choose its parameters on public data")
         for name in ("classes", "ledger"):
             if getattr(self, name) is None and getattr(self.estimator, name) is not None:
                 raise InputError(f"{name} of the estimator is not used; pass {name}= to the search itself")
         parameters = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
-        return [_checked(candidate, parameters) for candidate in candidates]
+        return [_checked_candidate(candidate, parameters) for candidate in candidates]
 
     def _learner(self, candidate: Candidate, budget: Budget | str, **shared: Any) -> PrivateClassifier:
-        """The estimator with a candidate's parameters, as one run fits it; `shared` overrides what the search sets."""
+        """The estimator of one run, with a candidate's parameters; `shared` overrides what the search sets."""
         parameters = self.estimator.get_params(deep=False) | dict(candidate)
         parameters |= {"budget": budget, "classes": self.classes, "noise": self.noise, "random_state": None}
         parameters |= {"unit": "add-remove", "ledger": None}
@@ -154,8 +141,8 @@ class Search(PrivateClassifier):
         if budget.infinite:
             return per_run(math.inf)
         low, high = _LEAST / min(1 - share, share or 1.0), _MOST
-        known = (budget.rho or budget.epsilon or 1.0) / (1 - share)
-        self._cost(per_run(min(max(known, low), high)))  # so that an error names the amount that the caller passed
+        passed = (budget.rho or budget.epsilon or 1.0) / (1 - share)
+        self._cost(per_run(min(max(passed, low), high)))  # so that an error names the amount that the caller passed
         try:
             return per_run(calibrate(budget, cost, low, high, precision=1e-9))
         except BudgetError as error:
@@ -177,41 +164,37 @@ class Search(PrivateClassifier):
             )
         rows, labels = as_rows(validation[0], "validation"), np.asarray(validation[1])
         if rows.shape[1] != width or labels.shape != (len(rows),):
-            raise InputError(
-                f"validation has rows of shape {tuple(rows.shape)} and labels of shape {labels.shape}; "
-                f"pass {width} columns, as the private rows have, and one label a row"
-            )
+            shapes = f"rows of shape {tuple(rows.shape)} and labels of shape {labels.shape}"
+            raise InputError(f"validation has {shapes}; pass {width} columns and one label a row")
         check_rows(rows, name="validation")
         return rows, class_indices(labels, self.classes_)
 
     def _fit(self, prepared: SearchRecords, noise: NoiseSource) -> Released:
-        scores: Runs = []
-        best = max(self._runs(prepared, noise, scores), key=lambda run: run.score)  # the earliest of the best
-        self.best_params_ = dict(best.candidate)
-        if self._scores_are_public(prepared.per_run):
-            self.scores_ = scores
-        chosen = ", ".join(f"{name}={' '.join(repr(value).split()):.80}" for name, value in self.best_params_.items())
-        tuning = self._fact() if not Budget.parse(self.budget).infinite else "by exact scores, without noise"
-        facts = {"tuning": tuning, "chosen parameters": chosen[:1000] or "those of the estimator"}
-        return replace(best.released, mechanism=best.released.mechanism | facts)
-
-    def _runs(self, records: SearchRecords, noise: NoiseSource, scores: Runs) -> Iterator[Run]:
-        """Fit and score one candidate after the other; `scores` grows by each."""
-        per_run = records.per_run
-        number, drawn = self._drawn(per_run, noise, scores)
+        per_run = prepared.per_run
+        runs: Runs = []
+        best: tuple[float, Released] | None = None
+        number, drawn = self._drawn(per_run, noise, runs)
         for candidate in progress(drawn, "search", number):
             seed = self._seed(noise)
             learner = self._learner(candidate, per_run.fit, classes=len(self.classes_), random_state=seed)
-            released = learner.fit(records.X, records.labels).released_
+            released = learner.fit(prepared.X, prepared.labels).released_
             if released is None:
                 raise InputError(f"{type(learner).__name__} {learner.no_release}")
-            hits = hits_of(released, *records.scored)
+            hits = hits_of(released, *prepared.scored)
             score = hits if per_run.score is None else counts.noisy_count(hits, per_run.score, noise)
-            scores.append((dict(candidate), score))
-            yield Run(candidate, score, released)
+            runs.append((dict(candidate), score))
+            if best is None or score > best[0]:  # the earliest of equal scores
+                best, self.best_params_ = (score, released), dict(candidate)
+        assert best is not None, "a search runs at least one candidate"
+        if self._scores_are_public(per_run):
+            self.scores_ = runs
+        chosen = ", ".join(f"{name}={' '.join(repr(value).split()):.80}" for name, value in self.best_params_.items())
+        tuning = self._fact() if not Budget.parse(self.budget).infinite else "by exact scores, without noise"
+        facts = {"tuning": tuning, "chosen parameters": chosen[:1000] or "those of the estimator"}
+        return replace(best[1], mechanism=best[1].mechanism | facts)
 
     def _seed(self, noise: NoiseSource) -> int | None:
-        """A seed for research, drawn anew; none where noise is secure."""
+        """A new seed for a run with research noise; None with secure noise."""
         return int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
 
     def _scored(self) -> str:
@@ -219,18 +202,18 @@ class Search(PrivateClassifier):
 
 
 def hits_of(released: Released, rows: Any, truth: NDArray[np.int64]) -> int:
-    """How many rows a run's classifier gets right: of sensitivity 1 under add/remove, given what the run released.
+    """Number of rows that a run's released classifier gets right: of sensitivity 1 under add/remove.
 
-    A row's similarities depend on its own values alone, to the last bit, so that a record more or less changes the
-    prediction of no other.
+    A row's similarities depend on its own values alone, to the last bit, so that adding or removing a record changes
+    the prediction of no other record.
     """
     similarities = released.decision.similarities(released.arrays, rows, products=rowwise_inner_products)
     return int(np.sum(np.argmax(similarities, axis=1) == truth))
 
 
-def _checked(candidate: Any, parameters: Sequence[str]) -> Candidate:
+def _checked_candidate(candidate: Any, parameters: Sequence[str]) -> Candidate:
     if not isinstance(candidate, Mapping):
-        raise InputError(f"candidate {shortened(candidate)} must be a dict of parameters; pass for example {{'k': 1}}")
+        raise InputError(f"candidate {quoted(candidate)} must be a dict of parameters; pass for example {{'k': 1}}")
     for name in candidate:
         if name in SHARED:
             raise InputError(f"candidate parameter {name!r} is set by the search; pass {name}= to the search instead")
@@ -240,7 +223,7 @@ def _checked(candidate: Any, parameters: Sequence[str]) -> Candidate:
 
 
 def most_expensive(events: Iterable[Event], *, pure: bool) -> Event:
-    """An event that costs at least as much as each of these, for one of them that is drawn from a public list."""
+    """An event that costs at least as much as each of these, to charge for one that is drawn from them."""
     distinct = list(dict.fromkeys(events))
     if len(distinct) == 1:
         return distinct[0]

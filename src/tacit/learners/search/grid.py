@@ -13,15 +13,15 @@ from tacit.privacy.events import Event, compose
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GridSearch(Search):
-    """Fit every candidate once, each with an equal share of the budget, and keep the best.
+    """Fit every candidate once, each with an equal share of the budget, and return the best.
 
-    Plain composition: the budget covers every fit and score, so the noisy scores are released too. For few candidates;
-    with many, `RandomSearch` leaves each run far more of the budget.
+    By composition the budget covers every fit and score, so the noisy scores are released too. For few candidates; with
+    many, `RandomSearch` leaves each run far more of the budget.
 
     Parameters
     ----------
     estimator : PrivateClassifier
-        The learner to tune. Its own budget, classes, noise, random_state, unit and ledger are not used.
+        The learner to tune; its budget, classes, noise, random_state, unit and ledger are not used.
     candidates : list of dict
         Public list of parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`; list(ParameterGrid(...)) of
         scikit-learn makes one.
@@ -29,12 +29,10 @@ class GridSearch(Search):
         For all fits and scores: zCDP ("rho=0.5"), approximate, or pure where the estimator takes it. "rho=inf" is
         the non-private form.
     score_share : float, default=0.1
-        Part of each candidate's share of the budget that its score costs.
+        Part of a run's share of the budget that its score costs.
     validation : (X, y), optional
         Public labelled rows to score on instead, at no cost.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise, random_state, unit, ledger
+    classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
     Attributes
@@ -43,9 +41,8 @@ class GridSearch(Search):
         The candidate with the best score.
     scores_ : list of (dict, float)
         Each candidate and its noisy score, which the guarantee covers.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -56,8 +53,7 @@ class GridSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> search = tacit.GridSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=2
     ... ).fit(X, y)
@@ -76,7 +72,5 @@ class GridSearch(Search):
         return len(candidates), candidates
 
     def _fact(self) -> str:
-        return (
-            f"grid search: the best of {len(self._candidates())} candidates, scored {self._scored()}; "
-            "the guarantee covers all of them"
-        )
+        best = f"the best of {len(self._candidates())} candidates, scored {self._scored()}"
+        return f"grid search: {best}; the guarantee covers all of them"

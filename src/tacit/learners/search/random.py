@@ -25,26 +25,20 @@ class RandomSearch(Search):
 
     Parameters
     ----------
-    estimator : PrivateClassifier
-        The learner to tune. Its own budget, classes, noise, random_state, unit and ledger are not used.
+    estimator, score_share, validation
+        As in `GridSearch`.
     candidates : list of dict
         Public list of parameters of the estimator to draw from, such as `[{"k": 1}, {"k": 5}]`.
     budget : Budget or str
         For all runs and scores: approximate ("epsilon=1,delta=1e-6"), or pure ("epsilon=1") where the estimator takes
         it. zCDP is refused, since a search has none. "epsilon=inf" tries every candidate once, without noise.
+    classes, noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`.
     mean_runs : float, default=5
         Mean number of runs, 1 or more; there is always at least one.
     shape : float, default=1
         From 0 to 1: 1 draws the number of runs from a geometric distribution; 0 from a logarithmic one, which
         costs less and has both more single runs and more very long ones.
-    score_share : float, default=0.1
-        Part of each run's share of the budget that its score costs.
-    validation : (X, y), optional
-        Public labelled rows to score on instead, at no cost.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -52,9 +46,8 @@ class RandomSearch(Search):
         The candidate of the best run.
     scores_ : list of (dict, float)
         Each run's candidate and score. Private: only with noise="research" or an infinite budget.
-    classes_ : ndarray of shape (C,)
-    guarantee_, spent_ : Guarantee
-        Equal to `promise()`.
+    classes_, guarantee_, spent_
+        As in `NoisySumPrototypes`.
 
     Notes
     -----
@@ -66,8 +59,7 @@ class RandomSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 500, axis=0)
-    >>> y = np.repeat([0, 1], 500)
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> search = tacit.RandomSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="epsilon=2", classes=2
     ... ).fit(X, y)
@@ -83,10 +75,8 @@ class RandomSearch(Search):
     def _cost(self, per_run: RunBudget) -> RepeatAndSelect:
         budget = Budget.parse(self.budget)
         if budget.kind == "zcdp" and not budget.infinite:
-            raise BudgetError(
-                f"budget {budget} is zCDP, which a random search does not keep; "
-                "pass epsilon=1,delta=1e-6 or the like, or use GridSearch"
-            )
+            remedy = "pass epsilon=1,delta=1e-6 or the like, or use GridSearch"
+            raise BudgetError(f"budget {budget} is zCDP, which a random search does not keep; {remedy}")
         mean, shape = real("mean_runs", self.mean_runs, 1, 1e6), real("shape", self.shape, 0, 1)
         runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
         return repetition.event(most_expensive(runs, pure=per_run.fit.kind == "pure"), mean, shape)
@@ -102,8 +92,6 @@ class RandomSearch(Search):
         return self.noise == "research" or per_run.fit.infinite
 
     def _fact(self) -> str:
-        return (
-            f"random search: the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g}), each "
-            f"with one of {len(self._candidates())} candidates, scored {self._scored()}; "
-            "the guarantee covers all of them"
-        )
+        best = f"the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
+        drawn = f"each with one of {len(self._candidates())} candidates, scored {self._scored()}"
+        return f"random search: {best}, {drawn}; the guarantee covers all of them"

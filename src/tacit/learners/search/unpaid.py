@@ -9,7 +9,7 @@ from typing import Any
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import whole
 from tacit.learners.search.base import Candidate, RunBudget, Runs, Search
-from tacit.learners.search.tpe import Space
+from tacit.learners.search.tpe import corners, proposals
 from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian, compose
@@ -20,30 +20,26 @@ MOST_TRIALS = 100_000
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnpaidSearch(Search):
-    """Fit candidates at the full budget and keep the best by its exact score: not private.
+    """Fit candidates at the full budget and return the best by its exact score: not private.
 
-    Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes so many within given ranges, each
-    after the exact scores of those before.
+    Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes that many candidates within
+    ranges, each after the exact scores of those before.
 
-    For comparison with published results, whose parameters were chosen so. The guarantee states no bound,
+    For comparison with published results, whose parameters were chosen in this way. The guarantee states no bound,
     and every release is stamped NOT FOR RELEASE.
 
     Parameters
     ----------
-    estimator : PrivateClassifier
-        The learner to tune. Its own budget, classes, noise, random_state, unit and ledger are not used.
+    estimator, classes, noise, random_state, unit, ledger
+        As in `GridSearch`.
     candidates : list of dict, or dict with `trials`
         Parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`. With `trials`, a list of values for each parameter,
         or a range: `{"k": [1, 5], "d_min": {"low": 0.0, "high": 1.0}}`. A range of whole numbers has whole ends, and
-        `"log": True` makes it logarithmic. Every combination must be one that the estimator takes.
+        `"log": True` makes it logarithmic. The estimator must accept every combination.
     budget : Budget or str
-        What each fit, the best one too, is given.
+        Of each fit, including the best one.
     trials : int, optional
         How many candidates optuna proposes; needs `pip install 'tacit[tune]'`.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
-    noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`.
 
     Attributes
     ----------
@@ -63,8 +59,7 @@ class UnpaidSearch(Search):
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 50, axis=0)
-    >>> y = np.repeat([0, 1], 50)
+    >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
     >>> search = tacit.UnpaidSearch(
     ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=8", classes=2
     ... ).fit(X, y)
@@ -82,7 +77,7 @@ class UnpaidSearch(Search):
         if self.trials is None:
             return super()._candidates()
         whole("trials", self.trials, 1, MOST_TRIALS)
-        return self._checked(Space(self.candidates).corners())
+        return self._checked(corners(self.candidates))
 
     def _run_budget(self) -> RunBudget:
         return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
@@ -93,15 +88,15 @@ class UnpaidSearch(Search):
     def _cost(self, per_run: RunBudget) -> Event:
         fits = (self._learner(candidate, per_run.fit)._event() for candidate in self._candidates())
         listed = compose([*fits, Gaussian(0.0)])
-        return listed if self.trials is None else Gaussian(0.0)  # no bound, whichever candidates the records lead to
+        return listed if self.trials is None else Gaussian(0.0)  # no bound, whatever candidates are proposed
 
     def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         if self.trials is None:
             return len(candidates), candidates
-        return self.trials, Space(self.candidates).proposals(self.trials, runs, self._seed(noise))
+        return self.trials, proposals(self.candidates, self.trials, runs, self._seed(noise))
 
     def _fact(self) -> str:
-        listed = self.trials is None
-        tried = f"{len(self._candidates())} candidates" if listed else f"{self.trials} trials of optuna (TPE)"
+        trials = None if self.trials is None else f"{self.trials} trials of optuna (TPE)"
+        tried = trials or f"{len(self._candidates())} candidates"
         return f"not paid for: the best of {tried} by its exact score on the private records"

@@ -55,13 +55,7 @@ _BY_NAME = {kind.__name__: kind for kind in KINDS}
 
 
 def event_from_json(document: Any) -> Event:
-    """Read what `Event.to_json` wrote.
-
-    Raises
-    ------
-    InputError
-        If the type or its parameters are not known.
-    """
+    """Read what `Event.to_json` wrote; an unknown type or parameter raises an InputError."""
     try:
         if isinstance(document, list):
             return compose(_count(part["count"]) * event_from_json(part["event"]) for part in document)

@@ -27,8 +27,7 @@ class Losses:
     Parameters
     ----------
     law : {"gaussian", "laplace", "randomized response", "profile"}
-        One of the laws in `accounting.py`. "profile" serves every event whose privacy profile is known in closed form
-        and the same in both directions.
+        "profile" serves events whose privacy profile is known in closed form and the same in both directions.
     parameters : dict
         Arguments of the law.
     uses : int or None
@@ -120,7 +119,7 @@ class Event(ABC):
         return ((self, 1),)
 
     def base(self) -> Event:
-        """The event that a record pays for, with parallel composition undone."""
+        """The event as a single record sees it, without parallel composition."""
         return self
 
     def contained(self) -> tuple[tuple[Event, int], ...]:
@@ -147,15 +146,10 @@ class Event(ABC):
 
 @dataclass(frozen=True)
 class Composition(Event):
-    """Several events on the same data, adaptively. Made by `compose` or `+`.
-
-    Parameters
-    ----------
-    counts : tuple of (Event, int)
-        Distinct events in order of first use, and how often each was used.
-    """
+    """Several events on the same data, adaptively; built by `compose` or `+`."""
 
     counts: tuple[tuple[Event, int], ...]
+    """Distinct events in order of first use, and how often each was used."""
 
     @property
     def pure(self) -> float:
@@ -197,7 +191,7 @@ class Composition(Event):
 
 
 def compose(events: Iterable[Event]) -> Event:
-    """Add events up; one event alone stays itself, none at all is the empty composition."""
+    """Add events up; a single event stays itself, and no event is the empty composition."""
     counts: dict[Event, int] = {}
     for event in events:
         for part, n in event.counted():

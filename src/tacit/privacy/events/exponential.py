@@ -1,7 +1,5 @@
 """The exponential mechanism, by its bounded range."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +11,6 @@ from tacit.privacy.events.pure import PureDP
 @dataclass(frozen=True)
 class Exponential(PureDP):
     """An exponential mechanism: privacy losses lie in an interval of width epsilon (bounded range).
-
-    Parameters
-    ----------
-    epsilon : float
-        Width of the interval, which is also the pure epsilon.
 
     Notes
     -----

@@ -15,10 +15,7 @@ from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
 class Gaussian(Event):
     """Gaussian noise on a sum of L2-bounded contributions.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation divided by L2 sensitivity; 0 is no noise at all.
+    The noise multiplier is the standard deviation divided by the L2 sensitivity; 0 is no noise at all.
 
     Notes
     -----

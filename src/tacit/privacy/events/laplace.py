@@ -1,7 +1,5 @@
 """Laplace noise on a sum."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -15,10 +13,7 @@ from tacit.privacy.events.pure import PureDP
 class Laplace(Event):
     """Laplace noise on a sum of L1-bounded contributions.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Scale divided by L1 sensitivity; 0 is no noise at all.
+    The noise multiplier is the scale divided by the L1 sensitivity; 0 is no noise at all.
 
     Notes
     -----

@@ -1,7 +1,5 @@
 """Parallel composition over disjoint parts of the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,12 +11,8 @@ from tacit.privacy.events.base import Event, check_event
 class Parallel(Event):
     """The same event on each of several disjoint parts of the data.
 
-    Parameters
-    ----------
-    event : Event
-        What is done to each part; if parts are treated differently, the most expensive event.
-    over : {"classes", "splits"}
-        What separates the parts: the label, or a public property of the record's position.
+    If parts are treated differently, `event` is the most expensive event. The parts are separated by the label
+    ("classes"), or by a public property of the record's position ("splits").
 
     Notes
     -----

@@ -1,7 +1,5 @@
 """A mechanism of which only a pure epsilon is known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -14,11 +12,6 @@ from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
 @dataclass(frozen=True)
 class PureDP(Event):
     """Any epsilon-DP mechanism about which nothing more is known.
-
-    Parameters
-    ----------
-    epsilon : float
-        Its pure epsilon.
 
     Notes
     -----

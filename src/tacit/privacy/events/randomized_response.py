@@ -1,7 +1,5 @@
 """Randomized response on a label."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tacit.errors import InputError
@@ -11,14 +9,9 @@ from tacit.privacy.events.pure import PureDP, response_losses, response_renyi
 
 @dataclass(frozen=True)
 class RandomizedResponse(PureDP):
-    """A label that is replaced by a uniformly drawn other one, with a probability that makes it epsilon-DP.
+    """A label is replaced by another, drawn uniformly, with a probability that makes this epsilon-DP.
 
-    Parameters
-    ----------
-    epsilon : float
-        Log ratio of the probability to keep a label and the probability to draw any particular other one.
-    n_classes : int
-        Number of labels.
+    The probability to keep a label is exp(epsilon) times that of any particular other label; there are `n_classes`.
     """
 
     n_classes: int

@@ -1,7 +1,5 @@
 """A private search: many runs, of which only the best is released."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,9 +51,7 @@ class RepeatAndSelect(Event):
     def __post_init__(self) -> None:
         check_event(self.event)
         if any(isinstance(part, RepeatAndSelect) for part, _ in self.event.contained()):
-            raise InputError(
-                "event holds another RepeatAndSelect, a search inside a search; name all candidates in one"
-            )
+            raise InputError("event holds a search inside a search; name all candidates in one RepeatAndSelect")
         if not 1 <= self.mean <= 1e6:
             raise InputError(f"mean={self.mean} must be from 1 to 1e+06; pass the mean number of runs, such as mean=5")
         if not (0 <= self.shape <= 1e3 or self.shape == math.inf):
@@ -63,19 +59,19 @@ class RepeatAndSelect(Event):
 
     @property
     def halt(self) -> float:
-        """The parameter g of the truncated negative binomial; its shape and mean determine it."""
+        """The parameter g of the truncated negative binomial, which follows from its shape and mean."""
         return _halt(self.mean, self.shape)
 
     @property
     def pure(self) -> float:
-        one = self.event.pure
-        if not 0 < one < math.inf:
-            return one
+        run = self.event.pure
+        if not 0 < run < math.inf:
+            return run
         if math.isinf(self.shape):
-            return one + self.mean * math.tanh(one / 2)
+            return run + self.mean * math.tanh(run / 2)
         g = self.halt
-        rise = math.log1p((1 - g) * -math.expm1(-one) / (math.exp(-one) + g))
-        return one + (1 + self.shape) * rise
+        rise = math.log1p((1 - g) * -math.expm1(-run) / (math.exp(-run) + g))
+        return run + (1 + self.shape) * rise
 
     @property
     def rho(self) -> float:

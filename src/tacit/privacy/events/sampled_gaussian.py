@@ -20,12 +20,7 @@ _MOST_ORDER = 256  # beyond, moments are not summed, and the curve is that witho
 class SampledGaussian(Gaussian):
     """Gaussian noise on a sum over a Poisson sample: an independent secret coin decides for each record.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation divided by L2 sensitivity; 0 is no noise at all.
-    sampling_rate : float
-        Probability of each record to be in the sample; above 0, at most 1.
+    The sampling rate is the probability of each record to be in the sample.
 
     Notes
     -----
@@ -46,9 +41,7 @@ class SampledGaussian(Gaussian):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.sampling_rate <= 1:
-            raise InputError(
-                f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass for example sampling_rate=0.01"
-            )
+            raise InputError(f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass 0.01 or such")
 
     def for_group(self, size: int) -> SampledGaussian:
         q = self.sampling_rate

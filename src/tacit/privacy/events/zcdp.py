@@ -14,10 +14,7 @@ from tacit.privacy.events.base import Event, Floats, check_not_negative
 class ZCDP(Event):
     """Any rho-zCDP mechanism about which nothing more is known.
 
-    Parameters
-    ----------
-    rho : float
-        Its zCDP parameter. Group privacy for k records multiplies it by k^2 [Bun and Steinke 2016, Prop. 1.9].
+    Group privacy for k records multiplies rho by k^2 [Bun and Steinke 2016, Prop. 1.9].
     """
 
     rho: float

@@ -37,7 +37,7 @@ from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
 
 MOST_ROWS = 2**26  # each adds at most 2^37 to a score
-WORK = "tacit-scores"  # a folder that is removed in the end, so its name must be one that nobody else uses
+WORK = "tacit-scores"  # a folder that is removed in the end, so no other program may use this name
 IN_MEMORY = 2**28  # bytes of scores, or of private integer rows; larger arrays lie in files
 
 
@@ -45,10 +45,7 @@ IN_MEMORY = 2**28  # bytes of scores, or of private integer rows; larger arrays 
 class Scores:
     """Scores of shape (C, m), between 0 and the sensitivity for each record; private.
 
-    Parameters
-    ----------
-    shards : list of arrays of shape (C, some), int64
-        Scores of consecutive public rows; in memory or mapped from files.
+    Each shard, of shape (C, some), has those of consecutive public rows, in memory or mapped from a file.
     """
 
     shards: list[Integers]
@@ -76,22 +73,10 @@ def scores(
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
-    """Yield exact scores; files that hold them are removed when the block ends.
+    """Yield exact scores of public rows (m, d) by private rows (n, d); rows of zeros contribute nothing.
 
-    Parameters
-    ----------
-    scoring : Scoring
-    public : array of shape (m, d)
-        Read in blocks, so it may be mapped from files and larger than memory.
-    X : array of shape (n, d)
-        Private rows; rows of zeros contribute nothing.
-    labels : array of shape (n,), whole numbers below n_classes
-    n_classes : int
-    folder : path, optional
-        For finished shards of clipped scores, from which a later run resumes. They are private, and are removed when
-        the block ends well.
-    engine : Engine, optional
-        Where shards are computed; by default in threads of this process.
+    Public rows are read in blocks. Finished shards of clipped scores lie in `folder`, where a later run resumes from
+    them; they are private and removed when the block ends well. An engine computes shards, else threads do.
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
@@ -125,7 +110,7 @@ def scores(
 
 
 def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
-    """An array in a file of full size: a disk that fills up later would kill the process that writes to the map."""
+    """A mapped array in a file of full size: if the disk filled up later, writing would kill the process."""
     size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
     try:
         with file.open("wb") as part:
@@ -141,13 +126,7 @@ def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
 
 @contextmanager
 def work_folder(folder: Path | None) -> Iterator[Path]:
-    """A folder within `folder`, which only this user can read and one fit uses at a time; without it, a temporary one.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made, is in use, or belongs to another user.
-    """
+    """A folder in `folder`, or a temporary one, that only this user can read and only one fit uses at a time."""
     if folder is None:
         with TemporaryDirectory(prefix="tacit-scores-") as temporary:
             yield Path(temporary)
@@ -180,8 +159,8 @@ def _tile_scorer(
     def rounded(start: int) -> tuple[NDArray[Any], Integers]:
         chosen = order[start : start + BLOCK]
         integers = scoring.arithmetic.integers(X[chosen], scoring.centre)
-        kept = integers.any(axis=1)
-        return integers[kept], labels[chosen][kept]
+        present = integers.any(axis=1)
+        return integers[present], labels[chosen][present]
 
     for integers, classes in in_threads(rounded, range(0, len(order), BLOCK)):
         rows[filled : filled + len(integers)] = integers
@@ -191,7 +170,7 @@ def _tile_scorer(
 
 
 def _key(scorer: TileScorer) -> str:
-    """Hash of everything that decides the shards; public rows in files count by place, size and time, not content."""
+    """Hash of all that determines the shards; public rows in files enter by path, size and time, not content."""
     files, how = files_of(scorer.public), scorer.scoring
     versions = [version(name) for name in ("tacit", "numpy", "numba")]
     facts = [versions, repr(how.arithmetic), how.low, how.high, scorer.shard]

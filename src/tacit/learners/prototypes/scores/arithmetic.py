@@ -47,19 +47,8 @@ ERROR_AUTO = 0.02  # the same under "auto"
 class Arithmetic:
     """Integers of one type.
 
-    Parameters
-    ----------
-    name : str
-    dtype : str
-        Of integer rows.
-    norm : int
-        Bound on the norm of a row; 0 where entries are bounded instead.
-    limit : float
-        Bound on each entry.
-    scale : float
-        The norm of a unit row before rounding; from `scaled`.
-    mean : array of shape (d,), optional
-        Of rotated unit rows that are public; from `scaled` where rows are rotated.
+    Rows have a norm of at most `norm` (0 if only entries are bounded) and entries of at most `limit`. `scaled` sets
+    `scale`, the norm of a unit row before rounding, and `mean` (d,), that of public rows if rows are rotated.
     """
 
     name: str
@@ -75,7 +64,7 @@ class Arithmetic:
         return not self.norm
 
     def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
-        """This arithmetic with its scale for these public rows, and their mean if rows are rotated."""
+        """This arithmetic with its scale, and mean, for these public rows."""
         if not self.rotated:
             return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
         sample = public[:SAMPLE]
@@ -94,18 +83,18 @@ class Arithmetic:
         return columns + 4 if self.rotated else columns
 
     def integers(self, rows: Any, centre: Floats | None = None, *, public: bool = False) -> NDArray[Any]:
-        """Rows as integers, (b, width); rows of zeros stay zero. A product is of a `public` row and a private one."""
+        """Rows as integers, (b, width), for products of a `public` row and a private row; rows of zeros stay zero."""
         if self.mean is None:
             return _rounded(rows, centre, self.scale, self.limit, self.dtype)
         columns = rows.shape[1]
-        found = np.zeros((len(rows), self.width(columns)), self.dtype)
-        lost = _round_rotated(rows, centre, self.scale, self.limit, found, self.mean * self.scale)
+        integers = np.zeros((len(rows), self.width(columns)), self.dtype)
+        lost = _round_rotated(rows, centre, self.scale, self.limit, integers, self.mean * self.scale)
         high = np.rint(lost / self.limit).clip(-self.limit, self.limit)
         low = np.rint(lost - high * self.limit).clip(-self.limit, self.limit)
-        present = found.any(axis=1)
-        own, factors = (high, low), (present * self.limit, present)  # of the other side: own times factors is `lost`
-        found[:, columns:] = np.column_stack(own + factors if public else factors + own)
-        return found
+        present = integers.any(axis=1)
+        errors, factors = (high, low), (present * self.limit, present)  # factors of the other row: they restore `lost`
+        integers[:, columns:] = np.column_stack(errors + factors if public else factors + errors)
+        return integers
 
     def error(self, d_min: float, d_max: float) -> float:
         """A bound on the typical rounding error of a cosine, as a share of the window."""
@@ -127,8 +116,8 @@ class Arithmetic:
 
 
 ARITHMETICS = {
-    one.name: one
-    for one in (
+    arithmetic.name: arithmetic
+    for arithmetic in (
         Arithmetic("float32", "float32", 2**12, 2.0**24),
         Arithmetic("float64", "float64", 2**18, 2.0**36),
         Arithmetic("int8", "int8", 0, 127.0),
@@ -142,14 +131,8 @@ AUTO = "auto"
 class Scoring:
     """How scores are computed, from public facts alone.
 
-    Parameters
-    ----------
-    arithmetic : Arithmetic
-    low, high : int
-        Bounds of an inner product.
-    clipped : bool
-    centre : array of shape (d,) or None
-        Public; subtracted from unit rows on both sides, which are then made unit again.
+    A product of rows is clipped to [low, high]. `centre` (d,) is subtracted from unit rows on both sides, which are
+    then made unit again.
     """
 
     arithmetic: Arithmetic
@@ -175,13 +158,7 @@ def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = 
 
 
 def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:
-    """The arithmetic of this name; "auto" chooses one by the public rows, the window and the machine.
-
-    Raises
-    ------
-    InputError
-        If the window is too narrow for it.
-    """
+    """The arithmetic of this name; "auto" chooses one by the public rows, the window and the machine."""
     if name != AUTO:
         chosen = ARITHMETICS[name].scaled(public, centre)
         if chosen.error(d_min, d_max) > ERROR and name != "float64":
@@ -190,29 +167,29 @@ def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: F
     names = ["float32", "float64"]
     if math.prod(public.shape) >= LARGE and int8_is_faster(public.shape[1]):
         names.insert(0, "int8")
-    scaled = (ARITHMETICS[one].scaled(public, centre) for one in names)
-    fine = (one for one in scaled if one.error(d_min, d_max) <= ERROR_AUTO)
+    scaled = (ARITHMETICS[name].scaled(public, centre) for name in names)
+    fine = (arithmetic for arithmetic in scaled if arithmetic.error(d_min, d_max) <= ERROR_AUTO)
     return next(fine, ARITHMETICS["float64"].scaled(public))
 
 
 def _rounded(rows: Any, centre: Floats | None, scale: float, limit: float, dtype: str) -> NDArray[Any]:
     from tacit.mechanisms.kernels import round_rows, row_buffer
 
-    found = np.empty(rows.shape, dtype)
-    for place, given in _blocks(rows, centre):
-        round_rows(given, scale, limit, found[place], row_buffer(given))
-    return found
+    integers = np.empty(rows.shape, dtype)
+    for place, block in _blocks(rows, centre):
+        round_rows(block, scale, limit, integers[place], row_buffer(block))
+    return integers
 
 
 def _round_rotated(
-    rows: Any, centre: Floats | None, scale: float, limit: float, found: NDArray[Any], along: Floats
+    rows: Any, centre: Floats | None, scale: float, limit: float, out: NDArray[Any], along: Floats
 ) -> Floats:
-    """Write rotated rows as integers to `found`; return the rounding errors of their products with `along`."""
+    """Write rotated rows as integers to `out`; return the rounding errors of their products with `along`."""
     from tacit.mechanisms.kernels import rotation_signs, round_rotated, row_buffer
 
     lost, signs = np.empty(len(rows)), rotation_signs(rows.shape[1])
-    for place, given in _blocks(rows, centre):
-        round_rotated(given, scale, limit, found[place], row_buffer(given), signs, along, lost[place])
+    for place, block in _blocks(rows, centre):
+        round_rotated(block, scale, limit, out[place], row_buffer(block), signs, along, lost[place])
     return lost
 
 
@@ -225,7 +202,7 @@ def _blocks(rows: Any, centre: Floats | None) -> Iterator[tuple[slice, NDArray[A
 
 
 def check_name(name: Any) -> None:
-    """Refuse a name that no arithmetic has."""
+    """Refuse a name that is not of an arithmetic."""
     if name != AUTO and (not isinstance(name, str) or name not in ARITHMETICS):
         raise InputError(f"arithmetic={name!r} must be {AUTO} or one of {', '.join(ARITHMETICS)}; leave it out")
 
@@ -258,13 +235,13 @@ def int8_is_faster(width: int) -> bool:
 
 
 def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> float:
-    """Operations a second of a product of this shape, the best of `runs`."""
-    one = ARITHMETICS[name]
-    left, right = (np.ones((n, width), one.dtype) for n in (rows, candidates))
-    buffer = one.buffer(rows, candidates)
+    """Operations per second of a product of this shape, the best of `runs`."""
+    arithmetic = ARITHMETICS[name]
+    left, right = (np.ones((n, width), arithmetic.dtype) for n in (rows, candidates))
+    buffer = arithmetic.buffer(rows, candidates)
     times = []
     for _ in range(runs + 1):
         started = time.perf_counter()
-        one.products(left, right, buffer)
+        arithmetic.products(left, right, buffer)
         times.append(time.perf_counter() - started)
     return 2 * rows * candidates * width / min(times[1:])

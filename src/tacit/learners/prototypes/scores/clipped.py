@@ -2,8 +2,7 @@
 
 A tile is TILE candidates, multiplied with ROWS private records at a time; a shard is the scores of several tiles. The
 scores of a tile depend on its candidates and the private records alone, so their integers are the same in any order and
-on any worker. With a folder, each shard is a file, and a later run resumes from the finished ones; the workers of an
-engine compute a shard each.
+on any worker. With a folder each shard is a file, and a later run resumes from finished ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,19 +32,10 @@ SHARD_TILES = 32
 
 @dataclass(frozen=True, eq=False)
 class TileScorer:
-    """Computes the clipped scores of a tile of candidates.
+    """Computes the clipped scores of candidates (m, d), tile by tile.
 
-    Parameters
-    ----------
-    scoring : Scoring
-    public : array of shape (m, d)
-        Candidates.
-    rows : array of shape (n, arithmetic.width(d))
-        Private records as integers, by class.
-    ends : array of shape (C,), int64
-        Where each class's records end.
-    shard : int
-        Candidates in a shard: whole tiles.
+    `rows` are the private records as integers, by class; `ends` (C,) says where each class ends; `shard` is the number
+    of candidates in a shard, a multiple of TILE.
     """
 
     scoring: Scoring
@@ -60,12 +50,12 @@ class TileScorer:
         return -(-len(self.public) // self.shard)
 
     def tiles(self, number: int) -> range:
-        """Where the tiles of a shard begin."""
+        """First candidates of the tiles of a shard."""
         first = number * self.shard
         return range(first, min(first + self.shard, len(self.public)), TILE)
 
     def function(self) -> Callable[[int], Integers]:
-        """What computes a tile, in threads; private rows are copied to a CUDA device once."""
+        """The function that computes a tile, in any thread; private rows are copied to a CUDA device once."""
         if self.scoring.arithmetic.name != "int8-cuda":
             return self.tile
         import torch
@@ -110,7 +100,7 @@ class TileScorer:
         return how.arithmetic.integers(self.public[first : first + TILE], how.centre, public=True)
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
-        """For each block of private rows: where it begins, its classes, and where the rows of each end in the block."""
+        """For each block of private rows: its start, its classes, and where the rows of each class end in the block."""
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
             first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
@@ -159,7 +149,7 @@ def _file(number: int) -> str:
 
 
 def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
-    """Whether a shard is there, whole and of the right shape."""
+    """Whether the file of a shard exists, whole and of the right shape."""
     width = min(scorer.shard, len(scorer.public) - number * scorer.shard)
     try:
         scores = checkpoint.read(_file(number))
@@ -169,7 +159,6 @@ def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
 
 
 def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> None:
-    """Write a shard."""
     scores = np.concatenate(list(tiles), axis=1)
     try:
         checkpoint.write(_file(number), scores)

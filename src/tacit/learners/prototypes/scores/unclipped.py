@@ -54,7 +54,7 @@ def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | Non
 
 
 def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
-    """Whole numbers (C, d) as a sum of parts times 2^shift, each so small that its products with rows are exact."""
+    """Whole numbers (C, d) as a sum of parts times 2^shift, small enough that their products with rows are exact."""
     width = sums.shape[1]
     root = -(-(width - 1).bit_length() // 2)  # |<p, part>| <= N sqrt(d) 2^bits
     bits = _EXACT_BITS - (NORM.bit_length() - 1) - root

@@ -15,50 +15,31 @@ NARROWEST = 1e-6 * (1 - 1e-9)  # resolution of the integer scores, less the erro
 
 
 def needs_public(d_min: Any, d_max: Any) -> bool:
-    """Whether a bound follows from public rows; bounds that are numbers are checked.
-
-    Raises
-    ------
-    InputError
-        If a bound is neither "public" nor a number from 0 to 2, or two numbers are no window.
-    """
-    given = {name: bound for name, bound in (("d_min", d_min), ("d_max", d_max)) if not _is_public(bound)}
-    for name, bound in given.items():
+    """Whether a bound follows from public rows; bounds that are numbers are checked."""
+    numbers = {name: bound for name, bound in (("d_min", d_min), ("d_max", d_max)) if not _is_public(bound)}
+    for name, bound in numbers.items():
         if isinstance(bound, str):
             raise InputError(f"{name}={bound!r} must be {PUBLIC!r} or a number from 0 to 2; correct it")
         real(name, bound, 0, 2)
-    if len(given) == 2 and float(d_max) - float(d_min) < NARROWEST:
+    if len(numbers) == 2 and float(d_max) - float(d_min) < NARROWEST:
         raise InputError(f"d_min={d_min} must be below d_max={d_max} by 1e-6 at least; correct one of them")
-    return len(given) < 2
+    return len(numbers) < 2
 
 
 def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[float, float]:
     """Clip bounds as floats, 0 <= d_min < d_max <= 2.
 
-    Parameters
-    ----------
-    d_min, d_max : float or "public"
-        "public" is 1 plus a quantile of the similarities between pairs of public rows: .9 for d_min, .999 for d_max;
-        0 and 2 where the two quantiles are equal, as with fewer than three rows.
-    public : array of shape (m, d)
-        Of more than 2048 rows, 2048 evenly spaced ones are used.
-    centre : array of shape (d,) or None
-        Subtracted from unit rows, which are then made unit again.
-
-    Raises
-    ------
-    InputError
-        If the bounds are no window.
+    "public" is 1 plus a quantile of the similarities between pairs of (at most 2048, evenly spaced) public rows: .9 for
+    d_min, .999 for d_max; 0 and 2 if the two quantiles are equal, as with fewer than three rows.
     """
     if not needs_public(d_min, d_max):
         return float(d_min), float(d_max)
     bounds = zip((d_min, d_max), _quantiles(public, centre), strict=True)
     low, high = (quantile if _is_public(bound) else float(bound) for bound, quantile in bounds)
     if high - low < NARROWEST:
-        raise InputError(
-            f"d_min={d_min!r}, d_max={d_max!r} are {low:.6f} and {high:.6f} with these public rows, and d_min must be "
-            "below d_max by 1e-6 at least; pass two numbers, or leave both out"
-        )
+        bounds_are = f"d_min={d_min!r}, d_max={d_max!r} are {low:.6f} and {high:.6f} with these public rows"
+        rule = "d_min must be below d_max by 1e-6 at least"
+        raise InputError(f"{bounds_are}, and {rule}; pass two numbers, or leave both out")
     return low, high
 
 
