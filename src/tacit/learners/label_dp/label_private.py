@@ -156,7 +156,7 @@ class LabelPrivate(ModelClassifier):
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
         if self.classes is None and not isinstance(self.prior, str):
             size = priors.checked_prior(self.prior).shape[1]
-        return of_classes(self.randomizer, budget, size, self._rows_of(size)).event
+        return of_classes(self.randomizer, budget, size, self._prior(0, size).rows).event
 
     def _budgets(self) -> tuple[float | None, Budget]:
         """Epsilon of the histograms, where there are any, and the budget of the labels."""
@@ -180,7 +180,8 @@ class LabelPrivate(ModelClassifier):
         sides = record_shape(self.shape if shape is None else shape, X.shape[1])
         Training.of(self.training)
         check_base(self.base, self.correction, sides, n_classes)
-        if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
+        has_prior = self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
+        if self.correction == "backward" and self.randomizer == "rr-with-prior" and has_prior:
             fault = "correction='backward' needs outputs that tell all classes apart, unlike 'rr-with-prior'"
             raise InputError(f"{fault}; use correction='forward', or randomizer='rr'")
         real("temperature", self.temperature, 1e-3, 1e3)
@@ -190,7 +191,7 @@ class LabelPrivate(ModelClassifier):
             whole("n_clusters", self.n_clusters, 1, 2**31)
         stages = stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
         of_prior, budget = self._budgets()
-        dry_run(of_classes(self.randomizer, budget, n_classes, self._rows_of(n_classes)))
+        dry_run(of_classes(self.randomizer, budget, n_classes, self._prior(0, n_classes).rows))
         if not np.any(X):
             raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
         clusters = None
@@ -199,16 +200,13 @@ class LabelPrivate(ModelClassifier):
             clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
         return Features(X, labels, sides, stages, clusters)
 
-    def _rows_of(self, n_classes: int) -> NDArray[np.float64]:
-        """The prior of the parameters, or a uniform prior."""
+    def _prior(self, n: int, n_classes: int) -> Prior:
+        """The prior of the parameters, or a uniform prior, of n records."""
         if not isinstance(self.prior, str):
-            return priors.prior_of(self.prior, None, 0, n_classes).rows
+            return priors.prior_of(self.prior, None, n, n_classes)
         if self.prior not in ("uniform", "clusters"):
             raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
-        return priors.uniform(0, n_classes).rows
-
-    def _has_prior(self) -> bool:
-        return self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
+        return priors.uniform(n, n_classes)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
@@ -218,7 +216,9 @@ class LabelPrivate(ModelClassifier):
         if is_linear(self.base):
             view = View(features.shape, unit=True, centre=unit_rows(X[present]).mean(axis=0))
         records = view(X)
-        prior = self._first_prior(features, of_prior, noise)
+        prior = self._prior(len(X), n_classes)
+        if of_prior is not None and features.clusters is not None:
+            prior = priors.cluster_prior(labels, features.clusters, n_classes, of_prior, noise)
         self.shape_, self.centre_ = features.shape, view.centre
         self.priors_: list[Prior] = []
         outputs: list[NDArray[Any]] = []
@@ -244,14 +244,6 @@ class LabelPrivate(ModelClassifier):
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
         facts = {"randomizer": self.randomizer, "stages": self.stages, "correction": self.correction}
         return self._released(self.model_, self.base, "randomized labels", facts)
-
-    def _first_prior(self, features: Features, epsilon: float | None, noise: NoiseSource) -> Prior:
-        n, n_classes = len(features.X), len(self.classes_)
-        if not isinstance(self.prior, str):
-            return priors.prior_of(self.prior, None, n, n_classes)
-        if epsilon is None or features.clusters is None:
-            return priors.uniform(n, n_classes)
-        return priors.cluster_prior(features.labels, features.clusters, n_classes, epsilon, noise)[0]
 
 
 def stage_parts(n: int, stages: int, seed: int) -> list[Integers]:

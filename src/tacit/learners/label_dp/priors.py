@@ -73,24 +73,21 @@ def cluster_count(n: int, epsilon: float) -> int:
     return min(max(round(n / max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)), 1), MOST_CLUSTERS)
 
 
-def cluster_prior(
-    labels: Integers, which: Integers, n_classes: int, epsilon: float, noise: NoiseSource
-) -> tuple[Prior, PureDP]:
-    """The classes of each public cluster by a noisy histogram, and its privacy cost.
+def cluster_prior(labels: Integers, which: Integers, n_classes: int, epsilon: float, noise: NoiseSource) -> Prior:
+    """The classes of each public cluster by a noisy histogram.
 
-    Epsilon-DP under change of one label, paid once for all clusters, since a label is in one of them. The size of a
-    cluster is public, so its noisy counts are projected onto nonnegative counts of that sum. Small clusters are mostly
-    noise: the projection has weight size^2 / (size^2 + classes * noise variance), the uniform prior the rest.
+    Guarantee: epsilon-DP under change of one label, once for all clusters, since a label is in one of them. The size of
+    a cluster is public, so its noisy counts are projected onto nonnegative counts of that sum. Small clusters are
+    mostly noise: the projection has weight size^2 / (size^2 + classes * noise variance), the uniform prior the rest.
     """
     shape = (int(which.max()) + 1, n_classes)
-    cost = PureDP(epsilon)
-    noisy = noisy_histogram(labels, which, shape, cost, noise).astype(np.float64)
+    noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise).astype(np.float64)
     sizes = np.bincount(which, minlength=shape[0]).astype(np.float64)
     counts = onto_simplex(noisy, sizes)
     noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
     trust = (sizes**2 / np.maximum(sizes**2 + noise_of_all, 1))[:, None]
     rows = trust * counts / np.maximum(sizes[:, None], 1) + (1 - trust) / n_classes
-    return Prior(rows / rows.sum(axis=1, keepdims=True), which), cost
+    return Prior(rows / rows.sum(axis=1, keepdims=True), which)
 
 
 def onto_simplex(values: Floats, sums: Floats) -> Floats:

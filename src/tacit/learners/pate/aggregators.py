@@ -28,20 +28,11 @@ UNANSWERED = -1
 IN_VOTES = ("sigma", "sigma1", "threshold")  # fields that grow with the number of teachers
 
 
-@dataclass(frozen=True)
-class Decided:
-    """Labels as class indices, -1 where there is none, and which of them were bought; both of shape (queries,)."""
+Decisions = tuple[Integers, NDArray[np.bool_]]
+"""Labels as class indices, -1 where there is none, and which of them were bought; both of shape (queries,)."""
 
-    labels: Integers
-    paid: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Renyi costs of each check and of each label if it is bought, of shape (queries, orders); without checks one 0."""
-
-    check: Floats
-    label: Floats
+Costs = tuple[Floats, Floats]
+"""Renyi costs of each check and of each label if it is bought, of shape (queries, orders)."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class Aggregator(ABC):
             real(field.name, getattr(self, field.name), 1e-9, 1e12)
 
     @abstractmethod
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         """Labels for counts of shape (queries, classes); `total` is the number of votes of each query, public."""
 
     @abstractmethod
@@ -80,15 +71,15 @@ class GNMax(Aggregator):
 
     sigma: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(votes.noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return votes.noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.label_event(self.sigma, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         label = vote_bounds.gaussian_renyi(log_q(counts, self.sigma), self.sigma / sensitivity, orders)
-        return Costs(np.zeros((len(label), 1)), label)
+        return np.zeros((len(label), 1)), label
 
 
 @dataclass(frozen=True)
@@ -98,9 +89,9 @@ class Confident(GNMax):
     sigma1: float
     threshold: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         paid = votes.noisy_exceeds(counts.max(axis=1), self.threshold, self.sigma1, noise)
-        return Decided(self._labels_where(paid, counts, noise), paid)
+        return self._labels_where(paid, counts, noise), paid
 
     def _labels_where(self, paid: NDArray[np.bool_], counts: Integers, noise: NoiseSource) -> Integers:
         labels = np.full(len(counts), UNANSWERED, dtype=np.int64)
@@ -114,7 +105,7 @@ class Confident(GNMax):
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
         check = vote_bounds.gaussian_renyi(log_q_check, math.sqrt(2) * self.sigma1 / sensitivity, orders)
-        return Costs(check, super().renyi(counts, sensitivity, orders, log_q).label)
+        return check, super().renyi(counts, sensitivity, orders, log_q)[1]
 
 
 @dataclass(frozen=True)
@@ -135,18 +126,18 @@ class Interactive(Confident):
         real("confidence", self.confidence, 0, 1)
         real("bootstrap", self.bootstrap, 0.01, 0.99)
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         assert scores is not None
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
         paid = votes.noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
         labels = self._labels_where(paid, counts, noise)
         free = ~paid & (scores.max(axis=1) > self.confidence)
         labels[free] = np.argmax(scores[free], axis=1)
-        return Decided(labels, paid)
+        return labels, paid
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         check = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
-        return Costs(check[:, None] * orders, GNMax.renyi(self, counts, sensitivity, orders, log_q).label)
+        return check[:, None] * orders, GNMax.renyi(self, counts, sensitivity, orders, log_q)[1]
 
     def without_student(self) -> Confident:
         """The voting that answers the first queries."""
@@ -159,8 +150,8 @@ class LaplaceMax(Aggregator):
 
     gamma: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.laplace_event(self.gamma, sensitivity)
@@ -168,7 +159,7 @@ class LaplaceMax(Aggregator):
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         log_bound = vote_bounds.log_q_laplace(counts, self.gamma)
         label = vote_bounds.laplace_renyi(log_bound, self.gamma * np.asarray(sensitivity), orders)
-        return Costs(np.zeros((len(label), 1)), label)
+        return np.zeros((len(label), 1)), label
 
     def scaled(self, factor: float) -> Self:
         return replace(self, gamma=self.gamma / factor)
@@ -178,14 +169,14 @@ class LaplaceMax(Aggregator):
 class Plurality(Aggregator):
     """The class with the most votes, the first of those that tie: what an infinite budget buys."""
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.label_event(0.0, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        return Costs(np.zeros((len(counts), len(orders))), np.full((len(counts), len(orders)), math.inf))
+        return np.zeros((len(counts), 1)), np.full((len(counts), len(orders)), math.inf)
 
 
 AGGREGATORS: dict[str, type[Aggregator]] = {

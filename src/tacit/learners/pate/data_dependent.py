@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
-from tacit.learners.pate.aggregators import Aggregator, Costs, Plurality, aggregator_of
+from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.collectors import Collector
 from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
 from tacit.privacy.accounting import renyi_epsilons
@@ -88,14 +88,14 @@ class Odometer:
         else:
             values = [sensitivities.max(axis=0)]
             who = (sensitivities > 0)[:, None].astype(np.float64)
-        curves = [charged(self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid) for value in values]
+        curves = [charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid) for value in values]
         return np.asarray(who), np.stack(curves)
 
 
-def charged(costs: Costs, answered: Any) -> Floats:
+def charged(check: Floats, label: Floats, answered: Any) -> Floats:
     """Cost of each query, of shape (queries, orders): the check, and the label where it was bought."""
     share = np.asarray(answered, dtype=np.float64)[:, None]
-    return costs.check + np.where(share > 0, costs.label, 0.0) * share
+    return check + np.where(share > 0, label, 0.0) * share
 
 
 def rdp_per_vote(
@@ -146,7 +146,7 @@ def rdp_per_vote(
     """
     noise = {"sigma": sigma, "sigma1": sigma1, "threshold": threshold, "gamma": gamma}
     blocks = _costs(votes, orders, sensitivity, answered, exact_q, aggregator, noise)
-    return np.concatenate([charged(costs, answers) for costs, answers in blocks])
+    return np.concatenate([charged(*block) for block in blocks])
 
 
 def rdp(
@@ -165,7 +165,7 @@ def rdp(
     """Sum over queries of `rdp_per_vote`, of shape (orders,), in memory that does not grow with the queries."""
     noise = {"sigma": sigma, "sigma1": sigma1, "threshold": threshold, "gamma": gamma}
     blocks = _costs(votes, orders, sensitivity, answered, exact_q, aggregator, noise)
-    return np.asarray(sum(costs.check.sum(axis=0) + answers @ costs.label for costs, answers in blocks))
+    return np.asarray(sum(check.sum(axis=0) + answers @ label for check, label, answers in blocks))
 
 
 def _costs(
@@ -176,8 +176,8 @@ def _costs(
     exact_q: bool,
     aggregator: str,
     noise: Mapping[str, float | None],
-) -> Iterator[tuple[Costs, Floats]]:
-    """Costs of blocks of queries, and which of them were answered; arguments as in `rdp_per_vote`."""
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Costs of checks and labels of blocks of queries, and which were answered; arguments as in `rdp_per_vote`."""
     counts = np.asarray(votes)
     valid = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
     if not valid or not np.all((counts >= 0) & np.isfinite(counts)):
@@ -195,7 +195,7 @@ def _costs(
         rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
         raise InputError(f"answered has shape {answers.shape}; {rule}")
     for block in blocks(len(counts)):
-        yield mechanism.renyi(counts[block], sensitivity, at, _log_q(exact_q)), answers[block]
+        yield *mechanism.renyi(counts[block], sensitivity, at, _log_q(exact_q)), answers[block]
 
 
 def _log_q(exact: bool) -> LogQ:

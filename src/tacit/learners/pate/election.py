@@ -20,7 +20,6 @@ from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.allocation import Allocation
 from tacit.learners.pate.grouped import model_of
 from tacit.learners.pate.run_folder import RunFolder
-from tacit.learners.pate.scheme import Scheme
 from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Ensemble, Teachers
 from tacit.learners.pate.voting import Voting
@@ -34,7 +33,7 @@ class Election(Prepared):
     public: Any
     test: tuple[Any, Integers] | None
     allocation: Allocation
-    scheme: Scheme
+    voting: Voting
     teachers: Teachers
     student: Student
     n_classes: int
@@ -46,7 +45,7 @@ class Election(Prepared):
     @property
     def queries(self) -> NDArray[Any]:
         """Public records that are queried, in order."""
-        return np.asarray(self.public[: self.scheme.n_queries])
+        return np.asarray(self.public[: self.voting.plan.n_queries])
 
     def ensemble(self) -> Ensemble:
         """The teachers."""
@@ -64,22 +63,22 @@ class Election(Prepared):
             folder=self.folder.path,
         )
 
-    def vote(self, voting: Voting, votes: Integers, noise: NoiseSource) -> None:
+    def vote(self, votes: Integers, noise: NoiseSource) -> None:
         """Answer the queries; interactive voting answers the first by confident voting, then fits a student."""
-        aggregator = self.scheme.aggregator
+        voting, aggregator = self.voting, self.voting.plan.aggregator
         if not isinstance(aggregator, Interactive):
             voting.ask(votes, noise)
             return
         first = math.ceil(aggregator.bootstrap * len(votes))
         voting.ask(votes[:first], noise, aggregator=aggregator.without_student())
         if first < len(votes):
-            student, _ = self.fitted_student(voting)
+            student, _ = self.fitted_student()
             voting.ask(votes[first:], noise, np.exp(student.log_probabilities(self.queries[first:])))
 
-    def fitted_student(self, voting: Voting) -> tuple[Model, float | None]:
+    def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
         student, view = self.student, self.of_student
-        labels = voting.labels[: voting.asked]
+        labels = self.voting.labels[: self.voting.asked]
         known = np.flatnonzero(labels >= 0)
         others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
         if len(known) == 0:
@@ -103,7 +102,7 @@ class Election(Prepared):
 
     def settings(self) -> list[object]:
         """What decides the answers of interactive voting beside the scheme, the records and the votes."""
-        if not isinstance(self.scheme.aggregator, Interactive):
+        if not isinstance(self.voting.plan.aggregator, Interactive):
             return []
         model = model_of(self.student)
         return [getattr(model, "__qualname__", repr(model)), replace(self.student, model=None)]

@@ -282,15 +282,13 @@ class PATE(ModelClassifier):
             raise InputError(f"{fault}; choose another")
         allocation = self._allocation(teachers.number_for(n), n, groups)
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
-        if self.stopping == "filter":
-            plan.check_affordable()
         return Election(
             X,
             labels,
             public=rows,
             test=check_test(test, width, self.classes_),
             allocation=allocation,
-            scheme=plan,
+            voting=Voting(plan, np.arange(len(self.classes_)), self.stopping),
             teachers=teachers,
             student=student,
             n_classes=len(self.classes_),
@@ -341,7 +339,8 @@ class PATE(ModelClassifier):
         """Nothing yet: voting is charged when teachers are trained, right before its noise."""
 
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
-        folder, plan, promise = election.folder, election.scheme, self.promise()
+        folder, voting, promise = election.folder, election.voting, self.promise()
+        plan = voting.plan
         self.aggregator_, self.shape_ = plan.aggregator, election.of_teachers.shape
         self.centre_ = election.of_student.centre
         ensemble = election.ensemble()
@@ -354,16 +353,15 @@ class PATE(ModelClassifier):
         if unpaid is not None:
             unpaid.check(promise, what="PATE fit")
         self.votes_ = ensemble.votes(election.teachers.n_jobs)
-        voting = Voting(plan, np.arange(len(self.classes_)), self.stopping)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)
         charge = None if unpaid is None else charge_for(unpaid, promise)
         if stored is None:
-            election.vote(voting, self.votes_.votes, noise)
+            election.vote(self.votes_.votes, noise)
         if stored is None or charge is not None:
             folder.write_answers(run, voting, self.votes_.votes, charge, promise)
         self.answers_ = replace(voting.answers(), guarantee_=promise)
-        self.student_, self.validation_accuracy_ = election.fitted_student(voting)
+        self.student_, self.validation_accuracy_ = election.fitted_student()
         test, accuracy = election.test, None
         if test is not None:
             accuracy = float(np.mean(self.student_.nearest(test[0]) == test[1]))

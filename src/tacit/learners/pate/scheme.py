@@ -66,11 +66,6 @@ class Scheme:
         account = ZCDPFilter(self.collector, self.aggregator, self.rhos)
         return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
 
-    def check_affordable(self) -> None:
-        """Refuse a scheme under which no query is within budget."""
-        if not self.affordable():
-            raise self.unaffordable()
-
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
         return BudgetError(

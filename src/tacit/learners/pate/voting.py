@@ -68,8 +68,8 @@ class Voting:
         self.paid = np.zeros(plan.n_queries, dtype=bool)
         self.asked = 0
         self.over = False
-        if stopping == "filter":
-            plan.check_affordable()
+        if stopping == "filter" and not plan.affordable():
+            raise plan.unaffordable()
 
     def ask(
         self, votes: Integers, noise: NoiseSource, scores: Floats | None = None, aggregator: Aggregator | None = None
@@ -88,12 +88,12 @@ class Voting:
             part = slice(first + block.start, first + block.stop)
             counts = mechanism.vote_counts(votes[block], self.plan.collector.weights(part), len(self.classes))
             in_votes = counts / mechanism.UNIT
-            decided = decide(counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1))
-            fit = self._fitting(part, in_votes, decided.paid)
+            labels, paid = decide(counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1))
+            fit = self._fitting(part, in_votes, paid)
             done = slice(part.start, part.start + fit)
-            self.labels[done], self.paid[done] = decided.labels[:fit], decided.paid[:fit]
-            self.account.charge(self.plan.collector.sensitivities(part)[:, :fit], decided.paid[:fit])
-            self.odometer.charge(done, in_votes[:fit], decided.paid[:fit])
+            self.labels[done], self.paid[done] = labels[:fit], paid[:fit]
+            self.account.charge(self.plan.collector.sensitivities(part)[:, :fit], paid[:fit])
+            self.odometer.charge(done, in_votes[:fit], paid[:fit])
             self.asked = done.stop
             self.over = self.asked < part.stop or self.paid.sum() == self.plan.n_labels
 
