@@ -393,7 +393,7 @@ MUTANTS = [
     _of(PATE, "filter", "filter: checks are free", "check[sensitivities == value] = 0.0 if check_event is None else check_event.rho", "check[sensitivities == value] = 0.0", AGGREGATE),
     _of(PATE, "filter", "filter: what is asked now need not fit", "before + check + label <= self.allowance", "before <= self.allowance", AGGREGATE),
     _of(PATE, "filter", "filter: labels are free", "(check + np.where(paid, label, 0.0)).sum(axis=1)", "check.sum(axis=1)", AGGREGATE),
-    _of(PATE, "filter", "filter: the cheapest payer counts", "np.argmax(self.spent[own])", "np.argmin(self.spent[own])", AGGREGATE),
+    _of(PATE, "filter", "filter: the cheapest payer counts", "np.argmax(self.spent[who])", "np.argmin(self.spent[who])", AGGREGATE),
     _of(PATE, "collectors", "collectors: copies are priced as one", "return np.asarray(self.copies[:, None] / self.scale)", "return np.asarray(np.ones_like(self.copies)[:, None] / self.scale)", AGGREGATE),
     _of(PATE, "collectors", "collectors: weights of sorted budgets", "smallest = smallest_budgets(budgets, holds)\n        self.of_teachers = np.floor", "smallest = np.sort(smallest_budgets(budgets, holds))[::-1]\n        self.of_teachers = np.floor", AGGREGATE),
     _of(PATE, "collectors", "collectors: a vote weighs 1 for whoever comes", "UNIT * self.n_teachers // taking_part.sum(axis=1)", "UNIT + 0 * taking_part.sum(axis=1)", AGGREGATE),

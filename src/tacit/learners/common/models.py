@@ -50,10 +50,6 @@ class View:
         return scaled.reshape(-1, *self.shape)
 
 
-Weights = tuple[Floats, Floats]
-"""Coefficients of shape (n_classes, d) and intercepts of shape (n_classes,)."""
-
-
 @dataclass(frozen=True, eq=False)
 class Model:
     """A fitted classifier of class indices: a network, an `IndexClassifier`, or coefficients and intercepts.
@@ -86,7 +82,7 @@ class Model:
             return self.fitted.predict(rows if self.view is None else self.view(rows))
         return np.asarray(np.argmax(self.log_probabilities(rows), axis=1))
 
-    def head(self) -> Weights | None:
+    def head(self) -> tuple[Floats, Floats] | None:
         """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's LogisticRegression.
 
         A class that no label named has an intercept of minus a million.
@@ -119,12 +115,6 @@ class Model:
             return self
         decision = NetworkHead(kind, view.shape, view.scale)
         return Released(f"network that learned from {what}", weights(self.fitted), decision, facts)
-
-
-def linear_head(module: Any) -> Weights:
-    """The weights of a network "linear"."""
-    coefficients, intercepts = (array.astype(np.float64) for array in weights(module).values())
-    return coefficients, intercepts
 
 
 class IndexClassifier:

@@ -1,6 +1,6 @@
 """Training of small torch networks for a number of steps that is fixed beforehand: one, or many side by side.
 
-A model depends on its own records, its number and public facts alone. Nothing is set by looking at how training goes:
+A model depends on its records, its number and public facts alone. Nothing is set by looking at how training goes:
 no validation records, no early stopping. Pictures of type uint8 are divided by 255; otherwise records are taken as
 they are.
 """
@@ -124,7 +124,7 @@ def train_many(
 
 
 def faster_batched(kind: str | Factory) -> bool:
-    """Whether many such networks train faster together than one by one here, as benchmarks/teachers.py measures."""
+    """Whether many such networks train faster together than in turn here, as benchmarks/teachers.py measures."""
     return device() == "cuda" or kind in ("linear", "mlp")
 
 
@@ -177,8 +177,8 @@ def _descend(models: list[_Model], training: Training, largest: int, loss: Loss 
     steps, batch = training.schedule(largest)
     x, y = torch.cat([model.x for model in models]), torch.cat([model.y for model in models])
     firsts = np.cumsum([0] + [len(model.y) for model in models[:-1]])
-    own = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
-    order = torch.from_numpy(np.concatenate(own, axis=1)).to(x.device)
+    batches = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
+    order = torch.from_numpy(np.concatenate(batches, axis=1)).to(x.device)
     moving = training.augmentation and x.ndim == 4
     if moving:
         moves = zip(*(model.moves(steps, batch) for model in models), strict=True)
@@ -218,8 +218,8 @@ def _together(models: list[_Model]) -> tuple[dict[str, Tensor], Callable[[Tensor
     parameters, buffers = stack_module_state([model.module for model in models])
     common = models[0].module
 
-    def forward_one(own: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
-        return functional_call(common, (own, buffers), (records,))
+    def forward_one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
+        return functional_call(common, (parameters, buffers), (records,))
 
     def forward(records: Tensor) -> Tensor:
         return vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)

@@ -24,7 +24,7 @@ from tacit.privacy.events import PureDP
 Floats = NDArray[np.float64]
 
 RECORDS_OVER_NOISE = 4  # of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
-LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # of a cluster, and of those that are found by default; more take long
+LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # per cluster, and by default; more clusters take long
 MOST_FEATURE = 1e12  # squares of which float32 adds up
 
 

@@ -39,7 +39,7 @@ class NoisyLabels:
     Attributes
     ----------
     labels : ndarray of shape (n,), or (n, classes)
-        Class values or numbers; for the randomizers that answer with vectors, bits or noisy one-hot labels.
+        Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors.
     randomizer : Randomizer, RROnBins or UnbiasedResponse
         Has the matrix.
     which : ndarray of shape (n,) or None
@@ -211,7 +211,7 @@ def dry_run(randomizer: Any) -> None:
 
 
 def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
-    """This event under change of one label."""
+    """The guarantee of this event under change of one label."""
     scope = THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
     return Guarantee(Unit.CHANGE_LABEL, event, UNPROTECTED, scope=scope)
 
@@ -219,7 +219,7 @@ def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
 def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -> Integers:
     """Place of the value nearest to each label, the lower of two; rows are counted from `start`."""
     if labels.dtype.kind == "c":
-        raise InputError("labels are complex numbers; pass real ones")
+        raise InputError("labels are complex; pass real numbers")
     try:
         numbers = labels.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -246,5 +246,5 @@ class RRWithPrior(Response):
 
 
 def falling(rows: Floats) -> Integers:
-    """Classes of each prior, the likeliest first; equal ones by index, whatever the labels."""
+    """Classes of each prior, the likeliest first; equally likely classes by index, whatever the labels."""
     return np.asarray(np.argsort(-rows, axis=1, kind="stable"))

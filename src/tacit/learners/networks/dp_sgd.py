@@ -217,7 +217,7 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
 
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a network that mixes records, keeps statistics of them, or gives no gradients of single ones."""
+    """Refuse a network that mixes records, keeps statistics of records, or has no gradients of single records."""
     from opacus.validators import ModuleValidator
 
     errors = ModuleValidator.validate(module, strict=False)

@@ -1,4 +1,4 @@
-"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by the private ones."""
+"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by private votes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Calibration:
 
 
 def simulated_counts(n_queries: int, n_teachers: int, n_classes: int, accuracy: float, seed: int = 0) -> Floats:
-    """Votes per class of made-up teachers, of shape (n_queries, n_classes); class 0 is the right one.
+    """Votes per class of simulated teachers, of shape (n_queries, n_classes); class 0 is right.
 
     How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong votes half fall on
     one class, as mistakes that teachers share do.
@@ -78,7 +78,7 @@ def calibrate(
     budget : float
         Epsilon of the group that pays for its votes at sensitivity 1, at `delta`.
     counts : array of shape (simulated, classes)
-        Votes per class that are public or simulated (`simulated_counts`); private ones would leak.
+        Votes per class that are public or simulated (`simulated_counts`); private votes would leak.
     delta : float, default=1e-5
     n_queries : int, optional
         Number of queries there are to answer; by default as many as `counts` has.

@@ -62,35 +62,23 @@ class Collector(ABC):
         """Weight of each vote in units of 2^-20, of shape (teachers,) or (queries, teachers)."""
         return np.full(self.n_teachers, UNIT, dtype=np.int64)
 
-    @abstractmethod
     def payers(self) -> Bools:
-        """Whose costs are counted, of shape (groups, payers): what a group pays is the largest over its payers."""
+        """Whose costs are counted, of shape (groups, payers): a group pays the largest cost of them."""
+        return np.eye(len(self.budgets), dtype=bool)
 
     @abstractmethod
     def sensitivities(self, queries: slice) -> Floats:
         """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers, queries); 0 is no vote."""
 
-    def of_groups(self, queries: slice) -> Floats:
-        """The largest sensitivity of each group's payers, of shape (groups, 1) or (groups, queries)."""
-        each = self.sensitivities(queries)
-        return np.stack([each[own].max(axis=0) for own in self.payers()])
 
-
-class _ByGroup(Collector):
-    """Every group has one sensitivity, the same for all queries."""
-
-    def payers(self) -> Bools:
-        return np.eye(len(self.budgets), dtype=bool)
-
-
-class PlainCollector(_ByGroup):
+class PlainCollector(Collector):
     """Every vote weighs 1."""
 
     def sensitivities(self, queries: slice) -> Floats:
         return np.ones((len(self.budgets), 1))
 
 
-class UpsamplingCollector(_ByGroup):
+class UpsamplingCollector(Collector):
     """Every teacher holds records of all groups: d_g = `copies[g]` teachers hold a record of g, a share `shares[g]`."""
 
     def __init__(
@@ -104,7 +92,7 @@ class UpsamplingCollector(_ByGroup):
         return np.asarray(self.copies[:, None] / self.scale)
 
 
-class WeightingCollector(_ByGroup):
+class WeightingCollector(Collector):
     """A vote weighs in proportion to the smallest budget among the records behind it; all weights add up to T."""
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:

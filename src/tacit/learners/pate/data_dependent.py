@@ -75,8 +75,8 @@ class Odometer:
     def report(self) -> DataDependent:
         """The figures so far."""
         epsilons = renyi_epsilons(self.totals, ORDERS, self.delta)
-        groups = {group: float(epsilons[own].max()) for group, own in zip(self.budgets, self.payers, strict=True)}
-        costs = np.stack([self.totals[own].max(axis=0) for own in self.payers])
+        groups = {group: float(epsilons[who].max()) for group, who in zip(self.budgets, self.payers, strict=True)}
+        costs = np.stack([self.totals[who].max(axis=0) for who in self.payers])
         return DataDependent(groups, self.delta, ORDERS, costs)
 
     def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:

@@ -71,14 +71,14 @@ class ZCDPFilter:
             self.uses[tuple(column)] = asked + int(alike.sum()), bought + int(paid[alike].sum())
 
     def charge_alike(self, sensitivities: Floats, asked: int, bought: int) -> None:
-        """Record so many queries, of one sensitivity for each payer, of shape (payers, 1)."""
+        """Record so many queries of the same sensitivities, of shape (payers, 1)."""
         check, label = self.costs(sensitivities)
         self.spent += (asked * check + bought * label)[:, 0]
         self.uses[tuple(sensitivities[:, 0])] = asked, bought
 
     def events(self) -> list[Event]:
         """What each group spent: the events of its most expensive payer."""
-        return [self._events(int(np.flatnonzero(own)[np.argmax(self.spent[own])])) for own in self.payers]
+        return [self._events(int(np.flatnonzero(who)[np.argmax(self.spent[who])])) for who in self.payers]
 
     def _events(self, payer: int) -> Event:
         parts: list[Event] = []

@@ -1,4 +1,4 @@
-"""PATE: teachers on disjoint parts of the private records vote on public ones, and a student learns from the labels."""
+"""PATE: teachers on disjoint parts of the private records vote on public records, and a student learns the labels."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class PATE(ModelClassifier):
     unit: Unit | str = "replace"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; `deep` adds the fields of grouped ones, such as `voting__sigma`."""
+        """Parameters by name; `deep` adds the fields of grouped parameters, such as `voting__sigma`."""
         parameters: dict[str, Any] = super().get_params(deep=False)
         for group in GROUPS if deep else ():
             with suppress(InputError):  # `promise` and `fit` refuse a value that is none of the group's
@@ -166,7 +166,7 @@ class PATE(ModelClassifier):
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters; `voting__sigma=40` replaces the value of `voting` by one with that field."""
+        """Set parameters; `voting__sigma=40` replaces the value of `voting` by a copy with that field."""
         changes: dict[str, dict[str, Any]] = {}
         for name in list(parameters):
             group, _, field = name.partition("__")
@@ -226,7 +226,7 @@ class PATE(ModelClassifier):
         return public if self.n_queries is None else min(public, whole("n_queries", self.n_queries, 1, 2**53))
 
     def fit(self, X: Any, y: Any, groups: Any = None, public: Any = None, test: Any = None) -> Self:
-        """Learn from private records and public ones.
+        """Learn from private and public records.
 
         Parameters
         ----------

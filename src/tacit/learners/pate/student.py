@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels, linear_head
+from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
+from tacit.models.networks import weights
 
 NEIGHBOURS = 10
 FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
@@ -83,8 +84,10 @@ def fit_student(
     if hasattr(student, "fit"):
         model = Model(IndexClassifier(student, records, known, [seed]), n_classes)
     else:
-        module = train(student, records, known, n_classes, training or Training(), seed=seed)
-        model = Model(linear_head(module) if student == "linear" else module, n_classes)
+        module: Any = train(student, records, known, n_classes, training or Training(), seed=seed)
+        if student == "linear":
+            module = tuple(array.astype(np.float64) for array in weights(module).values())
+        model = Model(module, n_classes)
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
 
 

@@ -29,7 +29,7 @@ from tacit.models.networks import network, predict, weights
 
 RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
 MOST_TEACHERS = 250
-TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
+TOGETHER = 50  # networks that are trained at once, so that an interrupt loses at most these
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class Ensemble:
         check_kind("teacher", teacher)
         check_labels(self.y, len(self.X), n_classes)
         _check_parts(self.parts, len(self.X))
-        asked = [queries] if test is None else [queries, test[0]]
-        self.asked = np.concatenate([alike(self.X, records) for records in asked])
+        queried = [queries] if test is None else [queries, test[0]]
+        self.queried = np.concatenate([alike(self.X, records) for records in queried])
         if test is not None and len(test[0]) != len(test[1]):
             raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
         self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
@@ -126,7 +126,7 @@ class Ensemble:
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.queried)
             self.checkpoint = Checkpoint(Path(folder) / "teachers", digest(self.hashes))
             trained = [number for number in range(len(self.parts)) if self.checkpoint.has(_votes_file(number))]
             self.known = {number: self._finished_votes(self.checkpoint, number) for number in trained}
@@ -135,7 +135,7 @@ class Ensemble:
         """Train the teachers that are missing, in so many processes, and let all vote on each query."""
 
         def hashes() -> list[str]:
-            return self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            return self.plan.hashes(self.parts, self.X, self.y, self.queried)
 
         votes = shared("teacher-votes", hashes, lambda: self._trained_votes(n_jobs))
         n = self.n_queries
@@ -144,10 +144,10 @@ class Ensemble:
         return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
 
     def _trained_votes(self, n_jobs: int) -> NDArray[np.int64]:
-        """Of shape (records asked about, teachers)."""
+        """Votes of all teachers, of shape (queries and test records, teachers)."""
         from joblib import Parallel, delayed
 
-        votes = np.empty((len(self.asked), len(self.parts)), dtype=np.int64)
+        votes = np.empty((len(self.queried), len(self.parts)), dtype=np.int64)
         for number, known in self.known.items():
             votes[:, number] = known
         missing = [number for number in range(len(self.parts)) if number not in self.known]
@@ -157,7 +157,7 @@ class Ensemble:
         def records(number: int) -> tuple[NDArray[Any], NDArray[Any]]:
             return self.X[self.parts[number]], self.y[self.parts[number]]
 
-        jobs = (delayed(_train)(self.plan, group, list(map(records, group)), self.asked) for group in groups)
+        jobs = (delayed(_train)(self.plan, group, list(map(records, group)), self.queried) for group in groups)
         with nullcontext() if n_jobs == 1 else shielding_workers():  # it starts the processes
             results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
         trained = zip(groups, results, strict=True)
@@ -169,22 +169,22 @@ class Ensemble:
         return votes
 
     def _finished_votes(self, checkpoint: Checkpoint, number: int) -> NDArray[np.int64]:
-        """Votes of a teacher that an earlier run trained, of shape (records asked about,)."""
+        """Votes of a teacher that an earlier run trained, of shape (queries and test records,)."""
         path, remedy = checkpoint.path(_votes_file(number)), "delete it, or choose another folder"
         try:
             votes = map_npy(path)
         except InputError as error:
             raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
         n_classes = self.plan.n_classes
-        valid = votes.shape == (len(self.asked),) and votes.dtype.kind == "i"
+        valid = votes.shape == (len(self.queried),) and votes.dtype.kind == "i"
         if not valid or not np.all((votes >= 0) & (votes < n_classes)):
-            raise InputError(f"{path} does not hold {len(self.asked)} votes for {n_classes} classes; {remedy}")
+            raise InputError(f"{path} does not hold {len(self.queried)} votes for {n_classes} classes; {remedy}")
         return np.asarray(votes, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What decides a teacher beside its number and its records; public."""
+    """Public settings that decide a teacher, beside its number and its records."""
 
     teacher: Any
     n_classes: int
@@ -196,8 +196,8 @@ class _Plan:
     def is_network(self) -> bool:
         return not hasattr(self.teacher, "fit")
 
-    def hashes(self, parts: Sequence[NDArray[np.intp]], X: Any, y: NDArray[Any], asked: NDArray[Any]) -> list[str]:
-        """One for each teacher, of all that decides its votes on `asked`."""
+    def hashes(self, parts: Sequence[NDArray[np.intp]], X: Any, y: NDArray[Any], queried: NDArray[Any]) -> list[str]:
+        """Hashes of all that decides the votes of each teacher on these records."""
         from joblib import hash as hash_of_object
 
         if self.is_network:  # a module in print tells its layers
@@ -205,7 +205,7 @@ class _Plan:
             kind = f"{self.teacher if isinstance(self.teacher, str) else ''} {module} {self.training} {self.largest}"
         else:
             kind = hash_of_object(self.teacher)
-        common = hash_of(f"{kind} {self.n_classes} {self.seed}", asked)
+        common = hash_of(f"{kind} {self.n_classes} {self.seed}", queried)
         return [hash_of(common, part, X[part], y[part]) for part in parts]
 
 
@@ -234,18 +234,18 @@ def hash_of(text: str, *arrays: NDArray[Any]) -> str:
 
 
 def _train(
-    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], asked: NDArray[Any]
+    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], queried: NDArray[Any]
 ) -> list[tuple[NDArray[np.int64], dict[str, NDArray[Any]] | None]]:
-    """Votes on `asked`, and weights where there are any, of the teachers of these numbers and records."""
+    """Votes on the `queried` records, and weights of networks, of the teachers of these numbers and records."""
     if not plan.is_network:
         pairs = zip(numbers, parts, strict=True)
         classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, (X, y) in pairs)
-        return [(classifier.predict(asked), None) for classifier in classifiers]
+        return [(classifier.predict(queried), None) for classifier in classifiers]
     modules = train_many(
         plan.teacher, parts, plan.n_classes, plan.training, seed=plan.seed, numbers=numbers, largest=plan.largest
     )
     present = [np.unique(y) for _, y in parts]
-    return [(predict(module, asked, among=y), weights(module)) for module, y in zip(modules, present, strict=True)]
+    return [(predict(module, queried, among=y), weights(module)) for module, y in zip(modules, present, strict=True)]
 
 
 def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:

@@ -30,19 +30,19 @@ class Answers:
     Attributes
     ----------
     labels : ndarray of shape (queries,)
-        Class of each query, -1 where it was not answered or not asked.
+        Class of each query, -1 where there is no answer.
     asked : int
-        Queries that were asked: the first ones. Each paid for a check, where there is one.
+        Number of queries that were asked, from the first. Each paid for a check, if the aggregator checks.
     answered : int
-        Labels that were bought.
+        Number of labels that were bought.
     paid : ndarray of shape (queries,), bool
-        Which ones.
+        Which labels were bought.
     sensitivity : dict of str to float, or to ndarray of shape (queries,)
         What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
     guarantee_ : Guarantee
         Known before any vote: each group's budget, or what the limits allow at worst where that is less.
     spent_ : Guarantee
-        What was asked and answered cost. A report, not a guarantee.
+        Cost of the queries and labels. A report, not a guarantee.
     internal_ : DataDependent
         Figures that depend on the votes: private, never part of a release.
     """
@@ -121,14 +121,15 @@ class Voting:
         if self.asked == 0:
             raise self.plan.unaffordable()
         plan = self.plan
-        by_group = zip(plan.budgets, plan.collector.of_groups(slice(0, plan.n_queries)), strict=True)
-        sensitivity = {group: float(values[0]) if len(values) == 1 else values for group, values in by_group}
+        of_payers = plan.collector.sensitivities(slice(0, plan.n_queries))
+        by_group = [of_payers[payers].max(axis=0) for payers in plan.collector.payers()]
+        sensitivities = [float(values[0]) if len(values) == 1 else values for values in by_group]
         return Answers(
             labels=np.where(self.labels >= 0, self.classes[self.labels], UNANSWERED),
             asked=self.asked,
             answered=int(self.paid.sum()),
             paid=self.paid,
-            sensitivity=sensitivity,
+            sensitivity=dict(zip(plan.budgets, sensitivities, strict=True)),
             guarantee_=plan.promise() if self.stopping == "filter" else plan.without_filter().promise(),
             spent_=plan.guarantee(dict(zip(plan.budgets, self.account.events(), strict=True))),
             internal_=self.odometer.report(),
