@@ -190,7 +190,7 @@ def of_classes(
     epsilon = budget.largest_pure()
     if (k is None) == (name == "rr-top-k"):
         raise InputError(
-            f"k={k!r}: 'rr-top-k' needs the number of classes to answer with, and no other randomizer has it"
+            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other randomizer has it"
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)

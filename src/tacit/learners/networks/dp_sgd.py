@@ -122,10 +122,8 @@ class DPSGD(ModelClassifier):
 
     def _event(self) -> Event:
         if self.noise != "research":
-            raise InputError(
-                f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point; "
-                "pass noise='research', or choose a learner whose result may be released"
-            )
+            fault = f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point"
+            raise InputError(f"{fault}; pass noise='research', or choose a learner whose result may be released")
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:

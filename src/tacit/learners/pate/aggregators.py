@@ -217,10 +217,8 @@ def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
         return names[0], voting
     settings = {"kind": voting} if isinstance(voting, str) else voting
     if not isinstance(settings, Mapping) or "kind" not in settings:
-        raise InputError(
-            f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; pass 'confident', or "
-            "tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
-        )
+        remedy = "pass 'confident', or tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
+        raise InputError(f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; {remedy}")
     noise = {name: value for name, value in settings.items() if name != "kind"}
     name = settings["kind"]
     _kind(name)

@@ -196,9 +196,7 @@ def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str
     holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
     for teacher, names in enumerate(teacher_groups):
         if not isinstance(names, str | Sequence):
-            raise InputError(
-                f"teacher {teacher} has group {names!r}; pass a name, or a list of names, for each teacher"
-            )
+            raise InputError(f"teacher {teacher} has group {names!r}; pass a name, or a list of names, for each")
         for group in [names] if isinstance(names, str) else names:
             if group not in groups:
                 fault = f"teacher {teacher} has group {group!r}, which has no budget"
@@ -206,9 +204,7 @@ def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str
             holds[list(groups).index(group), teacher] = True
     for group, teachers in zip(groups, holds, strict=True):
         if not teachers.any():
-            raise InputError(
-                f"group {group!r} has a budget and no teacher; leave it out of budgets, or name its teachers"
-            )
+            raise InputError(f"group {group!r} has a budget and no teacher; leave it out, or name its teachers")
     for teacher, groups_held in enumerate(holds.T):
         if not groups_held.any():
             raise InputError(f"teacher {teacher} has no group; name at least one for every teacher")

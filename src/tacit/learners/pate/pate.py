@@ -208,10 +208,8 @@ class PATE(ModelClassifier):
         if budget.infinite:
             return {ALL: math.inf}
         if budget.kind == "pure":
-            raise BudgetError(
-                f"budget {budget} is pure and noisy votes have no pure epsilon; "
-                f"pass rho=... or epsilon={budget.epsilon:g},delta=1e-5"
-            )
+            remedy = f"pass rho=... or epsilon={budget.epsilon:g},delta=1e-5"
+            raise BudgetError(f"budget {budget} is pure and noisy votes have no pure epsilon; {remedy}")
         return {ALL: budget.rho} if budget.rho else allowances({ALL: budget.epsilon or 0.0}, budget.delta or 0.0)
 
     def _limits(self) -> tuple[int, int] | None:
@@ -278,8 +276,7 @@ class PATE(ModelClassifier):
             raise InputError(f"collector={self.collector!r} must be one of {', '.join(COLLECTORS)}; leave it out")
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
-            fault = f"student={model!r:.60} has no predict_proba, which interactive voting needs"
-            raise InputError(f"{fault}; choose another")
+            raise InputError(f"student={model!r:.60} has no predict_proba for interactive voting; choose another")
         allocation = self._allocation(teachers.number_for(n), n, groups)
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
         return Election(
@@ -362,9 +359,8 @@ class PATE(ModelClassifier):
             folder.write_answers(run, voting, self.votes_.votes, charge, promise)
         self.answers_ = replace(voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
-        test, accuracy = election.test, None
-        if test is not None:
-            accuracy = float(np.mean(self.student_.nearest(test[0]) == test[1]))
+        test = election.test
+        accuracy = None if test is None else float(np.mean(self.student_.nearest(test[0]) == test[1]))
         accuracies = (self.validation_accuracy_, accuracy)
         folder.write_tables(election.allocation, self.votes_, plan, self.answers_, *accuracies)
         facts = {

@@ -16,7 +16,6 @@ from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.collectors import (
     COLLECTORS,
-    Bools,
     Collector,
     PlainCollector,
     UpsamplingCollector,
@@ -68,10 +67,8 @@ class Scheme:
 
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
-        return BudgetError(
-            f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}; pass larger budgets, "
-            "or more noise with more teachers"
-        )
+        fault = f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}"
+        return BudgetError(f"{fault}; pass larger budgets, or more noise with more teachers")
 
     def _allowed(self) -> str:
         return ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
@@ -173,9 +170,7 @@ def _collector(
     infinite = name != "gnmax" and all_infinite(budgets)
     if name == "upsampling":
         if shares is None:
-            raise InputError(
-                "upsampling gives every teacher records of all groups; pass shares= of the records instead"
-            )
+            raise InputError("upsampling gives every teacher records of all groups; pass shares= of the records")
         of_records = checked_shares(shares, budgets)
         if not isinstance(copies, Mapping | None):
             raise InputError(f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}")
@@ -185,27 +180,16 @@ def _collector(
         for group, number in times.items():
             whole(f"copies of group {group!r}", number, 1, n_teachers)
         return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, of_records)
-    kind = PlainCollector if infinite else COLLECTORS[name]
-    members: Collector = kind(budgets, _holds(budgets, n_teachers, shares, teacher_groups))
-    return members
-
-
-def _holds(
-    budgets: dict[str, float],
-    n_teachers: int,
-    shares: Mapping[str, float] | None,
-    teacher_groups: Sequence[str | Sequence[str]] | None,
-) -> Bools:
     if shares is not None:
         sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
-        return holds_of([group for group in shares for _ in range(sizes[group])], list(budgets))
+        teacher_groups = [group for group in shares for _ in range(sizes[group])]
     if not isinstance(teacher_groups, Sequence | np.ndarray) or isinstance(teacher_groups, str):
         raise InputError(f"teacher_groups={teacher_groups!r:.60} must be a list of names; pass one for each teacher")
     if len(teacher_groups) != n_teachers:
-        raise InputError(
-            f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass one for each"
-        )
-    return holds_of(teacher_groups, list(budgets))
+        raise InputError(f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass as many")
+    kind = PlainCollector if infinite else COLLECTORS[name]
+    members: Collector = kind(budgets, holds_of(teacher_groups, list(budgets)))
+    return members
 
 
 def checked_budgets(budgets: Any) -> dict[str, float]:

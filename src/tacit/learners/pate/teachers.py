@@ -126,22 +126,31 @@ class Ensemble:
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.queried)
+            self.hashes = self._hashes()
             self.checkpoint = Checkpoint(Path(folder) / "teachers", digest(self.hashes))
             trained = [number for number in range(len(self.parts)) if self.checkpoint.has(_votes_file(number))]
             self.known = {number: self._finished_votes(self.checkpoint, number) for number in trained}
 
     def votes(self, n_jobs: int = 1) -> Votes:
         """Train the teachers that are missing, in so many processes, and let all vote on each query."""
-
-        def hashes() -> list[str]:
-            return self.plan.hashes(self.parts, self.X, self.y, self.queried)
-
-        votes = shared("teacher-votes", hashes, lambda: self._trained_votes(n_jobs))
+        votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(n_jobs))
         n = self.n_queries
         if self.test_labels is None:
             return Votes(votes)
         return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
+
+    def _hashes(self) -> list[str]:
+        """Hashes of all that decides the votes of each teacher."""
+        from joblib import hash as hash_of_object
+
+        plan = self.plan
+        if plan.is_network:  # a module in print tells its layers
+            module = network(plan.teacher)(self.X.shape[1:], plan.n_classes)
+            kind = f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training} {plan.largest}"
+        else:
+            kind = hash_of_object(plan.teacher)
+        common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", self.queried)
+        return [hash_of(common, part, self.X[part], self.y[part]) for part in self.parts]
 
     def _trained_votes(self, n_jobs: int) -> NDArray[np.int64]:
         """Votes of all teachers, of shape (queries and test records, teachers)."""
@@ -196,18 +205,6 @@ class _Plan:
     def is_network(self) -> bool:
         return not hasattr(self.teacher, "fit")
 
-    def hashes(self, parts: Sequence[NDArray[np.intp]], X: Any, y: NDArray[Any], queried: NDArray[Any]) -> list[str]:
-        """Hashes of all that decides the votes of each teacher on these records."""
-        from joblib import hash as hash_of_object
-
-        if self.is_network:  # a module in print tells its layers
-            module = network(self.teacher)(X.shape[1:], self.n_classes)
-            kind = f"{self.teacher if isinstance(self.teacher, str) else ''} {module} {self.training} {self.largest}"
-        else:
-            kind = hash_of_object(self.teacher)
-        common = hash_of(f"{kind} {self.n_classes} {self.seed}", queried)
-        return [hash_of(common, part, X[part], y[part]) for part in parts]
-
 
 def _votes_file(number: int) -> str:
     return f"{number:05d}.npy"
@@ -253,6 +250,4 @@ def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
         raise InputError("parts is empty; pass one array of rows for each teacher")
     for number, part in enumerate(parts):
         if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part) or part.min() < 0 or part.max() >= records:
-            raise InputError(
-                f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct the parts"
-            )
+            raise InputError(f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct it")

@@ -141,7 +141,5 @@ def check_stopping(stopping: str, noise: str) -> None:
     if stopping not in ("filter", "data-dependent"):
         raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
     if stopping == "data-dependent" and noise != "research":
-        raise BudgetError(
-            "stopping='data-dependent' tells about the votes, which no budget covers; pass stopping='filter', or "
-            "noise='research' to repeat a published table"
-        )
+        remedy = "pass stopping='filter', or noise='research' to repeat a published table"
+        raise BudgetError(f"stopping='data-dependent' tells about the votes, which no budget covers; {remedy}")
