@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tacit.cli.app import VERBS
+from tacit.encoding.encoders import FAMILIES
 from tacit.learners.methods import ALIASES, METHODS, load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +29,13 @@ def methods() -> Iterator[tuple[str, ...]]:
         yield f"`{name}`{also}", f"`{kind.__name__}`", budgets, ", ".join(kind.units), kind.public_use, kind.summary
 
 
+def encoders() -> Iterator[tuple[str, ...]]:
+    """A row for each family of encoders."""
+    yield "name", "takes", "looked for in"
+    for name, family in FAMILIES.items():
+        yield f"`{name}:{family.model}`", " or ".join(f"{kind}s" for kind in family.takes), family.weights
+
+
 def commands() -> Iterator[tuple[str, ...]]:
     """A row for each command."""
     yield "command", "what it does"
@@ -35,7 +43,9 @@ def commands() -> Iterator[tuple[str, ...]]:
         yield f"`tacit {verb}`", summary
 
 
-TABLES: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {"methods": methods, "commands": commands}
+TABLES: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {
+    "methods": methods, "encoders": encoders, "commands": commands
+}  # fmt: skip
 
 
 def table(name: str) -> str:

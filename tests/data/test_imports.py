@@ -293,7 +293,7 @@ def test_a_store_is_opened_in_place(tmp_path):
     check(data, [NAMES[i] for i in Y], NAMES)
     assert (data.identity, data.content_hash) == ("pets", store.content_hash)
     refused("x=q does not apply to .*; leave it out", tmp_path / "s", x="q")
-    refused("is a store with a card of its own; leave card= out", tmp_path / "s", card="card.json")
+    refused("is a store, which has a card; leave card= out", tmp_path / "s", card="card.json")
     (tmp_path / "s" / "metadata.parquet").unlink()
     refused("metadata.parquet is missing", tmp_path / "s", error=StoreError)
 

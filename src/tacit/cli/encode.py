@@ -1,5 +1,6 @@
 """`tacit encode`: pictures or texts to a store."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,9 +101,13 @@ def encode(
     chosen = splits(source) if split is None else [split]
     several = len(chosen) > 1
     check_writable(out, force=force, ours=holds_stores if several else is_store)
-    options = Options(read_classes(classes), public, skip_bad, dtype, batch, _workers(workers), shard_rows)
+    if workers is None:
+        workers = max(1, min((os.cpu_count() or 1) - 1, 8))
+    options = Options(read_classes(classes), public, skip_bad, dtype, batch, workers, shard_rows)
     names = {name: name for name in chosen} if several else {"": chosen[0] if chosen else None}
-    sources = {own: open_source(source, name, labels=labels, x=x, y=y, public=public) for own, name in names.items()}
+    sources = {
+        out_name: open_source(source, name, labels=labels, x=x, y=y, public=public) for out_name, name in names.items()
+    }
     for name, opened in sources.items():
         if opened.labels is None and not public:
             said = "no labels are found; where there are some, stop this and name their column with --y or --labels"
@@ -115,9 +120,8 @@ def encode(
         with shown_progress():
             outcomes = encode_to_stores(sources, features, out, options, identity=identity, force=force)
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(
-            "interrupted; run the same command again, and it goes on from the shards that are done"
-        ) from stop
+        said = "interrupted; run the same command again, and it goes on from the shards that are done"
+        raise KeyboardInterrupt(said) from stop
     for name, outcome in outcomes.items():
         _say(out / name, outcome, sources[name].left_out)
 
@@ -138,13 +142,6 @@ def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
     if outcome.reused:
         facts.append(f"{outcome.reused} records were encoded before")
     if left_out:
-        facts.append(
-            f"{len(left_out)} files left out that are no pictures or are not in the table (first: {left_out[0]})"
-        )
+        said = f"{len(left_out)} files left out that are no pictures or are not in the table"
+        facts.append(f"{said} (first: {left_out[0]})")
     print(f"{path}: {', '.join(facts)}")
-
-
-def _workers(given: int | None) -> int:
-    import os
-
-    return max(1, min((os.cpu_count() or 1) - 1, 8)) if given is None else given

@@ -46,35 +46,33 @@ def import_(
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
-    from tacit.data.imports import splits
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import read_data, splits
     from tacit.data.manifest import holds_stores
 
     if not files:
         raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
     declared = read_classes(classes)
 
-    def write(folder: Path, name: str | None, known_as: str, overwrite: bool) -> str:
-        from tacit.data.embeddings import EmbeddingStore
-        from tacit.data.imports import read_data
-
+    def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
         data = read_data(files, x=x, y=y, split=name, card=card, check=False)
-        own = data.classes if data.classes_declared else None
+        stated = data.classes if data.classes_declared else None
         store = EmbeddingStore.write(
-            folder, data.x, data.labels, classes=own if declared is None else declared, card=data.card,
-            identity=known_as, dtype=dtype, force=overwrite,
+            folder, data.x, data.labels, classes=stated if declared is None else declared, card=data.card,
+            identity=identity, dtype=dtype, force=overwrite,
         )  # fmt: skip
         listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"
         return f"{store.rows} rows of width {store.dim}{labels}, {listed}"
 
     names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
-    known_as = identity or out.name
+    identity = identity or out.name
     remove_parts(out)
     with shown_progress():
         if split is not None or len(names) < 2:
-            print(f"{out}: {write(out, split, known_as, force)}")
+            print(f"{out}: {write(out, split, identity, force)}")
             return
         with atomic_folder(out, force=force, ours=holds_stores) as temporary:
-            made = {name: write(temporary / name, name, f"{known_as}-{name}", False) for name in names}
+            made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in names}
     for name, text in made.items():
         print(f"{out / name}: {text}")

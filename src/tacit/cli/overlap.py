@@ -38,17 +38,15 @@ def overlap(
     stores = EmbeddingStore.open(located(private)), EmbeddingStore.open(located(public))
     with shown_progress():
         found = compare(*stores, cosine)
-    same = (
-        f"{len(found.same)} have the content of a public one"
-        if found.hashed
-        else "contents were not compared: no hashes"
-    )
+    same = f"{len(found.same)} have the content of a public one"
+    if not found.hashed:
+        same = "contents were not compared: no hashes"
     print(f"of {stores[0].rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
     print("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:
         return
     with atomic_file(out, force=force) as part, part.open("w", encoding="utf-8") as file:
         file.write("private,public,why,cosine\n")
-        file.writelines(f"{own},{other},content,1\n" for own, other in found.same.tolist())
+        file.writelines(f"{row},{other},content,1\n" for row, other in found.same.tolist())
         pairs = zip(found.near.tolist(), found.cosines.tolist(), strict=True)
-        file.writelines(f"{own},{other},direction,{value:.6f}\n" for (own, other), value in pairs)
+        file.writelines(f"{row},{other},direction,{value:.6f}\n" for (row, other), value in pairs)

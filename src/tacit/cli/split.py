@@ -44,20 +44,19 @@ def split(
     source = read_data(data)
     parts = deal(len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed)
     classes = source.classes if source.classes_declared else None
-    dtype = dtype_of(source.x)
-    chosen = {"private": parts.private, "public": parts.public, "test": parts.test}
-    made = []
+    lines = []
     remove_parts(out)
     with shown_progress(), atomic_folder(out, force=force, ours=holds_stores) as temporary:
-        for name, rows in chosen.items():
-            if len(rows):
-                labels = None if name == "public" or source.labels is None else source.labels[rows]
-                # the private part keeps its identity, so that a ledger adds up what both are charged
-                identity = source.identity if name == "private" else f"{source.identity}-{name}"
-                EmbeddingStore.write(
-                    temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
-                    dtype=dtype,
-                )  # fmt: skip
-                made.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
-    print("\n".join(made))
+        for name, rows in (("private", parts.private), ("public", parts.public), ("test", parts.test)):
+            if not len(rows):
+                continue
+            labels = None if name == "public" or source.labels is None else source.labels[rows]
+            # the private part has the identity of the data, so that a ledger adds up what both are charged
+            identity = source.identity if name == "private" else f"{source.identity}-{name}"
+            EmbeddingStore.write(
+                temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
+                dtype=dtype_of(source.x),
+            )  # fmt: skip
+            lines.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
+    print("\n".join(lines))
     tell_of_ledger(data, source)

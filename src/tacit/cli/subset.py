@@ -2,16 +2,9 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import labels_of, shown_progress, tell_of_ledger
 from tacit.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tacit.data.labels import ClassValue
 
 
 def subset(
@@ -47,13 +40,14 @@ def subset(
 
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imbalance import imbalanced_subset
     from tacit.data.imports import located, read_data
+    from tacit.data.labels import encode_labels
     from tacit.data.manifest import dtype_of, is_store
+    from tacit.data.splits import first_rows
 
     if not 1 <= imbalance < math.inf:
-        raise InputError(
-            f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest class; correct it"
-        )
+        raise InputError(f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest; correct it")
     if seed < 0:
         raise InputError(f"--seed {seed} must be 0 or more; correct it")
     if located(data).resolve() in (out.resolve(), *out.resolve().parents):
@@ -63,33 +57,19 @@ def subset(
     labels = labels_of(source, data)
     if rows is not None and not 1 <= rows <= len(labels):
         raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
-    classes = list(source.classes) if source.classes_declared and source.classes else np.unique(labels).tolist()
-    kept = _kept(labels, classes, imbalance, seed, rows)
-    made = {"imbalance": imbalance, "seed": seed, "rows": rows}
+    declared = source.classes if source.classes_declared else None
+    chosen = first_rows(len(labels), rows or len(labels))
+    if imbalance > 1:
+        classes = list(declared or np.unique(labels).tolist())
+        indexes = encode_labels(labels, classes)[chosen]
+        chosen = chosen[np.sort(imbalanced_subset(indexes, imbalance, seed, len(classes)))]
+    card = {**source.card, "subset": {"imbalance": imbalance, "seed": seed, "rows": rows}}
     remove_parts(out)
     with shown_progress():
         EmbeddingStore.write(
-            out, source.x[kept], labels[kept], classes=source.classes if source.classes_declared else None,
-            card={**source.card, "subset": made}, identity=source.identity,
+            out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
             dtype=dtype_of(source.x), force=force,
         )  # fmt: skip
-    print(f"{out}: {len(kept)} of {len(labels)} rows, imbalance {imbalance:g}")
+    print(f"{out}: {len(chosen)} of {len(labels)} rows, imbalance {imbalance:g}")
     print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
     tell_of_ledger(data, source)
-
-
-def _kept(
-    labels: "NDArray[Any]", classes: "list[ClassValue]", imbalance: float, seed: int, n: int | None
-) -> "NDArray[np.int64]":
-    """Positions of the records that are kept, in ascending order."""
-    import numpy as np
-
-    from tacit.data.imbalance import imbalanced_subset
-    from tacit.data.labels import encode_labels
-    from tacit.data.splits import first_rows
-
-    drawn = first_rows(len(labels), n or len(labels))
-    if imbalance == 1:
-        return drawn
-    indexes = encode_labels(labels, classes)[drawn]
-    return drawn[np.sort(imbalanced_subset(indexes, imbalance, seed, len(classes)))]

@@ -21,24 +21,9 @@ LABELS = ("y", "labels", "targets")
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """Features and labels read from files, with the public facts declared about them.
+    """Features and labels read from `files`, with the public facts declared about them.
 
-    An `EmbeddingStore` has the same attributes, apart from `files`.
-
-    Attributes
-    ----------
-    x : array of shape (rows, columns)
-        Features, memory-mapped where the format allows it.
-    labels : array of shape (rows,) or None
-        Class values: whole numbers or strings.
-    classes : list or None
-        The class values in order.
-    identity : str
-        The name under which the private data are known, for instance to a ledger.
-    files : tuple of path
-        The files that were read.
-    card : dict
-        Public facts about the source.
+    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format allows it.
     """
 
     x: Any = field(repr=False)
@@ -60,7 +45,12 @@ class Arrays:
 
 
 def make_arrays(
-    x: Any, y: Any, *, classes: Iterable[Any] | None, files: tuple[Path, ...], identity: str, card: dict[str, Any]
+    x: Any,
+    y: Any,
+    files: tuple[Path, ...],
+    identity: str,
+    classes: Iterable[Any] | None = None,
+    card: dict[str, Any] | None = None,
 ) -> Arrays:
     """Arrays of features and raw labels; labels that index named classes become the class values."""
     x = as_rows(x, str(files[0]))
@@ -68,7 +58,7 @@ def make_arrays(
     labels = None if y is None else clean_labels(y, len(x))
     if labels is not None and listed is not None:
         labels = decode_labels(encode_labels(labels, listed), listed)
-    return Arrays(x, labels, listed, identity, files, card)
+    return Arrays(x, labels, listed, identity, files, card or {})
 
 
 def from_named(
@@ -80,7 +70,7 @@ def from_named(
     y: str | None,
     width: int | None,
 ) -> Arrays:
-    """Arrays from a file of named arrays, of which `shape` tells the shape of one and `read` reads some.
+    """Arrays from a file of named arrays, by functions that give the shape of one and read several.
 
     Features of another width are refused before any are read.
     """
@@ -89,29 +79,21 @@ def from_named(
         raise features_missing(names, path)
     labels = choose(names, y, LABELS, "y", path)
     check_width(path, shape(features), width)
-    if "classes" in names and math.prod(shape("classes")) > MOST_CLASSES:
+    classes = "classes" if "classes" in names else None
+    if classes is not None and math.prod(shape(classes)) > MOST_CLASSES:
         raise InputError(f"{path} has more than {MOST_CLASSES} classes; declare the classes there are")
-    used = [features, *([] if labels is None else [labels]), *(["classes"] if "classes" in names else [])]
-    found = dict(zip(used, read(used), strict=True))
-    return make_arrays(
-        found[features],
-        None if labels is None else found[labels],
-        classes=found["classes"].tolist() if "classes" in found else None,
-        files=(path,),
-        identity=path.stem,
-        card={},
-    )
+    used = [name for name in (features, labels, classes) if name is not None]
+    arrays = dict(zip(used, read(used), strict=True))
+    listed = None if classes is None else arrays[classes].tolist()
+    return make_arrays(arrays[features], None if labels is None else arrays[labels], (path,), path.stem, listed)
 
 
 def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
-    """The name of an array to use: the given one, else the first usual name in the file, else None."""
-    if given is not None:
-        if given not in names:
-            raise InputError(
-                f"{path} has nothing named {given!r}; choose {option} from: {excerpt(', '.join(sorted(names)))}"
-            )
-        return given
-    return next((guess for guess in guesses if guess in names), None)
+    """The name of an array to use: `given`, else the first usual name in the file, else None."""
+    if given is not None and given not in names:
+        listed = excerpt(", ".join(sorted(names)))
+        raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {listed}")
+    return given if given is not None else next((guess for guess in guesses if guess in names), None)
 
 
 def features_missing(names: list[str], path: Path) -> InputError:

@@ -18,16 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.compute.shared import locked
+from tacit.data import writing
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.labels import ClassValue, decode_labels
-from tacit.data.manifest import RESTORE, Manifest, StoredFile
+from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
+from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
-from tacit.data.writing import LABEL, append_to_store, write_store
+from tacit.data.writing import LABEL
 from tacit.errors import InputError, StoreError
 
 
@@ -87,11 +89,6 @@ class EmbeddingStore:
     def open(cls, folder: Path | str) -> "EmbeddingStore":
         """Open a store in constant time.
 
-        Parameters
-        ----------
-        folder : path
-            Folder of the store.
-
         Raises
         ------
         StoreError
@@ -147,10 +144,30 @@ class EmbeddingStore:
             fit `dtype`; if labels are missing, outside `classes` or not one a row. Nothing is left behind.
         """
         folder = Path(folder)
-        write_store(
-            folder, X, y, classes=classes, card=card, identity=identity or folder.absolute().name, metadata=metadata,
-            dtype=dtype, shard_rows=shard_rows, force=force,
-        )  # fmt: skip
+        identity = checked_identity(identity or folder.absolute().name)
+        if dtype not in DTYPES:
+            raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
+        X = as_rows(X)
+        listed = None if classes is None else class_list(classes)
+        labels = None if y is None else clean_labels(y, len(X))
+        if listed is None and labels is not None and labels.dtype.kind == "U":
+            listed = class_list(np.unique(labels).tolist())
+        table = writing.metadata_table(len(X), writing.label_indexes(labels, listed), metadata)
+        facts = writing.json_card(card)
+        with atomic_folder(folder, force=force, ours=is_store) as temporary:
+            (temporary / "shards").mkdir()
+            Manifest(
+                rows=len(X),
+                dim=X.shape[1],
+                dtype=dtype,
+                shards=writing.write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
+                metadata=writing.write_metadata(temporary, "metadata.parquet", table, len(X)),
+                has_labels=labels is not None,
+                classes=listed,
+                classes_declared=classes is not None,
+                identity=identity,
+                card=facts,
+            ).save(temporary)
         return cls.open(folder)
 
     def append(
@@ -162,12 +179,8 @@ class EmbeddingStore:
         ----------
         X : array of shape (new_rows, dim)
             Features, stored in the store's dtype.
-        y : sequence of length new_rows
-            Labels as for `write`; required if and only if the store has labels.
-        metadata : dict of sequences of length new_rows
-            The same further columns as the store has.
-        shard_rows : int
-            Rows in one file.
+        y, metadata, shard_rows
+            As for `write`; labels and further columns if and only if the store has them.
 
         Returns
         -------
@@ -186,7 +199,7 @@ class EmbeddingStore:
                 fault = f"{self.folder} cannot be appended to ({error.strerror})"
                 raise StoreError(f"{fault}; copy it elsewhere first") from error
             current = EmbeddingStore.open(self.folder)
-            append_to_store(self.folder, current._manifest, current.metadata, as_rows(X), y, metadata, shard_rows)
+            writing.append_rows(self.folder, current._manifest, current.metadata, as_rows(X), y, metadata, shard_rows)
             self._use(Manifest.load(self.folder))
         return self
 
@@ -201,7 +214,16 @@ class EmbeddingStore:
         """Label indexes, (rows,), or None."""
         if not self._manifest.has_labels:
             return None
-        labels = self._stored_labels()
+        import pyarrow as pa
+
+        table = self.metadata([LABEL])
+        column = table[LABEL] if LABEL in table.column_names else pa.chunked_array([], pa.null())
+        whole = pa.types.is_signed_integer(column.type) and column.null_count == 0 and len(column) == self.rows
+        # to_numpy() would import pandas
+        labels = np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]) if whole else np.empty(0, np.int64)
+        if not whole or (self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()):
+            raise self._altered(self.folder / self._manifest.metadata.file)
+        labels = labels.astype(np.int64)
         labels.flags.writeable = False
         return labels
 
@@ -229,12 +251,7 @@ class EmbeddingStore:
             raise self._altered(path) from error
 
     def verify(self) -> "EmbeddingStore":
-        """Hash every file again.
-
-        Returns
-        -------
-        EmbeddingStore
-            This one.
+        """Hash every file again; return this store.
 
         Raises
         ------
@@ -271,18 +288,6 @@ class EmbeddingStore:
         if shard.shape != (stored.rows, self.dim) or shard.dtype != self.dtype:
             raise self._altered(path)
         return shard
-
-    def _stored_labels(self) -> NDArray[np.int64]:
-        import pyarrow as pa
-
-        table = self.metadata([LABEL])
-        column = table[LABEL] if LABEL in table.column_names else pa.chunked_array([], pa.null())
-        whole = pa.types.is_signed_integer(column.type) and column.null_count == 0 and len(column) == self.rows
-        # to_numpy() would import pandas
-        labels = np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]) if whole else np.empty(0, np.int64)
-        if not whole or (self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()):
-            raise self._altered(self.folder / self._manifest.metadata.file)
-        return labels.astype(np.int64)
 
     def _altered(self, path: Path, how: str = "") -> StoreError:
         described = f"{path} is not what this store's manifest describes{how}"

@@ -16,7 +16,7 @@ from tacit.errors import InputError
 def class_sizes(
     smallest: int, n_classes: int, ratio: float, seed: int | np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Sizes of the classes of a long-tailed subset.
+    """Sizes of the classes of a long-tailed subset, of shape (n_classes,).
 
     Parameters
     ----------
@@ -28,10 +28,6 @@ def class_sizes(
         Imbalance ratio IR >= 1; 1 keeps the classes balanced.
     seed : int or Generator, optional
         Deals the sizes to the classes at random; without it they decrease.
-
-    Returns
-    -------
-    array of shape (n_classes,)
 
     Raises
     ------
@@ -51,7 +47,7 @@ def class_sizes(
 
 
 def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = None) -> NDArray[np.int64]:
-    """Row indexes of a long-tailed subset.
+    """Row indexes of a long-tailed subset, in random order.
 
     Parameters
     ----------
@@ -60,14 +56,9 @@ def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = N
     ratio : float
         Imbalance ratio IR >= 1.
     seed : int
-        Decides which class gets which size, and which rows are kept.
+        Decides which class gets which size, and which rows stay.
     n_classes : int, optional
         Number of classes, of which some may have no records: these are given a size but no rows.
-
-    Returns
-    -------
-    array of shape (kept,)
-        In random order.
 
     Raises
     ------
@@ -79,7 +70,10 @@ def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = N
     rng = np.random.default_rng(seed)
     sizes = class_sizes(int(counts[counts > 0].min()), classes, ratio, rng)
     shuffled = rng.permutation(len(labels))
-    return shuffled[_rank_in_class(labels[shuffled], counts) < sizes[labels[shuffled]]]
+    order = np.argsort(labels[shuffled], kind="stable")
+    rank = np.empty(len(labels), np.intp)  # number of earlier rows with the same label
+    rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return shuffled[rank < sizes[labels[shuffled]]]
 
 
 def _indexed(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.intp]]:
@@ -91,12 +85,3 @@ def _indexed(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.in
     if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
         raise InputError(f"y must hold whole numbers 0..{n_classes - 1}; leave n_classes out to use the values in y")
     return n_classes, y.astype(np.intp)
-
-
-def _rank_in_class(labels: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many earlier rows have the same label."""
-    first = np.cumsum(counts) - counts
-    order = np.argsort(labels, kind="stable")
-    rank = np.empty(len(labels), np.intp)
-    rank[order] = np.arange(len(labels)) - first[labels[order]]
-    return rank

@@ -2,7 +2,7 @@
 
 | path | features and labels |
 |---|---|
-| folder of an embedding store | its own |
+| folder of an embedding store | those of the store |
 | `.npy`, or a pair of them | features, then labels; `card.json` beside them if it lists the file |
 | `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
 | `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings` and `y`/`labels`/`targets`, and `classes` |
@@ -26,9 +26,11 @@ from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.rows import check_rows
 from tacit.errors import InputError
 
-SUFFIXES = (".npy", ".npz", ".parquet", ".safetensors")
 Paths = str | Path | Sequence[str | Path]
 Data = Arrays | EmbeddingStore
+READERS = {".npz": npz.read, ".parquet": table.read, ".safetensors": safetensors.read}
+"""The function that reads a file, by its ending: from the path, the names x and y, and the width, to `Arrays`."""
+SUFFIXES = (".npy", *READERS)
 
 
 def read_data(
@@ -75,30 +77,25 @@ def read_data(
         path, split = _place(files[0], split)
         read = _read_folder if path.is_dir() else _read_file
         data = read(path, x, y, split, width)
+    elif len(files) != 2 or any(path.suffix != ".npy" for path in map(located, files)):
+        listed = ", ".join(map(str, files))
+        raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
     else:
-        _refuse_options(files[0] if files else Path(), x=x, y=y, split=split)
-        data = _read_pair([located(path) for path in files], width)
+        _refuse_options(files[0], x=x, y=y, split=split)
+        data = npy.read(located(files[0]), located(files[1]), width=width)
     if card is not None:
         if not isinstance(data, Arrays):
-            raise InputError(f"{files[0]} is a store with a card of its own; leave card= out")
+            raise InputError(f"{files[0]} is a store, which has a card; leave card= out")
         stated = cards.read(Path(card))
-        data = make_arrays(
-            data.x, data.labels, classes=data.classes if stated.classes is None else stated.classes,
-            files=data.files, identity=data.identity, card=stated.facts,
-        )  # fmt: skip
+        classes = data.classes if stated.classes is None else stated.classes
+        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, stated.facts)
     if check:
         check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
     return data
 
 
 def identity_of(path: str | Path, split: str | None = None) -> str:
-    """The name under which a ledger knows the private data at `path`, without reading them.
-
-    Raises
-    ------
-    InputError
-        If nothing there could be read by `read_data`.
-    """
+    """The name under which a ledger knows the private data at `path`, without reading them."""
     path, split = _place(path, split)
     if path.is_file() and path.suffix in (*SUFFIXES, ".csv"):  # tables of which labels are privatized may be CSV
         return path.stem
@@ -131,7 +128,9 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
         if split not in stores:
             raise InputError(f"{path} holds the stores {', '.join(stores)}; give {path / stores[0]}, or choose a split")
         return path / split, None
-    if not _holds_npy(path) or (split is None and len(splits(path)) > 1):
+    other = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path) or (path / MANIFEST).exists()
+    names = [] if other or not path.is_dir() else npy.splits(path)
+    if not names or (split is None and len(names) > 1):
         return path, split
     split = _chosen_split(path, split)
     file = npy.published(path, split)
@@ -150,33 +149,14 @@ def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
     return Path(folder), part
 
 
-def _holds_npy(path: Path) -> bool:
-    """Whether `path` is a folder of splits in `.npy` files."""
-    if not path.is_dir() or (path / MANIFEST).exists():
-        return False
-    return not (huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)) and bool(npy.splits(path))
-
-
-def _read_pair(files: list[Path], width: int | None) -> Arrays:
-    if len(files) != 2 or any(path.suffix != ".npy" for path in files):
-        listed = ", ".join(str(path) for path in files)
-        raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
-    return npy.read(files[0], files[1], width=width)
-
-
 def _read_file(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Arrays:
     _refuse_options(path, split=split)
-    match path.suffix:
-        case ".npy":
-            _refuse_options(path, x=x, y=y)
-            return npy.read(path, npy.targets_of(path), width=width)
-        case ".npz":
-            return npz.read(path, x, y, width=width)
-        case ".safetensors":
-            return safetensors.read(path, x, y, width=width)
-        case ".parquet":
-            return table.read(path, x, y, width=width)
-    raise _unknown(path)
+    if path.suffix == ".npy":
+        _refuse_options(path, x=x, y=y)
+        return npy.read(path, npy.targets_of(path), width=width)
+    if path.suffix not in READERS:
+        raise _unknown(path)
+    return READERS[path.suffix](path, x, y, width)
 
 
 def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Data:
@@ -193,7 +173,9 @@ def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, wi
         return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}", width=width)
     if splits(path):
         _refuse_options(path, x=x, y=y)
-        return npy.read_split(path, _chosen_split(path, split), width=width)
+        name = _chosen_split(path, split)
+        labels = path / f"{name}_y.npy" if (path / f"{name}_y.npy").is_file() else None
+        return npy.read(path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width)
     raise _unknown(path)
 
 

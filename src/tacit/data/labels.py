@@ -1,7 +1,7 @@
 """Labels and the list of classes they belong to.
 
-A class value is a whole number or a string. Labels are kept as indexes into the class list; the list
-is a public fact when it was declared, and a fact about private records when it was derived from them.
+A class value is a whole number or a string. Labels are stored as indexes into the class list. The list is a public fact
+if it was declared, and a fact about private records if it was derived from them.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tacit.errors import InputError, quoted
 ClassValue = int | str
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
-BLOCK = 1 << 16  # labels that are looked at together
+BLOCK = 1 << 16  # labels that are checked together
 
 
 def clean_labels(y: Any, rows: int) -> NDArray[Any]:
@@ -36,7 +36,10 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
     if labels.dtype.kind in "fu":
         _refuse_first(labels > np.iinfo(np.int64).max, "has a label beyond 64 bits", "give smaller numbers, or strings")
     if labels.dtype.kind == "S":
-        labels = _decoded(labels)
+        try:
+            labels = np.char.decode(labels, "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError("labels are bytes that are not UTF-8; give texts or whole numbers") from error
     if labels.dtype.kind == "U":
         _refuse_first(_half_pairs(labels), "has a label that is not valid text", "drop or correct it")
         return labels
@@ -49,9 +52,11 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings, each once."""
     if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
         raise InputError(f"classes={classes!r:.80} is not a class list; give a list of names, or a count such as 10")
-    if isinstance(classes, int | np.integer) and classes > MOST_CLASSES:
-        raise InputError(f"classes={classes!r:.80} is more than {MOST_CLASSES}; declare the classes there are")
-    values = list(range(classes)) if isinstance(classes, int | np.integer) else list(classes)
+    if isinstance(classes, int | np.integer):
+        if classes > MOST_CLASSES:
+            raise InputError(f"classes={classes!r:.80} is more than {MOST_CLASSES}; declare the classes there are")
+        classes = range(classes)
+    values = list(classes)
     if len(values) > MOST_CLASSES:
         raise InputError(f"classes has {len(values)} values, more than {MOST_CLASSES}; declare the classes there are")
     if not values:
@@ -115,23 +120,12 @@ def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> ND
 
 def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     values = labels.tolist()
-    _refuse_first(
-        np.array([_is_missing(value) for value in values]), "has no label (missing value)", "drop or label it"
-    )
+    absent = np.array([_is_missing(value) for value in values])
+    _refuse_first(absent, "has no label (missing value)", "drop or label it")
     kind = str if isinstance(values[0], str) else Real
-    _refuse_first(
-        np.array([not isinstance(value, kind) for value in values]),
-        "has a label of another type than the rest",
-        "give only strings, or only whole numbers",
-    )
+    other = np.array([not isinstance(value, kind) for value in values])
+    _refuse_first(other, "has a label of another type than the rest", "give only strings, or only whole numbers")
     return np.array(values)
-
-
-def _decoded(labels: NDArray[Any]) -> NDArray[Any]:
-    try:
-        return np.char.decode(labels, "utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError("labels are bytes that are not UTF-8; give texts or whole numbers") from error
 
 
 def _half_pairs(labels: NDArray[Any]) -> NDArray[Any]:

@@ -61,18 +61,23 @@ class Manifest:
     def load(cls, folder: Path) -> "Manifest":
         """Read and check the manifest of `folder`, and that its files are there in full length."""
         stated = _read(folder)
-        _check_version(folder, stated)
         try:
-            manifest = cls._of(stated)
+            manifest = cls._parse(stated)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise StoreError(f"{folder / NAME} is damaged: {excerpt(fault)}; {RESTORE}") from error
         for stored in manifest.files:
-            _check_file(folder, stored)
+            path = folder / stored.file
+            try:
+                size = path.stat().st_size
+            except OSError as error:
+                raise StoreError(f"{path} is missing from the store; {RESTORE}") from error
+            if size != stored.bytes:
+                raise StoreError(f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}")
         return manifest
 
     @classmethod
-    def _of(cls, stated: dict[str, Any]) -> "Manifest":
+    def _parse(cls, stated: dict[str, Any]) -> "Manifest":
         shards = tuple(_stored_file(entry) for entry in stated["shards"])
         manifest = cls(
             rows=_count(stated["rows"]),
@@ -98,14 +103,13 @@ class Manifest:
 
 
 def dtype_of(rows: Any) -> str:
-    """The type in which a store keeps copies of rows: their own if a store can hold it, else float16."""
+    """The type in which a store holds copies of rows: theirs if a store can hold it, else float16."""
     return next((name for name in DTYPES if rows.dtype == name), "float16")
 
 
 def is_store(folder: Path) -> bool:
     """Whether `folder` holds a store and nothing else."""
-    own = ("shards", ".lock", NAME)
-    others = [path.name for path in folder.iterdir() if path.name not in own]
+    others = [path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME)]
     return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
 
 
@@ -115,7 +119,7 @@ def holds_stores(folder: Path) -> bool:
 
 
 def plain_name(name: Any) -> str:
-    """`name` if it points inside its own folder, without `..`, drive or root."""
+    """`name` if it points inside a folder, without `..`, drive or root."""
     if not isinstance(name, str) or not name or set(name) & set("\\:\0"):
         raise ValueError(f"{name!r:.80} is not a plain file name")
     path = PurePosixPath(name)
@@ -133,9 +137,7 @@ def checked_identity(name: str) -> str:
 
 def _read(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise StoreError(
-            f"{folder} is not a folder; give the folder of an embedding store, or make one with tacit import"
-        )
+        raise StoreError(f"{folder} is not a folder; give that of an embedding store, or make one with tacit import")
     path = folder / NAME
     if not path.is_file():
         raise StoreError(f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import")
@@ -147,31 +149,15 @@ def _read(folder: Path) -> dict[str, Any]:
         raise StoreError(f"{path} is truncated or not JSON ({excerpt(str(error))}); {RESTORE}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
         raise StoreError(f"{path} is not the manifest of an embedding store; make one with tacit import")
+    if stated.get("version") != VERSION:
+        said = f"{path} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}"
+        raise StoreError(f"{said}; use the tacit that wrote it, or write the store again")
     return stated
 
 
-def _check_version(folder: Path, stated: dict[str, Any]) -> None:
-    if stated.get("version") != VERSION:
-        raise StoreError(
-            f"{folder / NAME} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}; "
-            "use the tacit that wrote it, or write the store again"
-        )
-
-
-def _check_file(folder: Path, stored: StoredFile) -> None:
-    path = folder / stored.file
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise StoreError(f"{path} is missing from the store; {RESTORE}") from error
-    if size != stored.bytes:
-        raise StoreError(f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}")
-
-
 def _stored_file(entry: Any) -> StoredFile:
-    return StoredFile(
-        plain_name(entry["file"]), _count(entry["rows"]), _count(entry["bytes"]), _typed(entry["sha256"], str)
-    )
+    rows, size = _count(entry["rows"]), _count(entry["bytes"])
+    return StoredFile(plain_name(entry["file"]), rows, size, _typed(entry["sha256"], str))
 
 
 def _count(value: Any) -> int:

@@ -3,9 +3,8 @@
 What this finds is about private records: it is for their owner, and enters no release.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +20,11 @@ CONTENT = "content"
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Private rows that a public set has too.
+    """Private rows that a public set has too, as pairs of rows (private, public), of shape (pairs, 2).
 
-    Parameters
-    ----------
-    same : array of shape (pairs, 2)
-        Rows (private, public) of the same content: the first public one for each private.
-    near : array of shape (pairs, 2)
-        Rows (private, public) whose cosine reaches the threshold: the nearest public one for each private.
-    cosines : array of shape (pairs,)
-        Of the pairs in `near`.
-    hashed : bool
-        Whether both stores hold hashes of their records' content, so that `same` could be looked for.
+    `same` has the pairs of the same content, with the first such public row, and is empty unless both stores hold
+    hashes of the content (`hashed`). `near` has the pairs whose cosine reaches the threshold, with the nearest public
+    row, and `cosines` their cosines, (pairs,).
     """
 
     same: NDArray[np.int64]
@@ -51,42 +43,29 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     cosine : float
         From which on two rows count as near duplicates.
 
-    Returns
-    -------
-    Overlap
-
     Raises
     ------
     InputError
-        If the stores have other widths, or `cosine` is not in (0, 1].
+        If the widths of the stores differ, or their encoders, or `cosine` is not in (0, 1].
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
     if private.dim != public.dim:
         raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
-    weights = [_weights(store) for store in (private, public)]
+    encoders = [store.card.get("encoder") for store in (private, public)]
+    weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
     if None not in weights and weights[0] != weights[1]:
         raise InputError("the private rows are of another encoder than the public ones; encode both alike")
-    same = _same(private, public)
-    near, cosines = _near(private, public, cosine)
-    return Overlap(np.empty((0, 2), np.int64) if same is None else same, near, cosines, same is not None)
+    tables = [store.metadata([CONTENT]) for store in (private, public)]
+    hashed = all(CONTENT in table.column_names for table in tables)
+    same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
+    return Overlap(same, *_near(private, public, cosine), hashed)
 
 
-def _weights(store: EmbeddingStore) -> str | None:
-    """Hash of the encoder's weights, or None if the store's card does not state it."""
-    encoder = store.card.get("encoder")
-    return encoder.get("weights_sha256") if isinstance(encoder, dict) else None
-
-
-def _same(private: EmbeddingStore, public: EmbeddingStore) -> NDArray[np.int64] | None:
-    hashes = []
-    for store in (private, public):
-        table = store.metadata([CONTENT])
-        if CONTENT not in table.column_names:
-            return None
-        hashes.append(table[CONTENT].to_numpy())
-    first = {value: row for row, value in reversed(list(enumerate(hashes[1])))}
-    pairs = [(row, first[value]) for row, value in enumerate(hashes[0]) if value in first]
+def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
+    """Pairs of rows with the same hash."""
+    first = {value: row for row, value in reversed(list(enumerate(public)))}
+    pairs = [(row, first[value]) for row, value in enumerate(private) if value in first]
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -99,13 +78,12 @@ def _near(
     for start in progress(range(0, public.rows, step), "comparing", -(-public.rows // step)):
         others = _unit(public.x[start : start + step])
         for first in range(0, private.rows, step):
-            own = slice(first, min(first + step, private.rows))
-            products = _unit(private.x[own]) @ others.T
-            nearest = products.argmax(axis=1)
-            found = products[np.arange(len(nearest)), nearest]
-            better = found > best[own]
-            best[own] = np.where(better, found, best[own])
-            where[own] = np.where(better, nearest + start, where[own])
+            block = slice(first, first + step)
+            products = _unit(private.x[block]) @ others.T
+            nearest, cosines = products.argmax(axis=1), products.max(axis=1)
+            better = cosines > best[block]
+            best[block][better] = cosines[better]
+            where[block][better] = nearest[better] + start
     rows = np.flatnonzero(best >= cosine - 1e-6)  # products of float32
     return np.stack([rows, where[rows]], axis=1), best[rows]
 

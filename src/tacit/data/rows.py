@@ -26,13 +26,11 @@ def as_rows(x: Any, name: str = "X") -> Any:
     if not hasattr(x, "shape"):
         x = _as_array(x, name)
     if len(x.shape) != 2:
-        raise InputError(
-            f"{name} has {len(x.shape)} dimension(s), not two (rows, columns); reshape it to one row a record"
-        )
+        said = f"{name} has {len(x.shape)} dimension(s), not two (rows, columns)"
+        raise InputError(f"{said}; reshape it to one row a record")
     if 0 in x.shape:
-        raise InputError(
-            f"{name} has shape {tuple(x.shape)}; it needs at least one row and one column, so check its source"
-        )
+        said = f"{name} has shape {tuple(x.shape)}"
+        raise InputError(f"{said}; it needs at least one row and one column, so check its source")
     return x
 
 
@@ -89,9 +87,8 @@ def _as_array(values: Any, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} cannot be read as a numeric array ({one_line(error)}); convert it to numpy first"
-        ) from error
+        said = f"{name} cannot be read as a numeric array ({one_line(error)})"
+        raise InputError(f"{said}; convert it to numpy first") from error
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to float32")
     return array
@@ -108,9 +105,8 @@ def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -
     _refuse(~np.isfinite(squared_norms), start, name, finite)
     _refuse(squared_norms == 0, start, name, "is all zeros, which has no direction; drop that row")
     if dtype != block.dtype:
-        remedy = (
-            f'rescale all rows by one public factor, or pass dtype="{"float32" if dtype == np.float16 else "float64"}"'
-        )
+        wider = "float32" if dtype == np.float16 else "float64"
+        remedy = f'rescale all rows by one public factor, or pass dtype="{wider}"'
         overflow = f"exceeds the largest {dtype} ({np.finfo(dtype).max:.6g}); {remedy}"
         _refuse(~np.isfinite(stored).all(axis=1), start, name, overflow)
         _refuse(~stored.any(axis=1), start, name, f"becomes all zeros in {dtype}; {remedy}")

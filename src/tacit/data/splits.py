@@ -36,17 +36,13 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     Parameters
     ----------
     n_records : int
-        In the data set.
+        Records of the data set.
     n_public, n_test : int
-        In the public and in the test part; 0 for none.
+        Records of the public and of the test part; 0 for none.
     n_private : int, optional
-        In the private part; all that remain by default.
+        Records of the private part; all that remain by default.
     seed : int, default=0
         Public.
-
-    Returns
-    -------
-    Split
 
     Raises
     ------
@@ -60,15 +56,15 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     >>> len(parts.private), len(parts.public), len(parts.test)
     (5, 3, 2)
     """
-    given = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
-    for name, value in given.items():
+    counts = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
+    for name, value in counts.items():
         if value is not None and (type(value) is bool or not isinstance(value, int | np.integer) or value < 0):
             raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
     n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
     private = n_records - n_public - n_test if n_private is None else int(n_private)
     if private < 1 or private + n_public + n_test > n_records:
-        asked = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
-        raise InputError(f"{n_records} records are too few for {asked} and a private part; ask for fewer")
+        wanted = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
+        raise InputError(f"{n_records} records are too few for {wanted} and a private part; ask for fewer")
     order = np.random.default_rng([seed, STREAM]).permutation(n_records)
     ends = np.cumsum([private, n_public, n_test])
     return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))

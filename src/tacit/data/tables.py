@@ -1,16 +1,7 @@
 """Tables on disk: a column in chunks of rows, and a copy of the table with one column replaced.
 
-| path | class |
-|---|---|
-| `.csv`, `.tsv` | `Csv` |
-| `.jsonl`, `.ndjson` | `JsonLines` |
-| `.parquet` | `Parquet` |
-| folder of Hugging Face `datasets.save_to_disk` | `SavedDataset` |
-
-Text may be compressed, with `.gz` after the ending. No table is read into memory whole.
+`KINDS` lists the endings; text may be compressed, with `.gz` after the ending. No table is read into memory whole.
 """
-
-from __future__ import annotations
 
 import csv
 import gzip
@@ -100,7 +91,12 @@ class Csv(Table):
         """Write a copy to `out` with the values of a column passed through `replace`; CSV has no place for `note`."""
         place = self.place(name)
         with out.open("w", encoding="utf-8", newline="") as file:
-            write = _row_writer(file)
+            plain = csv.writer(file, lineterminator="\n")
+            careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+            def write(row: list[str]) -> None:  # csv by itself does not quote a cell with a lone carriage return
+                (careful if any("\r" in cell for cell in row) else plain).writerow(row)
+
             write(self.names)
             for chunk in _chunked(islice(self._rows(), 1, None), rows):
                 for row, value in zip(chunk, replace([row[place] for row in chunk]), strict=True):
@@ -115,9 +111,8 @@ class Csv(Table):
             for number, row in enumerate(csv.reader(_lines(self.path), strict=True, delimiter=delimiter)):
                 width = width or len(row)
                 if len(row) != width:
-                    raise InputError(
-                        f"{self.path} row {number} has {len(row)} cells where the header has {width}; correct it"
-                    )
+                    said = f"{self.path} row {number} has {len(row)} cells where the header has {width}"
+                    raise InputError(f"{said}; correct it")
                 yield row
         except InputError:
             raise
@@ -133,12 +128,11 @@ class JsonLines(Table):
         self.names = list(next(self._rows(), {}))
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
-        return _chunked((self._value(number, row, name) for number, row in enumerate(self._rows())), rows)
-
-    def _value(self, number: int, row: dict[str, Any], name: str) -> Any:
-        if name not in row:
-            raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
-        return row[name]
+        for first, chunk in enumerate(_chunked(self._rows(), rows)):
+            for place, row in enumerate(chunk, first * rows):
+                if name not in row:
+                    raise InputError(f"{self.path} row {place} has no {name!r}; give one in each")
+            yield [row[name] for row in chunk]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         number = 0
@@ -157,24 +151,29 @@ class JsonLines(Table):
             raise InputError(f"{said}; write one object a line") from error
 
 
-class Parquet(Table):
-    """Parquet; pictures are bytes, or structs of bytes and path as Hugging Face writes them."""
+class ArrowTable(Table):
+    """A table whose schema and number of rows are stated; pictures are bytes, or structs of bytes and path."""
+
+    def __init__(self, path: Path, schema: Any, rows: int) -> None:
+        self.path, self.schema, self.rows = path, schema, rows
+        self.names = list(schema.names)
+
+    def count(self, name: str) -> int:
+        return self.rows
+
+    def holds_bytes(self, name: str) -> bool:
+        return holds_bytes(self.schema.field(name).type)
+
+
+class Parquet(ArrowTable):
+    """Parquet."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         with open_parquet(path) as file:
-            self._schema = file.schema_arrow
-            self._rows = file.metadata.num_rows
-            self.names = list(self._schema.names)
+            super().__init__(path, file.schema_arrow, file.metadata.num_rows)
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
         return (values for _, values in self._batches(name, rows, None if check_all else [name]))
-
-    def count(self, name: str) -> int:
-        return int(self._rows)
-
-    def holds_bytes(self, name: str) -> bool:
-        return holds_bytes(self._schema.field(name).type)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
         """Write a copy to `out` with the values of a column passed through `replace`, and `note` in the schema."""
@@ -199,13 +198,12 @@ class Parquet(Table):
                 yield batch, as_python(batch.column(name))
 
 
-class SavedDataset(Table):
+class SavedDataset(ArrowTable):
     """A folder saved by Hugging Face `datasets`, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self._table = huggingface.read_table(path)
-        self.names = list(self._table.column_names)
+        super().__init__(path, self._table.schema, self._table.num_rows)
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
         self.place(name)
@@ -213,12 +211,6 @@ class SavedDataset(Table):
             for batch in self._table.select([name]).to_batches(rows):
                 batch.validate(full=True)  # offsets may point outside of the file
                 yield as_python(batch.column(0))
-
-    def count(self, name: str) -> int:
-        return int(self._table.num_rows)
-
-    def holds_bytes(self, name: str) -> bool:
-        return holds_bytes(self._table.schema.field(name).type)
 
     def class_names(self, name: str) -> list[str] | None:
         return huggingface.class_names(self.path, name)
@@ -239,13 +231,7 @@ def is_table(path: Path) -> bool:
 
 
 def open_table(path: Path) -> Table:
-    """The table of a file or of a folder that Hugging Face `datasets` saved.
-
-    Raises
-    ------
-    InputError
-        If there is none, it is damaged, or its ending is unknown; here and in every method.
-    """
+    """The table of a file or of a folder that Hugging Face `datasets` saved."""
     if path.is_dir():
         return SavedDataset(path)
     if _ending(path) not in KINDS:
@@ -272,13 +258,3 @@ def _lines(path: Path) -> Iterator[str]:
             if len(line) == LONGEST:
                 raise ValueError(f"a line has {LONGEST} characters or more")
             yield str(line)
-
-
-def _row_writer(file: Any) -> Callable[[list[str]], object]:
-    """Return a function that writes a row; unlike csv's, it also quotes cells with a lone carriage return."""
-    plain, careful = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-
-    def write(row: list[str]) -> object:
-        return (careful if any("\r" in cell for cell in row) else plain).writerow(row)
-
-    return write

@@ -1,8 +1,8 @@
-"""Write the files of an embedding store: check rows, labels and metadata, then write shards and a manifest."""
+"""The parts of writing an embedding store: check labels and metadata, then write shards and metadata."""
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,89 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_folder
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.labels import ClassValue, class_list, clean_labels, encode_labels
-from tacit.data.manifest import DTYPES, Manifest, StoredFile, checked_identity, is_store
-from tacit.data.rows import as_rows, checked_blocks, one_line
+from tacit.data.labels import ClassValue, clean_labels, encode_labels
+from tacit.data.manifest import Manifest, StoredFile
+from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
 
 LABEL = "label"
 
 
-def write_store(
-    folder: Path,
-    X: Any,
-    y: Any,
-    *,
-    classes: int | Iterable[ClassValue] | None,
-    card: Mapping[str, Any] | None,
-    identity: str,
-    metadata: Mapping[str, Sequence[Any]] | None,
-    dtype: str,
-    shard_rows: int,
-    force: bool,
-) -> None:
-    """See `EmbeddingStore.write`."""
-    checked_identity(identity)
-    if dtype not in DTYPES:
-        raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
-    X = as_rows(X)
-    listed = None if classes is None else class_list(classes)
-    labels = None if y is None else clean_labels(y, len(X))
-    if listed is None and labels is not None and labels.dtype.kind == "U":
-        listed = class_list(np.unique(labels).tolist())
-    table = metadata_table(len(X), label_indexes(labels, listed), metadata)
-    facts = json_card(card)
-    with atomic_folder(folder, force=force, ours=is_store) as temporary:
-        (temporary / "shards").mkdir()
-        Manifest(
-            rows=len(X),
-            dim=X.shape[1],
-            dtype=dtype,
-            shards=write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
-            metadata=write_metadata(temporary, "metadata.parquet", table, len(X)),
-            has_labels=labels is not None,
-            classes=listed,
-            classes_declared=classes is not None,
-            identity=identity,
-            card=facts,
-        ).save(temporary)
-
-
-def append_to_store(
-    folder: Path,
-    old: Manifest,
-    old_table: Callable[[], Any],
-    X: Any,
-    y: Any,
-    metadata: Mapping[str, Sequence[Any]] | None,
-    shard_rows: int,
-) -> None:
-    """See `EmbeddingStore.append`; `old_table` reads the store's metadata."""
-    if X.shape[1] != old.dim:
-        raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
-    if (y is not None) != old.has_labels:
-        raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
-    labels = None if y is None else clean_labels(y, len(X))
-    if labels is not None and old.classes is None and labels.dtype.kind == "U":
-        raise InputError(
-            f"row 0 has label {labels[0].item()!r} where the store has whole numbers; append the same kind"
-        )
-    new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
-    first, rows = len(old.shards), old.rows + len(X)
-    try:
-        shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
-        table = joined_tables(old_table(), new)
-        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", table, rows)
-        replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file).save(folder)
-    finally:
-        _remove_unnamed(folder)
-
-
 def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    """Labels as the store keeps them: indexes into the class list, or the labels themselves if there is no list."""
+    """Labels as a store holds them: indexes into the class list, or the labels themselves if there is no list."""
     if labels is None:
         return None
     if classes is not None:
@@ -101,9 +30,8 @@ def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None)
     wide = (labels < limits.min) | (labels > limits.max)
     if wide.any():
         row = int(wide.argmax())
-        raise InputError(
-            f"row {row} has label {labels[row]}, which exceeds 32 bits; declare the class values in classes="
-        )
+        said = f"row {row} has label {labels[row]}, which exceeds 32 bits"
+        raise InputError(f"{said}; declare the class values in classes=")
     return labels
 
 
@@ -112,9 +40,8 @@ def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"card is not plain JSON ({one_line(error)}); use strings, finite numbers, lists and dicts"
-        ) from error
+        said = f"card is not plain JSON ({one_line(error)})"
+        raise InputError(f"{said}; use strings, finite numbers, lists and dicts") from error
     return facts
 
 
@@ -131,26 +58,23 @@ def metadata_table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mappi
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(
-                f"metadata column {name!r} mixes types ({one_line(error)}); give values of one type"
-            ) from error
+            said = f"metadata column {name!r} mixes types ({one_line(error)})"
+            raise InputError(f"{said}; give values of one type") from error
     return pa.table(columns)
 
 
-def joined_tables(old: Any, new: Any) -> Any:
+def _joined(old: Any, new: Any) -> Any:
     """Two metadata tables, the second below the first; their columns must agree."""
     import pyarrow as pa
 
     if sorted(old.column_names) != sorted(new.column_names):
-        raise InputError(
-            f"metadata columns {new.column_names} differ from the store's {old.column_names}; give the same columns"
-        )
+        said = f"metadata columns {new.column_names} differ from the store's {old.column_names}"
+        raise InputError(f"{said}; give the same columns")
     try:
         return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
     except (pa.ArrowException, ValueError) as error:
-        raise InputError(
-            f"metadata is of another type than the store's ({one_line(error)}); convert it first"
-        ) from error
+        said = f"metadata is of another type than the store's ({one_line(error)})"
+        raise InputError(f"{said}; convert it first") from error
 
 
 def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
@@ -163,12 +87,12 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
     shards = []
     for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
         name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
-        write_npy(folder / name, blocks, (count, dim), dtype)
+        _write_npy(folder / name, blocks, (count, dim), dtype)
         shards.append(stored_file(folder, name, count))
     return tuple(shards)
 
 
-def write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
     """Write blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
@@ -203,10 +127,38 @@ def stored_file(folder: Path, name: str, rows: int) -> StoredFile:
     return StoredFile(name, rows, path.stat().st_size, file_hash(path))
 
 
+def append_rows(
+    folder: Path,
+    old: Manifest,
+    old_table: Callable[[], Any],
+    X: Any,
+    y: Any,
+    metadata: Mapping[str, Sequence[Any]] | None,
+    shard_rows: int,
+) -> None:
+    """Add rows to the files of a store, then its manifest; `old_table` reads the store's metadata."""
+    if X.shape[1] != old.dim:
+        raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
+    if (y is not None) != old.has_labels:
+        raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
+    labels = None if y is None else clean_labels(y, len(X))
+    if labels is not None and old.classes is None and labels.dtype.kind == "U":
+        said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
+        raise InputError(f"{said}; append the same kind")
+    new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
+    first, rows = len(old.shards), old.rows + len(X)
+    try:
+        shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
+        table = _joined(old_table(), new)
+        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", table, rows)
+        replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file).save(folder)
+    finally:
+        _remove_unnamed(folder)
+
+
 def _remove_unnamed(folder: Path) -> None:
     """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed append."""
     named = {folder / stored.file for stored in Manifest.load(folder).files}
-    ours = ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet")
-    for path in (path for pattern in ours for path in folder.glob(pattern)):
-        if path not in named:
+    for pattern in ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet"):
+        for path in set(folder.glob(pattern)) - named:
             path.unlink()

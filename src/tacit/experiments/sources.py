@@ -127,11 +127,11 @@ def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
     if f"{role}_x" not in archive.names:
         return None
     names = [name for name in (f"{role}_x", f"{role}_y") if name in archive.names]
-    shape = archive.shape(names[0])
+    shape = archive.header(names[0]).shape
     check_width(file, (*shape[:1], math.prod(shape[1:])), width)
     x, *y = archive.read(names)
     rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
-    return make_arrays(rows, y[0] if y else None, classes=None, files=(file,), identity=f"{file.stem}-{role}", card={})
+    return make_arrays(rows, y[0] if y else None, (file,), f"{file.stem}-{role}")
 
 
 def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:

@@ -8,16 +8,7 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError, quoted
 
 # Label counts and accuracies in a card are facts about records: they stay behind.
-PUBLIC = (
-    "dataset",
-    "source_repository",
-    "source_commit",
-    "licence",
-    "notes",
-    "encoder",
-    "order",
-    "reduction",
-)
+PUBLIC = ("dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order", "reduction")
 
 
 class Card(NamedTuple):
@@ -28,20 +19,18 @@ class Card(NamedTuple):
 
 
 def beside(path: Path) -> Card:
-    """The card in the folder of `path` if it lists that file, else an empty one."""
+    """The card in the folder of `path` if it lists that file, else an empty card."""
     card = path.parent / "card.json"
     if not card.is_file():
         return Card(None, {})
     files = _load(card).get("files") or []
     if not isinstance(files, list | dict):
         raise InputError(f"{card}: files must be a list of names, not {quoted(files)}; correct the card")
-    if path.name not in files:
-        return Card(None, {})
-    return read(card)
+    return read(card) if path.name in files else Card(None, {})
 
 
 def read(path: Path) -> Card:
-    """Read a card; only its class list and public facts are kept."""
+    """Read a card; all but its class list and public facts is left out."""
     stated = _load(path)
     classes = stated.get("classes")
     if classes is not None and not isinstance(classes, list):

@@ -35,7 +35,6 @@ def read(
     folder: Path, x: str | None, y: str | None, *, identity: str | None = None, width: int | None = None
 ) -> Arrays:
     """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
-    files = data_files(folder)
     table = read_table(folder)
     with faults(folder):
         features, label = tables.columns(table.schema, x, y, folder)
@@ -46,14 +45,8 @@ def read(
         rows = tables.matrix(table, features, folder)
         check_width(folder, rows.shape, width)
         labels = None if label is None else as_numpy(table[label])
-    return make_arrays(
-        rows,
-        labels,
-        classes=None if label is None else class_names(folder, label),
-        files=files,
-        identity=identity or folder.absolute().name,
-        card={},
-    )
+    classes = None if label is None else class_names(folder, label)
+    return make_arrays(rows, labels, data_files(folder), identity or folder.absolute().name, classes)
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:
@@ -83,9 +76,7 @@ def _stream(path: Path) -> Any:
     with pa.memory_map(os.fsencode(path)) as source:
         for message in pa.ipc.MessageReader.open_stream(source):
             if message.type == "record batch" and _is_packed(message.metadata.to_pybytes()):
-                raise InputError(
-                    f"{path} holds packed batches, which are not read; save it with datasets' save_to_disk"
-                )
+                raise InputError(f"{path} holds packed batches, which are not read; save it with save_to_disk")
         source.seek(0)
         with pa.ipc.open_stream(source) as reader:
             return pa.Table.from_batches(list(reader), reader.schema)

@@ -29,7 +29,7 @@ FAULTS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, TokenError, Re
 
 
 class Header(NamedTuple):
-    """The header of a `.npy` file: shape, order and type of the array, and the length of the header in bytes."""
+    """The header of a `.npy` file; `length` is that of the header, in bytes."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -51,21 +51,8 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None, wi
     if targets is not None and rows.ndim == 2 and targets.shape != rows.shape[:1]:
         said = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
         raise InputError(f"{said}; give exactly one label a row")
-    return make_arrays(
-        rows,
-        targets,
-        classes=classes,
-        files=(features,) if labels is None else (features, labels),
-        identity=identity or features.stem,
-        card=facts,
-    )
-
-
-def read_split(folder: Path, split: str, *, width: int | None = None) -> Arrays:
-    """The features `{split}_x.npy` and, when there, the labels of one split of a folder."""
-    labels = folder / f"{split}_y.npy"
-    identity = f"{folder.absolute().name}-{split}"
-    return read(folder / f"{split}_x.npy", labels if labels.is_file() else None, identity=identity, width=width)
+    files = (features,) if labels is None else (features, labels)
+    return make_arrays(rows, targets, files, identity or features.stem, classes, facts)
 
 
 def targets_of(features: Path) -> Path | None:
@@ -75,28 +62,20 @@ def targets_of(features: Path) -> Path | None:
 
 
 def published(folder: Path, split: str) -> Path | None:
-    """The features of a split that is kept as `{split}.npy`, unless it is kept as `{split}_x.npy`."""
+    """The features `{split}.npy` of a split, unless there are `{split}_x.npy`."""
     return None if (folder / f"{split}_x.npy").is_file() else folder / f"{split}.npy"
 
 
 def splits(folder: Path) -> list[str]:
     """Names of the splits in a folder; `{split}.npy` without labels is one if its name ends in train or test."""
-    return sorted({path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")} | _published(folder))
-
-
-def _published(folder: Path) -> set[str]:
-    files = [path for path in folder.glob("*.npy") if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))]
-    return {path.stem for path in files if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS}
+    pairs = {path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")}
+    others = [path for path in folder.glob("*.npy") if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))]
+    published = {path.stem for path in others if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS}
+    return sorted(pairs | published)
 
 
 def read_header(file: IO[bytes], size: int) -> Header:
-    """The header of an array that is read from here and must fit into `size` bytes.
-
-    Raises
-    ------
-    ValueError
-        Or another of FAULTS, if it is no header, states an array of objects, or one that is larger.
-    """
+    """The header of an array of numbers that must fit into `size` bytes; a fault raises ValueError or one of FAULTS."""
     start = io.BytesIO(file.read(LONGEST_HEADER))
     with quiet():  # numpy warns of headers that Python 2 wrote
         version = np.lib.format.read_magic(start)

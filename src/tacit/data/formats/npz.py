@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,24 +23,14 @@ FAULTS = (
 )
 
 
-def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
+def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     """Read features, labels and the class list (an array `classes`), whichever are there."""
     archive = Archive(path)
-    return from_named(path, list(archive.names), archive.shape, archive.read, x, y, width)
+    return from_named(path, archive.names, lambda name: archive.header(name).shape, archive.read, x, y, width)
 
 
 class Archive:
-    """The arrays of a `.npz` file, of which none is read until it is asked for.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    InputError
-        If it is no such file, here and in every method.
-    """
+    """The arrays of a `.npz` file, of which none is read until `read` is called."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,9 +40,9 @@ class Archive:
         except FAULTS as error:
             raise self._broken(error) from error
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, from its header."""
-        return self.header(name).shape
+    def open(self, name: str) -> IO[bytes]:
+        """The `.npy` file of an array, to read from."""
+        return zipfile.ZipFile(self.path).open(f"{name}.npy")
 
     def header(self, name: str) -> npy.Header:
         """The header of an array, checked against the size that the archive states."""

@@ -12,24 +12,22 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
-def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
+def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     """Read features, labels and the class list, whichever are there."""
     from safetensors import SafetensorError, safe_open
 
     faults = (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError)
-
-    def shape(name: str) -> tuple[int, ...]:
-        return tuple(file.get_slice(name).get_shape())
 
     def arrays(names: Sequence[str]) -> list[NDArray[Any]]:
         return [np.asarray(file.get_tensor(name)) for name in names]
 
     try:
         with safe_open(path, framework="numpy") as file:
-            return from_named(path, list(file.keys()), shape, arrays, x, y, width)
+            return from_named(
+                path, list(file.keys()), lambda name: tuple(file.get_slice(name).get_shape()), arrays, x, y, width
+            )
     except InputError:
         raise
     except faults as error:
-        raise InputError(
-            f"{path} is truncated or not a safetensors file numpy can read ({one_line(error)}); save it again"
-        ) from error
+        said = f"{path} is truncated or not a safetensors file numpy can read ({one_line(error)})"
+        raise InputError(f"{said}; save it again") from error

@@ -14,29 +14,19 @@ RATIO = 100  # of the unpacked bytes to the file's, for larger ones; features of
 
 
 def check_unpacked(path: Path, unpacked: int) -> None:
-    """Refuse a file that would unpack to far more than it is.
-
-    Raises
-    ------
-    InputError
-        If `unpacked` bytes are more than 128 MiB and more than 100 times the file.
-    """
+    """Refuse a file whose `unpacked` bytes are more than 128 MiB and more than 100 times the file."""
     size = path.stat().st_size
     most = max(FREE, RATIO * size)
     if unpacked > most:
-        raise InputError(
-            f"{path} has {size} bytes and would unpack to {unpacked}, at most {most} are read; save plain .npy arrays, "
-            "which are read from the disk"
-        )
+        said = f"{path} has {size} bytes and would unpack to {unpacked}, at most {most} are read"
+        raise InputError(f"{said}; save plain .npy arrays, which are read from the disk")
 
 
 def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
     """Refuse rows with another number of columns than `width`; None allows any number."""
     if width is not None and len(shape) == 2 and shape[1] != width:
-        raise InputError(
-            f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width}); "
-            "encode both alike"
-        )
+        said = f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width})"
+        raise InputError(f"{said}; encode both alike")
 
 
 @contextmanager

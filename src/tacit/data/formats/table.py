@@ -16,19 +16,13 @@ LABELS = ("label", "labels", "y", "target", "class")
 LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
 
 
-def read(path: Path, x: str | None, y: str | None, *, width: int | None = None) -> Arrays:
+def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     """Read the features and labels of a Parquet file; other columns are not loaded."""
     with open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, path)
         _check_sizes(file, features, label, path, width)
-        return make_arrays(
-            matrix(file.read(columns=features), features, path),
-            None if label is None else _column(file, label, path),
-            classes=None,
-            files=(path,),
-            identity=path.stem,
-            card={},
-        )
+        rows = matrix(file.read(columns=features), features, path)
+        return make_arrays(rows, None if label is None else _column(file, label, path), (path,), path.stem)
 
 
 def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
@@ -85,13 +79,10 @@ def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
         raise InputError(f"{path} has no rows; check how it was made")
     if not _is_list(table.schema.field(features[0]).type):
         return np.column_stack([as_numpy(table[name]) for name in features])
-    return _rows_of_lists(table[features[0]], features[0], path)
-
-
-def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    name, column = features[0], table[features[0]]
     if column.null_count:
         row = int(column.is_null().to_numpy().argmax())
         raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
@@ -99,8 +90,8 @@ def _rows_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
     width = int(lengths[0])
     if (lengths != width).any():
         row = int((lengths != width).argmax())
-        found = f"has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
-        raise InputError(f"{path} row {row} {found}; make them equal")
+        said = f"{path} row {row} has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
+        raise InputError(f"{said}; make them equal")
     flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
     return as_numpy(flat).reshape(-1, width)
 

@@ -1,23 +1,11 @@
 """Encoders: public models that turn pictures and texts into rows of features.
 
-| name | file | takes |
-|---|---|---|
-| `timm:NAME` | `timm.py` | pictures |
-| `torchvision:MODEL/WEIGHTS` | `torchvision.py` | pictures |
-| `open_clip:MODEL/TAG` | `open_clip.py` | pictures, texts |
-| `transformers:NAME` | `transformers.py` | pictures, texts |
-| `sentence-transformers:NAME` | `sentence_transformers.py` | texts |
-| `onnx:FILE` | `onnx.py` | pictures |
-| `torch:module.path` | `torch.py` | pictures, texts |
-
-A new family is a file with `load(request)`, and its line in `FAMILIES`.
+A new family is a file with `load(request)`, which returns a `Backbone`, and its line in `FAMILIES`.
 """
-
-from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +16,26 @@ from tacit.encoding.encoders.base import Features, Request
 from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
 
-FAMILIES: dict[str, tuple[Kind, ...]] = {
-    "timm": ("picture",),
-    "torchvision": ("picture",),
-    "open_clip": ("picture", "text"),
-    "transformers": ("picture", "text"),
-    "sentence-transformers": ("text",),
-    "onnx": ("picture",),
-    "torch": ("picture", "text"),
+
+class Family(NamedTuple):
+    """What a family of encoders calls its models, which records it takes, and where its weights are looked for."""
+
+    model: str
+    takes: tuple[Kind, ...]
+    weights: str
+
+
+HUB = "the cache of the Hugging Face hub, or `--weights FOLDER`"
+FAMILIES = {
+    "timm": Family("NAME", ("picture",), HUB),
+    "torchvision": Family("MODEL/WEIGHTS", ("picture",), "the cache of torch's hub, or `--weights FOLDER`"),
+    "open_clip": Family("MODEL/TAG", ("picture", "text"), HUB),
+    "transformers": Family("NAME", ("picture", "text"), HUB),
+    "sentence-transformers": Family("NAME", ("text",), HUB),
+    "onnx": Family("FILE", ("picture",), "the file, with a sidecar"),
+    "torch": Family("module.path", ("picture", "text"), "your own code, weights by `--weights`"),
 }
-"""The kinds of records that each family takes. Its module has the same name."""
+"""The families by name. The module of a family has the same name; docs/encoders.md shows this table."""
 
 
 def load_encoder(
@@ -56,9 +54,9 @@ def load_encoder(
     Parameters
     ----------
     encoder : str
-        FAMILY:NAME; see the table of this package.
+        FAMILY:NAME, such as "timm:resnet18.a1_in1k"; `FAMILIES` lists the families.
     kind : {"picture", "text"}
-        What it will be given.
+        The records that it will encode.
     weights : path, optional
         A local folder of weights; by default they are looked for in the local cache.
     sidecar : path, optional
@@ -82,28 +80,23 @@ def load_encoder(
     InputError
         If the family or the model is unknown, weights are not on this machine, or an option does not apply.
     """
-    family, colon, name = encoder.partition(":")
-    if not colon or not name or family not in FAMILIES:
+    family, _, name = encoder.partition(":")
+    if not name or family not in FAMILIES:
         raise InputError(f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}")
     if not encoder.isprintable():
         raise InputError(f"encoder={encoder!r} is no plain text; write FAMILY:NAME")
     if sidecar is not None and family not in ("onnx", "torch"):
         raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
-    if kind not in FAMILIES[family]:
+    if kind not in FAMILIES[family].takes:
         takes, instead = ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
         raise InputError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
-    matrix = None if projection is None else _matrix(Path(projection))
-    request = Request(
-        name,
-        None if weights is None else existing(weights),
-        kind,
-        device,
-        precision,
-        None if sidecar is None else existing(sidecar),
+    matrix = None if projection is None else _read_projection(Path(projection))
+    paths = [None if path is None else existing(path) for path in (weights, sidecar)]
+    backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(
+        Request(name, paths[0], kind, device, precision, paths[1])
     )
-    backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(request)
     facts: dict[str, Any] = {}
     if backbone.input is not None:
         facts["input"] = backbone.input.model_dump(mode="json")
@@ -114,7 +107,7 @@ def load_encoder(
     return Features(backbone, mirror, matrix, facts)
 
 
-def _matrix(path: Path) -> NDArray[np.float32]:
+def _read_projection(path: Path) -> NDArray[np.float32]:
     matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")

@@ -1,12 +1,8 @@
-"""What an encoder is here: a public function from pictures or texts to rows of features.
+"""What every family of encoders shares: the request, the backbone that it loads, and the features computed with it.
 
-A family of encoders is one file with a function `load(request)` that returns a `Backbone`. What a user
-trained on private records is no encoder: it is outside the guarantee.
+An encoder is public. What was trained on private records is no encoder: it is outside the guarantee.
 """
 
-from __future__ import annotations
-
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,27 +19,13 @@ from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
 
 BATCH = 32
-SLICE = 4  # pictures that one thread takes at a time
+SLICE = 4  # pictures that a thread takes at once
 TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that little is padded
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a family is asked to load.
-
-    Parameters
-    ----------
-    name : str
-        What follows the family's name and a colon.
-    weights : path or None
-        A local folder, or file, of weights.
-    kind : {"picture", "text"}
-    device : str
-        "cpu", "cuda" or "auto".
-    precision : {"auto", "float32", "bfloat16"}
-    sidecar : path or None
-        A file that states the input, for the families that cannot know it.
-    """
+    """The options of `load_encoder` for a family; `name` is what follows the family's name and a colon."""
 
     name: str
     weights: Path | None = None
@@ -59,7 +41,7 @@ class Backbone(ABC):
     Attributes
     ----------
     input : PictureInput or None
-        How it wants pictures; None for texts.
+        The pictures that it takes; None for texts.
     batch : int
         Records at a time.
     fixed_batch : bool
@@ -80,17 +62,7 @@ class Backbone(ABC):
 
 @dataclass
 class Features:
-    """A backbone, and what is done with its output.
-
-    Parameters
-    ----------
-    backbone : Backbone
-    mirror : bool
-        Whether each picture's features are the mean of its own and its mirror image's.
-    projection : array of shape (dim, new_dim), optional
-        A public matrix that features are multiplied by, after they were rounded to the type in which rows are kept:
-        so a store that is projected later has the same rows.
-    """
+    """A backbone, then the mean with mirrored pictures, then a projection by a public matrix, (dim, new_dim)."""
 
     backbone: Backbone
     mirror: bool = False
@@ -99,22 +71,24 @@ class Features:
     _width: int = field(default=0, init=False, repr=False)
 
     def __call__(self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32) -> NDArray[np.float32]:
-        """Features of prepared pictures, (n, 3, height, width), or of texts, for rows of `dtype`: (n, dim)."""
+        """Features, (n, dim), of prepared pictures, (n, 3, height, width), or of texts.
+
+        They are rounded to `dtype`, in which rows are stored, before the projection: a store that is projected later
+        has the same rows.
+        """
         if self.backbone.input is None:
             rows = self._forward(list(batch))
         else:
-            rows = self._of_pictures(self.backbone.input, np.asarray(batch))
+            rows = self._forward_pictures(self.backbone.input, np.asarray(batch))
         if self.projection is None:
             return rows
         if rows.shape[1] != len(self.projection):
-            raise InputError(
-                f"the projection has {len(self.projection)} rows and the encoder gives {rows.shape[1]} features; "
-                "give one of this encoder"
-            )
+            said = f"the projection has {len(self.projection)} rows and the encoder gives {rows.shape[1]} features"
+            raise InputError(f"{said}; give one of this encoder")
         with np.errstate(over="ignore"):
             return rows.astype(dtype).astype(np.float32) @ self.projection
 
-    def _of_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
+    def _forward_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
         n = len(batch)
         if n < self.backbone.batch:  # fill the batch: the last bits of a row depend on the batch size
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
@@ -125,7 +99,7 @@ class Features:
         return rows[:n]
 
     def _forward(self, inputs: Any) -> NDArray[np.float32]:
-        """The backbone's features, one row for each record and all of one width."""
+        """The backbone's features, checked: a row for each record, all of one width."""
         n, name = len(inputs), self.backbone.card["name"]
         try:
             rows = self.backbone.forward(inputs)
@@ -134,9 +108,7 @@ class Features:
             raise InputError(f"{said}; check what it takes, or try a smaller batch") from error
         self._width = self._width or rows.shape[-1]
         if rows.shape != (n, self._width):
-            raise InputError(
-                f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width}), a row for each"
-            )
+            raise InputError(f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width})")
         return rows
 
     @property
@@ -155,16 +127,6 @@ def in_slices(
 
     The threads of a library that share each layer wait for each other, longest where another process takes a core;
     slices do not, and their rows have the same bits for any number of threads.
-
-    Parameters
-    ----------
-    run : callable
-        From pictures to rows, in one thread.
-    pictures : array
-        As the model takes them.
-    threads : int
-    prepare_thread : callable, optional
-        Called once in each thread.
     """
     n = len(pictures)
     if n <= SLICE:
@@ -176,14 +138,6 @@ def in_slices(
         return np.concatenate(list(pool.map(run, slices)))[:n]
 
 
-def hash_of_tensors(state: Any) -> str:
-    """SHA-256 over the names, types and values of a model's tensors, whatever file they came in."""
-    import torch
-
-    total = hashlib.sha256()
-    for name in sorted(state):
-        tensor = state[name].detach().cpu().contiguous()
-        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
-        if tensor.numel():
-            total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return total.hexdigest()
+def flat(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of features from feature maps, (n, ...)."""
+    return rows.reshape(len(rows), -1) if rows.ndim > 2 else rows

@@ -3,18 +3,13 @@
 A batch holds the same records however often the work is interrupted, so its features have the same bits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines.workers import shielding_workers
 from tacit.encoding.encoders.base import TEXT_WINDOW, Features
 from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, decoded
 from tacit.encoding.sources.base import Record
@@ -36,16 +32,9 @@ NICE = 5  # niceness of workers, so that the encoder comes first
 class Batch:
     """A batch of records, decoded or encoded.
 
-    Parameters
-    ----------
-    values : array of shape (n, 3, height, width), list of str, or array of shape (n, dim)
-        Pixels, texts or features of the good records; None while pixels lie in a file.
-    good : list of int
-        Positions of the good records in the batch.
-    contents : list of str
-        A hash of the content of each good record.
-    faults : list of (int, str)
-        Positions of the other records, and why they cannot be used.
+    `values` are pixels, (n, 3, height, width), texts, or features, (n, dim), of the n good records, and None while
+    pixels lie in a file. `good` has the positions of these records in the batch, `contents` hashes of their content,
+    and `faults` the positions of the other records, with the reason why they cannot be used.
     """
 
     values: Any
@@ -61,18 +50,9 @@ def encode_batches(
     workers: int = 0,
     scratch: Path | None = None,
 ) -> Generator[Batch, None, None]:
-    """Encode batches in order; the values are then rows of features.
+    """Encode batches in order; rows that overflow `dtype`, in which they will be stored, become faults.
 
-    Parameters
-    ----------
-    batches : iterator of lists of records
-    features : Features
-    dtype : dtype
-        In which rows will be stored, and must not overflow.
-    workers : int
-        Processes that decode; 0 decodes in this one.
-    scratch : path, optional
-        Folder for a few batches of pixels from the processes; the system's folder for temporary files by default.
+    `workers` processes decode pictures (0: this process does), and write the pixels to files in the folder `scratch`.
     """
     wanted = features.backbone.input
     if wanted is None:
@@ -145,26 +125,29 @@ def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
 def batch_size(features: Features, batch: int | None) -> int:
     """How many records are handled together: a batch of pictures, or the texts that are sorted by length together.
 
-    Raises
-    ------
-    InputError
-        If `batch` is below 1, or the encoder takes another number of records and no other.
+    It sets the batch size of the encoder, if `batch` is given.
     """
-    own = features.backbone
+    backbone = features.backbone
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-        raise InputError(f"batch={batch} must be at least 1; leave it out for {own.batch}")
-    if batch is not None and own.fixed_batch and batch != own.batch:
-        raise InputError(f"batch={batch} where the encoder takes {own.batch} at a time; leave it out")
-    own.batch = batch or own.batch
-    return own.batch * (TEXT_WINDOW if own.input is None else 1)
+        raise InputError(f"batch={batch} must be at least 1; leave it out for {backbone.batch}")
+    if batch is not None and backbone.fixed_batch and batch != backbone.batch:
+        raise InputError(f"batch={batch} where the encoder takes {backbone.batch} at a time; leave it out")
+    backbone.batch = batch or backbone.batch
+    return backbone.batch * (TEXT_WINDOW if backbone.input is None else 1)
+
+
+def check_workers(workers: Any) -> None:
+    """Refuse a number of processes that is negative or not whole."""
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise InputError(f"workers={workers!r} must be a whole number, 0 or more; leave it out")
 
 
 def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
     """A batch with its features; rows that cannot be stored become faults."""
     if not batch.good:
         return replace(batch, values=np.empty((0, 0), np.float32))
-    encode = features if features.backbone.input is not None else partial(_encode_texts, features)
-    rows = encode(batch.values, dtype)
+    encode = _encode_texts if features.backbone.input is None else Features.__call__
+    rows = encode(features, batch.values, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         stored = rows.astype(dtype)
     usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
@@ -181,10 +164,10 @@ def _encode_texts(features: Features, texts: list[str], dtype: np.dtype[Any]) ->
     order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
     size = features.backbone.batch
     batches = [[texts[place] for place in order[first : first + size]] for first in range(0, len(texts), size)]
-    rows = np.concatenate([features(batch, dtype) for batch in batches])
-    found = np.empty_like(rows)
-    found[order] = rows
-    return found
+    ordered = np.concatenate([features(batch, dtype) for batch in batches])
+    rows = np.empty_like(ordered)
+    rows[order] = ordered
+    return rows
 
 
 def _decode_ahead(
@@ -209,15 +192,15 @@ def _decode_ahead(
                 waiting.append((pool.submit(decode, batch, path), path))
 
         try:
-            with _sigint_ignored():  # by the processes too: an interrupt is for this one
+            with shielding_workers():
                 submit(AHEAD * workers)
             if first is not None:
                 yield decode(first)
             while waiting:
                 future, path = waiting.popleft()
-                found = future.result()
+                batch = future.result()
                 submit(1)
-                yield decode.open(found, path)
+                yield decode.open(batch, path)
                 free.append(path)
         except BrokenExecutor as error:
             raise InputError(
@@ -226,16 +209,3 @@ def _decode_ahead(
             ) from error
         finally:
             pool.shutdown(wait=True, kill_workers=True)
-
-
-@contextmanager
-def _sigint_ignored() -> Iterator[None]:
-    """Ignore SIGINT in this block and in processes started from it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, old)

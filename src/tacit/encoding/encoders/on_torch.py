@@ -1,7 +1,6 @@
 """Shared by families that run on torch: device, precision, and a workaround for a mismatched torchvision."""
 
-from __future__ import annotations
-
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.rows import one_line
-from tacit.encoding.encoders.base import Backbone, Request, hash_of_tensors, in_slices
+from tacit.encoding.encoders.base import Backbone, Request, flat, in_slices
 from tacit.encoding.encoders.pictures import PictureInput
-from tacit.encoding.encoders.weights import EXTRA
 from tacit.errors import InputError
 
 _operators: list[Any] = []  # keeps the operator libraries alive
@@ -28,8 +26,8 @@ def ready(library: str) -> None:
     A torchvision from PyPI beside a torch for processors alone lacks its compiled operators, and then fails at import.
     No encoder runs them; declared without code, they let the import pass.
     """
-    check_installed("torch", EXTRA)
-    check_installed(library, EXTRA)
+    check_installed("torch", "encoders")
+    check_installed(library)
     import torch
 
     try:
@@ -39,28 +37,18 @@ def ready(library: str) -> None:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-        own = torch.library.Library("torchvision", "FRAGMENT")
+        declared = torch.library.Library("torchvision", "FRAGMENT")
         for name in ("nms", "qnms"):
-            own.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _operators.append(own)
+            declared.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _operators.append(declared)
 
 
 class OnTorch(Backbone):
     """A torch module in evaluation mode.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-    run : callable
-        From a tensor of pictures, or a list of texts, to a tensor of features.
-    request : Request
-    name : str
-        For the card.
-    input : PictureInput or None
-    files : sequence of path
-        What else decides the features: code, or the files of a tokenizer.
-    slices : bool
-        Whether several threads may run the module at once, each on a few pictures.
+    `run` maps a tensor of pictures, a list of texts, or what `tokenize` makes of texts, to a tensor of features. The
+    `files` decide the features too: code, or those of a tokenizer. With `slices`, several threads may run the module
+    at once, each on a few pictures.
     """
 
     def __init__(
@@ -69,7 +57,9 @@ class OnTorch(Backbone):
         run: Callable[[Any], Any],
         request: Request,
         name: str,
-        input: PictureInput | None,
+        input: PictureInput | None = None,
+        *,
+        tokenize: Callable[[list[str]], Any] | None = None,
         files: Sequence[Path] = (),
         slices: bool = True,
     ) -> None:
@@ -78,11 +68,11 @@ class OnTorch(Backbone):
         self.device = _device(request.device)
         self.bfloat16 = _bfloat16(request.precision, self.device)
         self.module = module.eval().to(self.device).requires_grad_(False)
-        self.run, self.input = run, input
+        self.run, self.input, self.tokenize = run, input, tokenize
         self.slices = slices and input is not None and self.device == "cpu"
         self.card = {
             "name": name,
-            "weights_sha256": hash_of_tensors(module.state_dict()),
+            "weights_sha256": _hash_of_tensors(module.state_dict()),
             "precision": "bfloat16" if self.bfloat16 else "float32",
             "library": f"torch {torch.__version__}",
         }
@@ -99,32 +89,32 @@ class OnTorch(Backbone):
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         import torch
 
-        given = inputs if isinstance(inputs, list) else torch.from_numpy(inputs).to(self.device)
+        if self.input is not None:
+            inputs = torch.from_numpy(inputs).to(self.device)
+        elif self.tokenize is not None:
+            inputs = self.tokenize(inputs).to(self.device)
         mixed: AbstractContextManager[Any] = nullcontext()
         if self.bfloat16:
             mixed = torch.autocast(self.device.split(":")[0], torch.bfloat16)
         with torch.inference_mode(), mixed:
-            rows = self.run(given)
-        found: NDArray[np.float32] = rows.float().cpu().numpy()
-        return found.reshape(len(found), -1) if found.ndim > 2 else found
+            rows = self.run(inputs)
+        return flat(rows.float().cpu().numpy())
 
 
-def _device(asked: str) -> str:
+def _device(name: str) -> str:
     import torch
 
-    if asked == "auto":
+    if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(1, device=asked)
+        torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(
-            f"device={asked!r} cannot be used ({one_line(error)}); leave it out for what there is"
-        ) from error
-    return asked
+        raise InputError(f"device={name!r} cannot be used ({one_line(error)}); leave it out") from error
+    return name
 
 
 def _bfloat16(precision: str, device: str) -> bool:
-    """Whether to compute in bfloat16: where asked to, or where the machine multiplies it natively."""
+    """Whether to compute in bfloat16: "auto" does where the machine multiplies it natively."""
     import torch
 
     if precision not in ("auto", "float32", "bfloat16"):
@@ -135,3 +125,16 @@ def _bfloat16(precision: str, device: str) -> bool:
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     native = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(getattr(torch.cpu, name)() for name in native if hasattr(torch.cpu, name))
+
+
+def _hash_of_tensors(state: Any) -> str:
+    """SHA-256 over the names, types and values of a model's tensors, whatever file they came in."""
+    import torch
+
+    total = hashlib.sha256()
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
+        if tensor.numel():
+            total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()

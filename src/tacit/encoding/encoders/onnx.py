@@ -5,8 +5,6 @@ The sidecar has the keys of `PictureInput`, and may have `input` and `output`, n
     {"size": [160, 160], "layout": "nchw", "scale": 1, "resize": "bicubic"}
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ from tacit.compute.documents import read_object
 from tacit.compute.extras import check_installed
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.rows import one_line
-from tacit.encoding.encoders.base import Backbone, Request, in_slices
+from tacit.encoding.encoders.base import Backbone, Request, flat, in_slices
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
-from tacit.encoding.encoders.weights import EXTRA, loading
+from tacit.encoding.encoders.weights import loading
 from tacit.errors import InputError
 
 EXAMPLE = (
@@ -30,27 +28,20 @@ EXAMPLE = (
 
 def load(request: Request) -> Backbone:
     """A model of onnxruntime on the processor."""
-    check_installed("onnxruntime", EXTRA)
+    check_installed("onnxruntime")
     path = Path(request.name)
     if request.weights is not None:
         path = request.weights / path if request.weights.is_dir() else request.weights
     if not path.is_file():
         raise InputError(f"{path} does not exist; give onnx:FILE, or its folder with --weights")
-    facts = read_sidecar(request.sidecar or path.with_suffix(".json"), f"onnx:{path}")
+    sidecar = request.sidecar or path.with_suffix(".json")
+    facts = read_sidecar(sidecar, f"onnx:{path}")
     names = [facts.pop(name, None) for name in ("input", "output")]
-    return OnnxModel(path, picture_input(facts, request.sidecar or path.with_suffix(".json")), *names)
+    return OnnxModel(path, picture_input(facts, sidecar), *names)
 
 
 class OnnxModel(Backbone):
-    """A model in an ONNX file.
-
-    Parameters
-    ----------
-    path : path
-    input : PictureInput
-    input_name, output_name : str, optional
-        The model's first ones by default.
-    """
+    """A model in an ONNX file; its first input and output, unless they are named."""
 
     def __init__(
         self, path: Path, input: PictureInput, input_name: str | None = None, output_name: str | None = None
@@ -58,20 +49,17 @@ class OnnxModel(Backbone):
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(3)
-        self.path = path
+        self.path, self.input = path, input
         self.session = _session(path, threads=1)
-        takes = {one.name: one for one in self.session.get_inputs()}
-        gives = [one.name for one in self.session.get_outputs()]
-        self.input_name = _chosen(input_name, list(takes), "input", path)
-        self.output_name = _chosen(output_name, gives, "output", path)
-        self.input = input
-        shape = takes[self.input_name].shape
+        inputs = {tensor.name: tensor for tensor in self.session.get_inputs()}
+        self.input_name = _tensor(input_name, list(inputs), "input", path)
+        self.output_name = _tensor(output_name, [tensor.name for tensor in self.session.get_outputs()], "output", path)
+        shape = inputs[self.input_name].shape
         if isinstance(shape[0], int):
             self.batch, self.fixed_batch = shape[0], True
             self.session = _session(path, threads=0)
-        _check_shape(input, shape, takes[self.input_name].type, path)
-        external = sorted(one for one in path.parent.glob(f"{path.name}*data"))
-        hashes = [file_hash(one) for one in (path, *external)]
+        _check_shape(input, shape, inputs[self.input_name].type, path)
+        hashes = [file_hash(file) for file in (path, *sorted(path.parent.glob(f"{path.name}*data")))]
         self.card = {
             "name": f"onnx:{path.name}",
             "weights_sha256": hashes[0] if len(hashes) == 1 else combined_hash(hashes),
@@ -81,14 +69,11 @@ class OnnxModel(Backbone):
         }
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        if self.fixed_batch:
-            return self._features(inputs)
-        return in_slices(self._features, inputs, cpu_count())
+        return self._features(inputs) if self.fixed_batch else in_slices(self._features, inputs, cpu_count())
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
-        found = np.asarray(rows, np.float32)
-        return found.reshape(len(found), -1) if found.ndim > 2 else found
+        return flat(np.asarray(rows, np.float32))
 
 
 def _session(path: Path, threads: int) -> Any:
@@ -103,13 +88,7 @@ def _session(path: Path, threads: int) -> Any:
 
 
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:
-    """The facts of a sidecar.
-
-    Raises
-    ------
-    InputError
-        If it is not there or is no JSON object; the message has an example.
-    """
+    """The facts of a sidecar; the error for a missing or damaged one has an example."""
     if not path.is_file():
         raise InputError(f"{path} does not exist, and states what {model} takes; write there, for example, {EXAMPLE}")
     try:
@@ -118,20 +97,17 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
         raise InputError(f"{path} is no JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
 
 
-def _chosen(name: str | None, names: list[str], what: str, path: Path) -> str:
+def _tensor(name: str | None, names: list[str], what: str, path: Path) -> str:
     if name is not None and name not in names:
         raise InputError(f"{path} has no {what} {name!r}; choose from: {', '.join(names)}")
     return name or names[0]
 
 
-def _check_shape(given: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
-    """Whether a model takes what its sidecar states."""
-    channels = 1 if given.channels == "grey" else 3
-    stated = [channels, *given.size] if given.layout == "nchw" else [*given.size, channels]
-    fits = len(shape) == 4 and all(
-        not isinstance(own, int) or own == side for own, side in zip(shape[1:], stated, strict=True)
-    )
-    if not fits or kind != "tensor(float)":
-        raise InputError(
-            f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}; correct size or layout"
-        )
+def _check_shape(input: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
+    """Check that a model takes what its sidecar states; a side that is no number may have any length."""
+    channels = 1 if input.channels == "grey" else 3
+    stated = [channels, *input.size] if input.layout == "nchw" else [*input.size, channels]
+    expected = [wanted if isinstance(side, int) else side for side, wanted in zip(shape[1:], stated, strict=False)]
+    if kind != "tensor(float)" or len(shape) != 4 or shape[1:] != expected:
+        said = f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}"
+        raise InputError(f"{said}; correct size or layout")

@@ -4,14 +4,12 @@ Every picture is turned upright by its EXIF tag, made RGB (transparency is dropp
 bits), and of a moving picture the first frame is taken.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import warnings
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +21,7 @@ from tacit.errors import InputError, excerpt
 
 LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)  # ITU-R 601-2, as Pillow's "L"
 MOST_PIXELS = 1 << 26  # of a picture before the middle is cut out
-KEYS = 0.75
-"""Negated parameter of the bicubic kernel in torch and OpenCV; Pillow has .5."""
+KEYS = 0.75  # negated parameter of the bicubic kernel in torch and OpenCV; Pillow has .5
 
 
 class Unreadable(ValueError):
@@ -65,15 +62,11 @@ class PictureInput(BaseModel):
     std: tuple[float, ...] = (1.0,)
 
     @model_validator(mode="after")
-    def _fits(self) -> PictureInput:
+    def _fits(self) -> Self:
         if min(self.size) < 1 or max(self.size) > 8192:
             raise ValueError(f"size {self.size} must be from 1 to 8192")
-        given = self.resize_to
-        smaller = given is not None and (
-            given < max(self.size) if isinstance(given, int) else any(np.less(given, self.size))
-        )
-        if smaller:
-            raise ValueError(f"resize_to {given} is smaller than size {self.size}")
+        if self.resize_to is not None and np.less(self.resize_to, self.size).any():
+            raise ValueError(f"resize_to {self.resize_to} is smaller than size {self.size}")
         count = 1 if self.channels == "grey" else 3
         if len(self.mean) not in (1, count) or len(self.std) not in (1, count) or min(self.std) <= 0:
             raise ValueError(f"mean and std need 1 or {count} numbers, those of std above zero")
@@ -86,15 +79,28 @@ class PictureInput(BaseModel):
 
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
         """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or floats in 0..255."""
-        height, width = _resized_to(self, picture.shape[0], picture.shape[1])
+        from PIL import Image
+
+        old = picture.shape[:2]
+        height, width = self._new_sides(*old)
         if height * width > MOST_PIXELS:
-            raise Unreadable(f"its sides are as {picture.shape[1]} to {picture.shape[0]}, too far apart to resize")
+            raise Unreadable(f"its sides are as {old[1]} to {old[0]}, too far apart to resize")
         if self.resize == "bicubic-float":
             resized: NDArray[Any] = bicubic_float(picture, height, width)
         else:
-            resized = _by_pillow(picture, height, width, self.resize).transpose(2, 0, 1)
+            if old != (height, width):
+                method = Image.Resampling[self.resize.upper()]
+                picture = np.asarray(Image.fromarray(picture).resize((width, height), method))
+            resized = picture.transpose(2, 0, 1)
         top, left = round((height - self.size[0]) / 2), round((width - self.size[1]) / 2)
         return np.ascontiguousarray(resized[:, top : top + self.size[0], left : left + self.size[1]])
+
+    def _new_sides(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width before the middle is cut out."""
+        target = self.size if self.resize_to is None else self.resize_to
+        if not isinstance(target, int):
+            return target
+        return (target, int(target * width / height)) if height <= width else (int(target * height / width), target)
 
     def scaled(self, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Prepared pictures, (n, 3, height, width), as the encoder's input."""
@@ -106,42 +112,29 @@ class PictureInput(BaseModel):
         if batch.dtype == np.float32 and self.scale == 1 and not any(self.mean) and set(self.std) == {1.0}:
             return np.ascontiguousarray(batch if self.layout == "nchw" else batch.transpose(0, 2, 3, 1))
         values = np.empty(batch.shape, np.float32)
-        std, mean = (np.broadcast_to(np.array(own), channels) for own in (self.std, self.mean))
+        std, mean = (np.broadcast_to(np.array(numbers), channels) for numbers in (self.std, self.mean))
         for channel in range(channels):
-            own = values[:, channel]
-            np.multiply(batch[:, channel], np.float32(1 / (self.scale * std[channel])), out=own)
+            scaled = values[:, channel]
+            np.multiply(batch[:, channel], np.float32(1 / (self.scale * std[channel])), out=scaled)
             if mean[channel]:
-                own -= np.float32(mean[channel] / std[channel])
+                scaled -= np.float32(mean[channel] / std[channel])
         return values if self.layout == "nchw" else np.ascontiguousarray(values.transpose(0, 2, 3, 1))
 
 
 def picture_input(facts: Any, where: Path | str) -> PictureInput:
-    """The input that a file or a model states.
-
-    Raises
-    ------
-    InputError
-        Naming the first fault.
-    """
+    """The input that a file or a model states; the error names the first fault."""
     try:
         return PictureInput.model_validate(facts)
     except ValidationError as error:
         first = error.errors()[0]
         place = excerpt(".".join(map(str, first["loc"]))) or "it"
         known = ", ".join(PictureInput.model_fields)
-        raise InputError(
-            f"{where}: {place}: {first['msg']}; the keys are {known}, and for onnx: input, output"
-        ) from error
+        said = f"{where}: {place}: {first['msg']}"
+        raise InputError(f"{said}; the keys are {known}, and for onnx: input, output") from error
 
 
 def decoded(record: Record) -> NDArray[np.uint8]:
-    """A picture as (height, width, 3) bytes.
-
-    Raises
-    ------
-    Unreadable
-        If there is no file, it is no picture, or it is damaged.
-    """
+    """A picture as (height, width, 3) bytes; raises Unreadable if there is none, or it is damaged."""
     from PIL import Image
 
     if isinstance(record, np.ndarray):
@@ -159,7 +152,11 @@ def decoded(record: Record) -> NDArray[np.uint8]:
     except FileNotFoundError as error:
         raise Unreadable("there is no such file") from error
     except Exception as error:  # decoders of broken files raise nearly anything
-        raise Unreadable(_why(error, record)) from error
+        if record == b"" or (isinstance(record, Path) and record.is_file() and not record.stat().st_size):
+            raise Unreadable("the file is empty") from error
+        unknown = type(error).__name__ == "UnidentifiedImageError"
+        said = "it is no picture that Pillow knows" if unknown else one_line(error).replace(str(record), "it")
+        raise Unreadable(said) from error
 
 
 def of_pillow(image: Any) -> NDArray[np.uint8]:
@@ -169,14 +166,6 @@ def of_pillow(image: Any) -> NDArray[np.uint8]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about odd tags and transparency, which are handled here
         return np.asarray(ImageOps.exif_transpose(_eight_bit(image)).convert("RGB"))
-
-
-def _why(error: Exception, record: Path | bytes | str) -> str:
-    """Why a picture cannot be decoded, without its path."""
-    empty = (isinstance(record, Path) and record.is_file() and not record.stat().st_size) or record == b""
-    said = one_line(error).replace(str(record), "it")
-    unknown = type(error).__name__ == "UnidentifiedImageError"
-    return "the file is empty" if empty else "it is no picture that Pillow knows" if unknown else said
 
 
 def _eight_bit(image: Any) -> Any:
@@ -195,26 +184,9 @@ def _eight_bit(image: Any) -> Any:
 
 def content(picture: NDArray[np.uint8]) -> str:
     """128 bits of a hash of a picture's size and pixels, whatever file it came in."""
-    own = hashlib.blake2b(f"{picture.shape}".encode(), digest_size=16)
-    own.update(np.ascontiguousarray(picture).data)
-    return own.hexdigest()
-
-
-def _resized_to(given: PictureInput, height: int, width: int) -> tuple[int, int]:
-    target = given.resize_to if given.resize_to is not None else given.size
-    if not isinstance(target, int):
-        return target
-    if height <= width:
-        return target, int(target * width / height)
-    return int(target * height / width), target
-
-
-def _by_pillow(picture: NDArray[np.uint8], height: int, width: int, how: str) -> NDArray[np.uint8]:
-    from PIL import Image
-
-    if picture.shape[:2] == (height, width):
-        return picture
-    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling[how.upper()]))
+    total = hashlib.blake2b(f"{picture.shape}".encode(), digest_size=16)
+    total.update(np.ascontiguousarray(picture).data)
+    return total.hexdigest()
 
 
 def bicubic_float(picture: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:

@@ -1,7 +1,5 @@
 """`sentence-transformers:NAME`, such as sentence-transformers:all-MiniLM-L6-v2: texts, pooled as the model states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request
@@ -23,9 +21,6 @@ def load(request: Request) -> Backbone:
         module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
     def run(texts: list[str]) -> Any:
-        return module.encode(
-            texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False, device=backbone.device
-        )
+        return module.encode(texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False)
 
-    backbone = OnTorch(module, run, request, name, None, other_files(folder))
-    return backbone
+    return OnTorch(module, run, request, name, files=other_files(folder))

@@ -1,11 +1,8 @@
-"""`torch:module.path`, a user's own: a torch module, or a function without arguments that makes one.
+"""`torch:module.path`: a torch module of the user's, or a function without arguments that makes one.
 
-`--weights` is a file of its state dict, or a folder with one. What it takes is stated by its attribute
-`picture_input`, a dict with the keys of `PictureInput`, or by `--sidecar`. A module that takes lists of texts has
-`picture_input = None`.
+`--weights` is a file of its state dict, or a folder with one. Its attribute `picture_input`, a dict with the keys of
+`PictureInput`, or `--sidecar` states what it takes. A module that takes lists of texts has `picture_input = None`.
 """
-
-from __future__ import annotations
 
 import inspect
 import sys
@@ -19,7 +16,7 @@ from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch
 from tacit.encoding.encoders.onnx import read_sidecar
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import EXTRA, loading, state_of, weight_files
+from tacit.encoding.encoders.weights import loading, state_of, weight_files
 from tacit.errors import InputError
 
 ATTRIBUTE = "picture_input"
@@ -27,9 +24,9 @@ ATTRIBUTE = "picture_input"
 
 def load(request: Request) -> Backbone:
     """The module that the path leads to; modules in the working directory are found too."""
-    check_installed("torch", EXTRA)
+    check_installed("torch", "encoders")
     name = f"torch:{request.name}"
-    module = _made(request.name)
+    module = _module(request.name)
     if request.weights is not None:
         files = weight_files(request.weights) if request.weights.is_dir() else [request.weights]
         if not files or not files[0].is_file():
@@ -37,29 +34,28 @@ def load(request: Request) -> Backbone:
         with loading(name, files[0]):
             module.load_state_dict(state_of(files[0]))
     stated = getattr(module, ATTRIBUTE, {}) if request.sidecar is None else read_sidecar(request.sidecar, name)
-    found = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
-    code = [] if found is None else [Path(found)]
+    code = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
+    files = [] if code is None else [Path(code)]
     if request.kind == "text":
         if stated is not None:
-            raise InputError(
-                f"{name} takes pictures, and the source holds texts; set {ATTRIBUTE} = None if it takes texts"
-            )
-        return OnTorch(module, module, request, name, None, code)
+            said = f"{name} takes pictures, and the source holds texts"
+            raise InputError(f"{said}; set {ATTRIBUTE} = None if it takes texts")
+        return OnTorch(module, module, request, name, files=files)
     if not stated:
-        raise InputError(
-            f"{name} does not say what pictures it takes; set its attribute {ATTRIBUTE}, or give --sidecar"
-        )
-    return OnTorch(module, module, request, name, picture_input(stated, name), code, slices=False)
+        said = f"{name} does not say what pictures it takes"
+        raise InputError(f"{said}; set its attribute {ATTRIBUTE}, or give --sidecar")
+    return OnTorch(module, module, request, name, picture_input(stated, name), files=files, slices=False)
 
 
-def _made(path: str) -> Any:
+def _module(path: str) -> Any:
     import torch
 
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # as python -m does
     try:
-        found = resolve_name(path)
-        module = found if isinstance(found, torch.nn.Module) else found()
+        module = resolve_name(path)
+        if not isinstance(module, torch.nn.Module):
+            module = module()
     except Exception as error:  # the user's code may raise anything
         said = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(f"torch:{path} cannot be made ({said}); check the path") from error

@@ -1,15 +1,12 @@
 """`torchvision:MODEL/WEIGHTS`, such as torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1: features before the classifier."""
 
-from __future__ import annotations
-
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import loading, state_of, weight_files
+from tacit.encoding.encoders.weights import loading, state_of, suggestion, weight_files
 from tacit.errors import InputError
 
 UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
@@ -34,31 +31,30 @@ def _weights(model: str, tag: str) -> Any:
     """The entry of torchvision's table of weights."""
     from torchvision import models
 
-    known = [one for one in models.list_models(module=models) if not one.startswith(UNSUPPORTED)]
+    known = [name for name in models.list_models(module=models) if not name.startswith(UNSUPPORTED)]
     if model not in known:
-        near = get_close_matches(model, known, n=3)
-        hint = f"did you mean {', '.join(near)}?" if near else "torchvision.models.list_models() lists them"
+        hint = suggestion(model, known, "torchvision.models.list_models()")
         raise InputError(f"torchvision:{model} is no classifier that is known here; {hint}")
     listed = models.get_model_weights(model)
-    classifiers = {one.name: one for one in listed if one.meta.get("categories")}
+    classifiers = [entry.name for entry in listed if entry.meta.get("categories")]
     if tag not in (*classifiers, "DEFAULT"):
         raise InputError(f"torchvision has no weights {tag!r} of {model}; choose from: {', '.join(classifiers)}")
     return listed[tag]
 
 
 def _file(name: str, url: str, folder: Path | None) -> Path:
-    """The file of weights in the given folder, or in the cache of torch's hub."""
+    """The file of weights in a folder, or in the cache of torch's hub."""
     import torch
 
+    file = Path(url).name
     if folder is not None:
-        named = folder / Path(url).name
-        found = [named] if named.is_file() else weight_files(folder) if folder.is_dir() else []
-        if len(found) != 1:
-            raise InputError(
-                f"--weights {folder} holds no {named.name}, nor one other file of weights; give its folder"
-            )
-        return found[0]
-    cached = Path(torch.hub.get_dir(), "checkpoints", Path(url).name)
+        files = weight_files(folder) if folder.is_dir() else []
+        if (folder / file).is_file():
+            return folder / file
+        if len(files) != 1:
+            raise InputError(f"--weights {folder} holds no {file}, nor one other file of weights; give its folder")
+        return files[0]
+    cached = Path(torch.hub.get_dir(), "checkpoints", file)
     if not cached.is_file():
         raise InputError(
             f"no weights of {name} on this machine; get them with `curl --create-dirs -o {cached} {url}` where there "
@@ -79,16 +75,14 @@ def cut_classifier(module: Any, name: str, classes: int) -> None:
     """Replace the last linear layer, which returns class scores, by the identity."""
     import torch
 
-    layers = [path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)]
-    parent, _, last = layers[-1].rpartition(".")
-    owner = module.get_submodule(parent)
-    if getattr(owner, last).out_features != classes:
+    *_, last = (path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear))
+    if module.get_submodule(last).out_features != classes:
         raise InputError(f"{name} does not end in a linear layer of {classes} classes; use torch: with a sidecar")
-    setattr(owner, last, torch.nn.Identity())
+    module.set_submodule(last, torch.nn.Identity())
 
 
 def _input(transform: Any) -> dict[str, Any]:
-    """torchvision's evaluation transform in our words."""
+    """The fields of `PictureInput` for torchvision's evaluation transform."""
     (size,), (resize_to,) = transform.crop_size, transform.resize_size
     return {
         "size": (size, size), "resize_to": resize_to, "resize": transform.interpolation.value,

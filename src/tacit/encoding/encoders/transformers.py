@@ -4,8 +4,7 @@ Features are, in this order: those of a model that has an image and a text side 
 over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
 """
 
-from __future__ import annotations
-
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tacit.errors import InputError
 RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 PROCESSOR = "preprocessor_config.json"
 DEFAULT_CROP = 224 / 256  # of ConvNeXT
+MOST_TOKENS = 512
 
 
 def load(request: Request) -> Backbone:
@@ -31,51 +31,44 @@ def load(request: Request) -> Backbone:
     name = f"transformers:{request.name}"
     with loading(name, folder), quiet():
         module = AutoModel.from_pretrained(folder, local_files_only=True)
-    if request.kind == "text":
-        return _of_texts(module, folder, request, name)
-    try:
-        facts = read_object(folder / PROCESSOR)
-    except (OSError, ValueError) as error:
-        said = f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
-        raise InputError(f"{said} ({one_line(error)}); get it again") from error
-    wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
-    return OnTorch(module, lambda pixels: _picture_features(module, pixels), request, name, wanted)
-
-
-def _of_texts(module: Any, folder: Path, request: Request, name: str) -> Backbone:
+    if request.kind == "picture":
+        try:
+            facts = read_object(folder / PROCESSOR)
+        except (OSError, ValueError) as error:
+            said = f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
+            raise InputError(f"{said} ({one_line(error)}); get it again") from error
+        wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
+        return OnTorch(module, partial(_picture_features, module), request, name, wanted)
     from transformers import AutoTokenizer
 
     with loading(f"the tokenizer of {name}", folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    longest = min(tokenizer.model_max_length, getattr(module.config, "max_position_embeddings", 10**9), 512)
-
-    def run(texts: list[str]) -> Any:
-        tokens = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
-        return _text_features(module, tokens.to(backbone.device))
-
-    backbone = OnTorch(module, run, request, name, None, other_files(folder))
-    return backbone
+    positions = getattr(module.config, "max_position_embeddings", MOST_TOKENS)
+    longest = min(tokenizer.model_max_length, positions, MOST_TOKENS)
+    tokenize = partial(tokenizer, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+    run = partial(_text_features, module)
+    return OnTorch(module, run, request, name, tokenize=tokenize, files=other_files(folder))
 
 
 def _picture_features(module: Any, pixels: Any) -> Any:
     if hasattr(module, "get_image_features"):
-        found = module.get_image_features(pixel_values=pixels)
-        return getattr(found, "pooler_output", found)
-    found = module(pixel_values=pixels).last_hidden_state
-    return found.mean(dim=(2, 3)) if found.ndim == 4 else found[:, 0]
+        features = module.get_image_features(pixel_values=pixels)
+        return getattr(features, "pooler_output", features)
+    features = module(pixel_values=pixels).last_hidden_state
+    return features.mean(dim=(2, 3)) if features.ndim == 4 else features[:, 0]
 
 
 def _text_features(module: Any, tokens: Any) -> Any:
     if hasattr(module, "get_text_features"):
-        found = module.get_text_features(**tokens)
-        return getattr(found, "pooler_output", found)
+        features = module.get_text_features(**tokens)
+        return getattr(features, "pooler_output", features)
     mask = tokens["attention_mask"].unsqueeze(-1)
-    found = module(**tokens).last_hidden_state.float()
-    return (found * mask).sum(1) / mask.sum(1)
+    features = module(**tokens).last_hidden_state.float()
+    return (features * mask).sum(1) / mask.sum(1)
 
 
 def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings of an image processor in our words."""
+    """The fields of `PictureInput` for the settings of an image processor."""
     size, crop = facts.get("size"), facts.get("crop_size")
     if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):
         raise InputError(f"{folder / PROCESSOR} asks for what is not known here; use onnx: with a sidecar instead")
@@ -86,9 +79,7 @@ def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(cut, int):
         cut = (cut, cut)
     if cut is None and isinstance(target, int):
-        raise InputError(
-            f"{folder / PROCESSOR} keeps the proportions and cuts nothing, so sizes differ; use onnx: instead"
-        )
+        raise InputError(f"{folder / PROCESSOR} keeps proportions and cuts nothing, so sizes differ; use onnx: instead")
     factor = facts.get("rescale_factor", 1 / 255) if facts.get("do_rescale", True) else 1.0
     normal = facts.get("do_normalize", True)
     return {

@@ -1,37 +1,17 @@
 """Find and load weights in a local folder or the local cache of the Hugging Face hub. Nothing is downloaded."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
-EXTRA = "encoders"
-
 
 def folder_of(repository: str, weights: Path | None, *, config: str | None = None, tensors: bool = True) -> Path:
-    """The folder that holds a model's files.
-
-    Parameters
-    ----------
-    repository : str
-        Name of the model on the hub.
-    weights : path or None
-        The folder, if it was given.
-    config : str, optional
-        A file that must be in it.
-    tensors : bool
-        Whether weights must lie beside it.
-
-    Raises
-    ------
-    InputError
-        If it is neither given nor in the cache, or incomplete; the message has the command that gets it.
-    """
+    """The folder `weights`, or the cached one of a repository; it must hold the file `config`, and tensors."""
     folder = _cached(repository) if weights is None else weights
     if not folder.is_dir():
         raise InputError(f"--weights {folder} is not a folder; give the one that holds the model's files")
@@ -67,6 +47,30 @@ def weight_files(folder: Path) -> list[Path]:
     return [path for ending in (".safetensors", ".bin", ".pt", ".pth") for path in sorted(folder.glob(f"*{ending}"))]
 
 
+def other_files(folder: Path) -> list[Path]:
+    """Files of a model besides its weights: settings, vocabularies, pooling."""
+    endings = (".json", ".txt", ".model", ".jinja")
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
+
+
+def suggestion(name: str, known: Iterable[str], listing: str) -> str:
+    """The names that resemble an unknown one, or the call that lists all."""
+    near = get_close_matches(name, list(known), n=3)
+    return f"did you mean {', '.join(near)}?" if near else f"{listing} lists them"
+
+
+@contextmanager
+def loading(what: str, where: Path) -> Iterator[None]:
+    """Turn any error of loading a model into a one-line InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # damaged files and a dozen libraries may raise anything
+        said = f"{what} cannot be loaded from {where} ({one_line(error)})"
+        raise InputError(f"{said}; check its name and its files") from error
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Disable the progress bars of transformers within the block."""
@@ -79,25 +83,6 @@ def quiet() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def other_files(folder: Path) -> list[Path]:
-    """Files of a model besides its weights: settings, vocabularies, pooling."""
-    endings = (".json", ".txt", ".model", ".jinja")
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
-
-
-@contextmanager
-def loading(what: str, where: Path) -> Iterator[None]:
-    """Turn any error of loading a model into a one-line InputError."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # damaged files and a dozen libraries may raise anything
-        raise InputError(
-            f"{what} cannot be loaded from {where} ({one_line(error)}); check its name and its files"
-        ) from error
 
 
 def state_of(path: Path) -> dict[str, Any]:

@@ -1,16 +1,7 @@
-"""Sources of pictures and texts, one file for each way in which people keep them.
+"""Sources of pictures and texts, one file for each way in which people store them; docs/encoders.md lists them.
 
-| source | file |
-|---|---|
-| folder, `.zip` or `.tar.gz` with a subfolder for each class, or flat beside a table of labels | `folders.py` |
-| CSV, TSV, JSON lines or Parquet of texts; Parquet of pictures; a saved Hugging Face data set | `columns.py` |
-| `.npy`, `.npz` of pixels | `arrays.py` |
-| what the owners of MNIST, CIFAR, STL-10 and Food-101 ship | `mnist.py`, `cifar.py`, `stl10.py`, `food101.py` |
-
-A new one is a file with `splits(files)` and `read(files, split)`, and its name in `ARCHIVES`.
+A new archive is a file with `splits(files)` and `read(files, split)`, and its name in `ARCHIVES`.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,20 +20,17 @@ ARRAYS = (".npy", ".npz")
 
 
 def splits(path: Path | str) -> list[str]:
-    """Names of the splits of a source, such as train and test; empty if it has none.
-
-    Raises
-    ------
-    InputError
-        If there is no such source, or it is damaged.
-    """
+    """Names of the splits of a source, such as train and test; empty if it has none."""
     path = existing(path)
     if path.is_dir() and huggingface.is_dataset_dict(path):
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
         return arrays.splits(path)
     files = None if tables.is_table(path) else tree(path)
-    return [] if files is None else _splits(files)
+    if files is None:
+        return []
+    found: list[str] = (_archive(files) or folders).splits(files)
+    return found
 
 
 def open_source(
@@ -59,7 +47,7 @@ def open_source(
     Parameters
     ----------
     path : path
-        See the table of this package.
+        A folder, an archive, a table or an array of pixels; docs/encoders.md lists the forms.
     split : str, optional
         Which split of a source that has several.
     labels : path, optional
@@ -75,17 +63,17 @@ def open_source(
         If there is no such source, it is damaged or empty, or an option does not apply to it.
     """
     path, table = existing(path), None if labels is None else existing(labels)
-    found = _opened(path, split, table, x, y, public)
-    return replace(found, folder=path) if path.is_dir() else found
+    source = _open(path, split, table, x, y, public)
+    return replace(source, folder=path) if path.is_dir() else source
 
 
-def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
+def _open(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
     names = splits(path)
     if split is None and len(names) == 1:
         split = names[0]
     if (names or split is not None) and split not in names:
-        asked = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(f"{path} has {asked}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
+        fault = "several splits" if split is None else f"no split {split!r}"
+        raise InputError(f"{path} has {fault}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
     if path.suffix in ARRAYS:
         return arrays.read(path, split, table, x, y)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
@@ -106,11 +94,6 @@ def _opened(path: Path, split: str | None, table: Path | None, x: str | None, y:
 def _archive(files: Tree) -> Any:
     """The module of ARCHIVES that knows these files."""
     return next((archive for archive in ARCHIVES if archive.splits(files)), None)
-
-
-def _splits(files: Tree) -> list[str]:
-    archive = _archive(files)
-    return folders.splits(files) if archive is None else archive.splits(files)
 
 
 def _refuse(path: Path, **options: object) -> None:

@@ -1,12 +1,10 @@
-"""What a source of pictures or texts gives: its records in a fixed order, what they are called, and their labels."""
-
-from __future__ import annotations
+"""A source of pictures or texts: its records in a fixed order, their names, and their labels."""
 
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,7 +53,7 @@ class Source:
     labels: NDArray[Any] | None = None
     classes: list[ClassValue] | None = None
     classes_declared: bool = False
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
     folder: Path | None = None
 
     def __len__(self) -> int:
@@ -63,7 +61,7 @@ class Source:
 
 
 class Rows(Sequence[str]):
-    """Names of records that have none of their own: row 0, row 1, ..."""
+    """Names of records that have no other: row 0, row 1, ..."""
 
     def __init__(self, count: int) -> None:
         self.rows = count
@@ -85,34 +83,34 @@ def file_stamp(path: Path) -> str:
     return stamp(facts_of(path.stat()))
 
 
-def facts_of(found: os.stat_result) -> tuple[int, ...]:
+def facts_of(status: os.stat_result) -> tuple[int, ...]:
     """What changes when a file does, or another takes its place."""
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
     """Class values of a table's column or an array, checked."""
     with _placed(where):
-        found = clean_labels(values, rows)
-        if found.dtype.kind == "U":
-            class_list(np.unique(found).tolist())  # refuse a label that no class can have before anything is encoded
-        return found
+        labels = clean_labels(values, rows)
+        if labels.dtype.kind == "U":
+            class_list(np.unique(labels).tolist())  # refuse a label that no class can have before anything is encoded
+        return labels
 
 
-def class_values(labels: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
+def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
     """Class values of a table's column: an empty cell is a missing label, and numbers may be written as text."""
-    given = np.array([None if value == "" else value for value in labels], dtype=object)
-    found = labels_of(given, rows, where)
-    if found.dtype.kind == "U" and numbers(set(found.tolist())) is not None:
-        return found.astype(np.int64)
-    return found
+    values = np.array([None if value == "" else value for value in column], dtype=object)
+    labels = labels_of(values, rows, where)
+    if labels.dtype.kind == "U" and numbers(set(labels.tolist())) is not None:
+        return labels.astype(np.int64)
+    return labels
 
 
 def numbers(names: Iterable[str]) -> list[int] | None:
     """Names as whole numbers, if all of them are written as numbers are."""
-    own = list(names)
-    plain = all(len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name for name in own)
-    return [int(name) for name in own] if plain else None
+    names = list(names)
+    plain = all(len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
+    return [int(name) for name in names] if plain else None
 
 
 def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
@@ -132,12 +130,12 @@ def _placed(where: Path | str) -> Iterator[None]:
 
 def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> NDArray[Any]:
     """Class values for positions in a class list."""
-    found = np.asarray(indexes)
-    wrong = (found < 0) | (found >= len(classes))
+    indexes = np.asarray(indexes)
+    wrong = (indexes < 0) | (indexes >= len(classes))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(f"{where} row {row} has label {found[row]} of {len(classes)} classes; get the file again")
-    values: NDArray[Any] = np.asarray(classes)[found]
+        raise InputError(f"{where} row {row} has label {indexes[row]} of {len(classes)} classes; get the file again")
+    values: NDArray[Any] = np.asarray(classes)[indexes]
     return values
 
 

@@ -3,8 +3,6 @@
 The files for Python are pickles. They are read by an unpickler that knows arrays of numbers and nothing else.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections.abc import Iterator
@@ -25,7 +23,7 @@ PIXELS = 3072
 
 @dataclass(frozen=True)
 class _Version:
-    """The layout of one of the four archives."""
+    """The layout of an archive; `label_bytes` are 0 in those of pickles."""
 
     splits: dict[str, tuple[str, ...]]
     names: str
@@ -33,18 +31,13 @@ class _Version:
     class_names: bytes = b""
     label_bytes: int = 0
 
-    @property
-    def pickled(self) -> bool:
-        return not self.label_bytes
-
 
 TEN = tuple(f"data_batch_{number}" for number in range(1, 6))
+TEN_BINARY = tuple(f"{name}.bin" for name in TEN)
 VERSIONS = (
     _Version({"train": TEN, "test": ("test_batch",)}, "batches.meta", b"labels", b"label_names"),
     _Version({"train": ("train",), "test": ("test",)}, "meta", b"fine_labels", b"fine_label_names"),
-    _Version(
-        {"train": tuple(f"{name}.bin" for name in TEN), "test": ("test_batch.bin",)}, "batches.meta.txt", label_bytes=1
-    ),
+    _Version({"train": TEN_BINARY, "test": ("test_batch.bin",)}, "batches.meta.txt", label_bytes=1),
     _Version({"train": ("train.bin",), "test": ("test.bin",)}, "fine_label_names.txt", label_bytes=2),
 )
 
@@ -56,19 +49,14 @@ def splits(files: Tree) -> list[str]:
 
 
 def read(files: Tree, split: str) -> Source:
-    """One split. Labels are the fine ones of CIFAR-100."""
+    """A split. Labels are the fine ones of CIFAR-100."""
     version = _version(files)
     assert version is not None  # `splits` found it
     paths = [files.find(name) for name in version.splits[split]]
     if None in paths:
         raise InputError(f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again")
-    found = [_batch(files, str(path), version) for path in paths]
-    labels = np.concatenate([labels for _, labels in found])
-    names = files.find(version.names)
-    assert names is not None
-    classes = named_classes(_class_names(files, names, version), files.path)
-    starts = np.cumsum([0, *(len(own) for _, own in found)])
-    del found
+    labels = [_batch(files, str(path), version)[1] for path in paths]
+    starts = np.cumsum([0, *map(len, labels)])
 
     def records(start: int) -> Iterator[Record]:
         for first, end, path in zip(starts, starts[1:], paths, strict=False):
@@ -76,19 +64,23 @@ def read(files: Tree, split: str) -> Source:
                 pixels, _ = _batch(files, str(path), version)
                 yield from (row.reshape(SHAPE).transpose(1, 2, 0) for row in pixels[max(start - first, 0) :])
 
-    own = by_index(labels, classes, files.path)
-    return Source("picture", Rows(len(own)), records, stamp(files.stamp, split), own, classes, True)
+    classes = named_classes(_class_names(files, version), files.path)
+    values = by_index(np.concatenate(labels), classes, files.path)
+    return Source("picture", Rows(len(values)), records, stamp(files.stamp, split), values, classes, True)
 
 
 def _version(files: Tree) -> _Version | None:
-    return next((one for one in VERSIONS if files.find(one.names) and files.find(*one.splits["train"])), None)
+    def fits(version: _Version) -> bool:
+        return bool(files.find(version.names) and files.find(*version.splits["train"]))
+
+    return next(filter(fits, VERSIONS), None)
 
 
 def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Pixels (rows, 3072) and label indexes of one file."""
+    """Pixels (rows, 3072) and label indexes of a file."""
     data = files.read(path)
-    if version.pickled:
-        content = _unpickled(data, path)
+    if not version.label_bytes:
+        content = _unpickle(data, path)
         pixels, labels = content.get(b"data"), content.get(version.labels)
         if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels or ()), PIXELS):
             raise InputError(f"{path} is no batch of CIFAR pictures; get the archive again")
@@ -100,15 +92,16 @@ def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8]
     return rows[:, version.label_bytes :], rows[:, version.label_bytes - 1].astype(np.int64)
 
 
-def _class_names(files: Tree, path: str, version: _Version) -> list[str]:
+def _class_names(files: Tree, version: _Version) -> list[str]:
+    path = str(files.find(version.names))
     data = files.read(path)
-    if not version.pickled:
+    if version.label_bytes:
         return data.decode().split()
-    names = _unpickled(data, path).get(version.class_names) or []
+    names = _unpickle(data, path).get(version.class_names) or []
     return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
 
 
-class _Plain(pickle.Unpickler):
+class _Unpickler(pickle.Unpickler):
     """Read numbers, texts, lists, dicts and arrays; refuse a pickle that needs any other class."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -123,9 +116,9 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
 
-def _unpickled(data: bytes, path: str) -> dict[bytes, Any]:
+def _unpickle(data: bytes, path: str) -> dict[bytes, Any]:
     try:
-        content = _Plain(io.BytesIO(data), encoding="bytes").load()
+        content = _Unpickler(io.BytesIO(data), encoding="bytes").load()
     except Exception as error:  # a damaged pickle may raise anything
         raise InputError(f"{path} is no batch of CIFAR pictures ({one_line(error)}); get the archive again") from error
     if not isinstance(content, dict):

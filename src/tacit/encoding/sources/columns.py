@@ -1,24 +1,13 @@
 """Tables with a column of texts or of pictures: CSV, TSV, JSON lines, Parquet, and saved Hugging Face data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tacit.data.arrays import choose
 from tacit.data.formats.arrow import check_once
 from tacit.data.tables import open_table
-from tacit.encoding.sources.base import (
-    Record,
-    Rows,
-    Source,
-    by_index,
-    class_values,
-    empty,
-    file_stamp,
-    named_classes,
-    stamp,
-)
+from tacit.encoding.sources import base
+from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
 from tacit.errors import InputError, excerpt
 
 LABELS = ("label", "labels", "y", "target", "class", "category")
@@ -31,20 +20,19 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
     table = open_table(path)
     content = choose_column(table.names, x, (*TEXTS, *PICTURES), "x", path)
     if content is None:
-        raise InputError(
-            f"{path} has the columns {excerpt(', '.join(table.names))}; name the one of texts or pictures with --x"
-        )
+        listed = excerpt(", ".join(table.names))
+        raise InputError(f"{path} has the columns {listed}; name the one of texts or pictures with --x")
     label = choose_column([name for name in table.names if name != content], y, LABELS, "y", path)
     label = None if public else label
     column = None if label is None else table.column(label)
     rows = table.count(content) if column is None else len(column)
     if rows == 0:
-        raise empty(path, "rows")
+        raise base.empty(path, "rows")
     names = None if label is None else table.class_names(label)
-    classes = None if names is None else named_classes(names, path)
-    labels = None if column is None else class_values(column, rows, path)
+    classes = None if names is None else base.named_classes(names, path)
+    labels = None if column is None else base.class_values(column, rows, path)
     if classes is not None:
-        labels = by_index(labels, classes, path)
+        labels = base.by_index(labels, classes, path)
 
     def records(start: int) -> Iterator[Record]:
         passed = 0
@@ -53,21 +41,18 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
                 yield from chunk[max(start - passed, 0) :]
             passed += len(chunk)
 
-    return Source(
-        "picture" if table.holds_bytes(content) else "text",
-        Rows(rows),
-        records,
-        stamp([file_stamp(file) for file in table.files], content, label),
-        labels,
-        classes,
-        classes is not None,
-    )
+    kind: base.Kind = "picture" if table.holds_bytes(content) else "text"
+    changes = stamp([file_stamp(file) for file in table.files], content, label)
+    return Source(kind, Rows(rows), records, changes, labels, classes, classes is not None)
 
 
-def choose_column(names: Sequence[str], given: str | None, usual: Iterable[str], option: str, path: Path) -> str | None:
-    """The column or array that was named, else the first usual one, in letters of any case, else None."""
+def choose_column(
+    names: Sequence[str], wanted: str | None, usual: Iterable[str], option: str, path: Path
+) -> str | None:
+    """The column or array `wanted`, else the first usual one, in letters of any case, else None."""
     lower = {name.lower(): name for name in names}
-    found = choose(list(names), given, tuple(lower[one] for one in usual if one in lower), f"--{option}", path)
-    if found is not None:
-        check_once(list(names), found, path)
-    return found
+    usual = tuple(lower[name] for name in usual if name in lower)
+    name = choose(list(names), wanted, usual, f"--{option}", path)
+    if name is not None:
+        check_once(list(names), name, path)
+    return name

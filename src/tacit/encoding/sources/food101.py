@@ -1,12 +1,8 @@
-"""Food-101 as its owners ship it: `food-101.tar.gz`, or its folder, with its own lists of train and test."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
+"""Food-101 as its owners ship it: `food-101.tar.gz`, or its folder, with its lists of train and test."""
 
 import numpy as np
 
-from tacit.encoding.sources.base import Record, Source, empty, labels_of, named_classes, stamp
+from tacit.encoding.sources.base import Source, empty, labels_of, named_classes, stamp
 from tacit.encoding.sources.tree import Tree
 
 SPLITS = ("train", "test")
@@ -24,12 +20,8 @@ def read(files: Tree, split: str) -> Source:
     if not pictures:
         raise empty(files.path, f"pictures of meta/{split}.txt")
     classes = named_classes(files.read(str(files.find("classes.txt"))).decode().split(), files.path)
-
-    def records(start: int) -> Iterator[Record]:
-        return (files.record(name) for name in pictures[start:])
-
     labels = labels_of(np.array([_key(name).partition("/")[0] for name in pictures]), len(pictures), files.path)
-    return Source("picture", pictures, records, stamp(files.stamp, split), labels, classes, True)
+    return Source("picture", pictures, files.records(pictures), stamp(files.stamp, split), labels, classes, True)
 
 
 def _list(files: Tree, split: str) -> str | None:

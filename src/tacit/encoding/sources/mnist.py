@@ -1,20 +1,17 @@
 """MNIST and data sets of its format as their owners ship them: four idx files, compressed or not."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
 
 from tacit.data.labels import class_list
-from tacit.encoding.sources.base import Record, Rows, Source, by_index, labels_of, stamp
-from tacit.encoding.sources.tree import Tree, read_exactly
+from tacit.encoding.sources.base import Rows, Source, by_index, labels_of, stamp
+from tacit.encoding.sources.tree import Tree, read_arrays, read_exactly
 from tacit.errors import InputError
 
 FILES = {"train": "train", "test": "t10k"}
-PICTURES, LABELS = 2051, 2049  # magic numbers of bytes in three and in one dimension
+PICTURES, LABELS = 2051, 2049  # magic numbers of bytes in three dimensions and in one
 
 
 def splits(files: Tree) -> list[str]:
@@ -23,27 +20,19 @@ def splits(files: Tree) -> list[str]:
 
 
 def read(files: Tree, split: str) -> Source:
-    """One split; the classes are the digits, or garments, 0 to 9."""
+    """A split; the classes are the digits, or garments, 0 to 9."""
     pictures, labels = str(_find(files, split, "images", 3)), _find(files, split, "labels", 1)
     if labels is None:
         raise InputError(f"{files.path} lacks the labels of {pictures}; get them from where the pictures are")
     with files.plain(pictures) as file:
-        rows, height, width = _header(file, PICTURES, pictures)
+        shape = _shape(file, PICTURES, pictures)
+        records = read_arrays(lambda: files.plain(pictures), file.tell(), shape, pictures)
     with files.plain(labels) as file:
-        (count,) = _header(file, LABELS, labels)
-        found = np.frombuffer(read_exactly(file, count, labels), np.uint8)
-
-    def records(start: int) -> Iterator[Record]:
-        with files.plain(pictures) as file:
-            _header(file, PICTURES, pictures)
-            for row in range(rows):
-                data = read_exactly(file, height * width, pictures)
-                if row >= start:
-                    yield np.frombuffer(data, np.uint8).reshape(height, width)
-
-    known = class_list(10)
-    own = by_index(labels_of(found, rows, labels), known, labels)
-    return Source("picture", Rows(rows), records, stamp(files.stamp, split), own, known, True)
+        (count,) = _shape(file, LABELS, labels)
+        values = np.frombuffer(read_exactly(file, count, labels), np.uint8)
+    classes = class_list(10)
+    values = by_index(labels_of(values, shape[0], labels), classes, labels)
+    return Source("picture", Rows(shape[0]), records, stamp(files.stamp, split), values, classes, True)
 
 
 def _find(files: Tree, split: str, what: str, dimensions: int) -> str | None:
@@ -51,9 +40,10 @@ def _find(files: Tree, split: str, what: str, dimensions: int) -> str | None:
     return files.find(f"{FILES[split]}-{what}-{ending}", f"{FILES[split]}-{what}.{ending}")
 
 
-def _header(file: IO[bytes], magic: int, name: str) -> tuple[int, ...]:
-    (found,) = struct.unpack(">I", read_exactly(file, 4, name))
-    if found != magic:
-        raise InputError(f"{name} begins with {found} where an idx file of its kind begins with {magic}; get it again")
-    size = 4 * (magic % 256)
-    return struct.unpack(f">{magic % 256}I", read_exactly(file, size, name))
+def _shape(file: IO[bytes], magic: int, name: str) -> tuple[int, ...]:
+    """The shape that the header of an idx file states."""
+    (number,) = struct.unpack(">I", read_exactly(file, 4, name))
+    if number != magic:
+        raise InputError(f"{name} begins with {number} where an idx file of its kind begins with {magic}; get it again")
+    dimensions = magic % 256
+    return struct.unpack(f">{dimensions}I", read_exactly(file, 4 * dimensions, name))

@@ -1,13 +1,11 @@
 """STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its split `unlabeled` is a public pool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 
 from tacit.encoding.sources.base import Record, Rows, Source, by_index, named_classes, stamp
-from tacit.encoding.sources.tree import Tree, read_exactly
+from tacit.encoding.sources.tree import Tree, read_arrays
 from tacit.errors import InputError
 
 SHAPE = (3, 96, 96)  # each channel is stored column by column
@@ -21,28 +19,24 @@ def splits(files: Tree) -> list[str]:
 
 
 def read(files: Tree, split: str) -> Source:
-    """One split."""
+    """A split; its labels may be missing."""
     path = str(files.find(f"{split}_X.bin"))
-    labels = files.find(f"{split}_y.bin")
-    names = files.find("class_names.txt")
     with files.open(path) as file:
         size = file.seek(0, 2)
-    if not size or size % PIXELS:
+    rows, rest = divmod(size, PIXELS)
+    if rest or not rows:
         raise InputError(f"{path} has {size} bytes, no multiple of {PIXELS}; get the archive again")
+    names, labels = files.find("class_names.txt"), files.find(f"{split}_y.bin")
     classes = None if names is None else named_classes(files.read(names).decode().split(), files.path)
-    found = None
+    values = None
     if labels is not None:
-        found = np.frombuffer(files.read(labels), np.uint8).astype(np.int64)
-        if len(found) != size // PIXELS:
-            raise InputError(f"{labels} has {len(found)} labels for {size // PIXELS} pictures; get the archive again")
-        found = found if classes is None else by_index(found - 1, classes, labels)
+        values = np.frombuffer(files.read(labels), np.uint8).astype(np.int64)
+        if len(values) != rows:
+            raise InputError(f"{labels} has {len(values)} labels for {rows} pictures; get the archive again")
+        values = values if classes is None else by_index(values - 1, classes, labels)
+    stored = read_arrays(lambda: files.open(path), 0, (rows, *SHAPE), path)
 
     def records(start: int) -> Iterator[Record]:
-        with files.open(path) as file:
-            file.seek(start * PIXELS)
-            for _ in range(start, size // PIXELS):
-                yield np.frombuffer(read_exactly(file, PIXELS, path), np.uint8).reshape(SHAPE).transpose(2, 1, 0)
+        return (pixels.transpose(2, 1, 0) for pixels in stored(start))
 
-    return Source(
-        "picture", Rows(size // PIXELS), records, stamp(files.stamp, split), found, classes, classes is not None
-    )
+    return Source("picture", Rows(rows), records, stamp(files.stamp, split), values, classes, classes is not None)
