@@ -25,8 +25,7 @@ def test_clusters_follow_features_and_a_public_seed():
 def test_histograms_become_probabilities_close_to_the_shares(noise):
     which = np.repeat([0, 2], [900, 600])
     labels = np.where(which == 0, 1, 3)
-    prior, cost = priors.cluster_prior(labels, which, 4, 1.0, noise)
-    assert cost.epsilon == 1.0
+    prior = priors.cluster_prior(labels, which, 4, 1.0, noise)
     assert prior.rows.sum(axis=1) == pytest.approx(np.ones(3))
     assert (prior.rows >= 0).all()
     assert prior.rows[[0, 2], [1, 3]].min() > 0.9
@@ -35,7 +34,7 @@ def test_histograms_become_probabilities_close_to_the_shares(noise):
 
 def test_an_infinite_price_is_the_shares():
     which, labels = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
-    prior, _ = priors.cluster_prior(labels, which, 2, math.inf, SecureNoise())
+    prior = priors.cluster_prior(labels, which, 2, math.inf, SecureNoise())
     assert prior.rows.tolist() == [[0.5, 0.5], [0.0, 1.0]]
 
 
@@ -62,10 +61,10 @@ def test_temperature_flattens_and_sharpens():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: priors.given([0.5, 0.5], None, 3, 3), "2 columns for 3 classes"),
-        (lambda: priors.given(np.full((2, 2), 0.5), None, 3, 2), "pass which="),
-        (lambda: priors.given(np.full((2, 2), 0.5), [0, 1, 2], 3, 2), "a row of the prior, 0 to 1"),
-        (lambda: priors.given(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
+        (lambda: priors.prior_of([0.5, 0.5], None, 3, 3), "2 columns for 3 classes"),
+        (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), "pass which="),
+        (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1, 2], 3, 2), "a row of the prior, 0 to 1"),
+        (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
         (lambda: priors.clusters_of(np.ones((3, 2)), 4), "n_clusters=4"),
     ],
 )

@@ -92,7 +92,7 @@ def test_seeds_are_for_research_noise():
         ({"y": [[1], [1, 2]]}, "different lengths"),
         ({"ledger": "x"}, "must be a Ledger"),
         ({"randomizer": ["rr"]}, "randomizer="),
-        ({"randomizer": "laplace", "budget": "epsilon=1e-8"}, "beyond which"),
+        ({"randomizer": "laplace", "budget": "epsilon=1e-8"}, "64-bit sums overflow"),
         ({"y": ["a", None], "classes": ["a", "b"]}, "row 1"),
         ({"randomizer": "unbiased", "values": [-1e308, 0, 1e308], "y": [0.0]}, "within 1e100"),
         ({"randomizer": "unbiased", "values": [0, 1e-90, 1], "y": [0.0]}, "too many outputs"),

@@ -83,7 +83,7 @@ def test_one_record_moves_its_own_teachers_and_no_other(collector, what):
 
 def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
     facts = FAST | {"noise": "secure", "random_state": None, "folder": tmp_path}
-    monkeypatch.setattr("tacit.learners.pate.pate.fit_student", interrupt)
+    monkeypatch.setattr("tacit.learners.pate.election.fit_student", interrupt)
     with pytest.raises(KeyboardInterrupt):
         pate("rho=0.05", **facts).fit(X, Y, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
     monkeypatch.undo()
@@ -122,9 +122,9 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
 
     interrupted("tacit.learners.pate.teachers.Ensemble.votes")  # no noise was drawn
     assert charges(ledger) == 0
-    interrupted("tacit.learners.pate.stages.Stages.keep_answers")  # noise was drawn, and nothing kept
+    interrupted("tacit.learners.pate.run_folder.RunFolder.write_answers")  # noise was drawn, and nothing kept
     assert charges(ledger) == 1
-    interrupted("tacit.learners.pate.pate.fit_student")  # labels are kept
+    interrupted("tacit.learners.pate.election.fit_student")  # labels are kept
     assert charges(ledger) == 2
     first, second = fit(), fit()
     assert charges(ledger) == 2

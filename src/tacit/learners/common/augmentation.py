@@ -11,19 +11,9 @@ MOST_SHIFT = 2  # pixels
 
 
 def shifted(pictures: Tensor, shifts: Tensor, flips: Tensor) -> Tensor:
-    """Pictures moved by whole pixels, zeros coming in at the border, some of them mirrored left to right.
+    """Pictures of shape (n, channels, height, width), shifted by pixels with zeros at the border, some mirrored.
 
-    Parameters
-    ----------
-    pictures : Tensor of shape (n, channels, height, width)
-    shifts : integer Tensor of shape (n, 2)
-        Pixels down and to the right, each in [-MOST_SHIFT, MOST_SHIFT].
-    flips : bool Tensor of shape (n,)
-        Which are mirrored.
-
-    Returns
-    -------
-    Tensor of the shape of `pictures`
+    `shifts`, of shape (n, 2), are pixels down and to the right; `flips`, of shape (n,), are mirrored left to right.
     """
     import torch
 

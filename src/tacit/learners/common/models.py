@@ -1,17 +1,18 @@
 """Any classifier over rows or pictures: what `PATE`, `LabelPrivate` and `DPSGD` share.
 
 A model is a linear head, a torch network or a scikit-learn classifier. This file says how a model sees records, how it
-predicts and what of it is released, and checks records and kinds of models. `training.py` trains networks.
+predicts and what of it is released, and checks records and kinds of models.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import log_softmax, softmax
 
 from tacit.data.rows import as_rows as checked_rows
@@ -30,17 +31,9 @@ NEVER = -1e6  # intercept of a class that no label names
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How a model sees rows of shape (n, d).
+    """How a model sees rows of shape (n, d): reshaped to records of `shape`, or if `unit` as unit rows about `centre`.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one record, which a row is reshaped to.
-    unit : bool, default=False
-        Whether it sees unit rows instead, about `centre` if there is one: linear models do.
-    centre : ndarray of shape (d,), optional
-    scale : float, default=1.0
-        255 for networks that were trained on pictures of bytes: rows of other types are divided by it.
+    `scale` is 255 for networks that were trained on bytes: rows of other types are divided by it.
     """
 
     shape: tuple[int, ...]
@@ -49,7 +42,7 @@ class View:
     scale: float = 1.0
 
     def __call__(self, rows: Any) -> NDArray[Any]:
-        """Records as the model sees them."""
+        """The records."""
         rows = np.asarray(rows)
         if self.unit:
             return unit_rows_about(rows, self.centre)
@@ -57,20 +50,11 @@ class View:
         return scaled.reshape(-1, *self.shape)
 
 
-Weights = tuple[Floats, Floats]
-"""Coefficients of shape (n_classes, d) and intercepts of shape (n_classes,)."""
-
-
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted classifier of class indices.
+    """A fitted classifier of class indices: a network, an `IndexClassifier`, or coefficients and intercepts.
 
-    Parameters
-    ----------
-    fitted : torch.nn.Module, IndexClassifier, or tuple of coefficients and intercepts
-    n_classes : int
-    view : View, optional
-        How it sees rows; None if it is passed records as they are.
+    Without a `view` it takes records and not rows.
     """
 
     fitted: Any
@@ -78,7 +62,7 @@ class Model:
     view: View | None = None
 
     def log_probabilities(self, rows: Any) -> Floats:
-        """Of each class for each row, of shape (n, n_classes)."""
+        """Log probability of each class for each row, of shape (n, n_classes)."""
         records = rows if self.view is None else self.view(rows)
         if isinstance(self.fitted, tuple):
             return np.asarray(log_softmax(as_rows(records) @ self.fitted[0].T + self.fitted[1], axis=1))
@@ -89,7 +73,7 @@ class Model:
         return np.asarray(log_softmax(scores(self.fitted, records).astype(np.float64), axis=1))
 
     def similarities(self, rows: Any) -> Floats:
-        """How near each row is to each class: log probabilities."""
+        """The log probabilities."""
         return self.log_probabilities(rows)
 
     def nearest(self, rows: Any) -> Integers:
@@ -98,7 +82,7 @@ class Model:
             return self.fitted.predict(rows if self.view is None else self.view(rows))
         return np.asarray(np.argmax(self.log_probabilities(rows), axis=1))
 
-    def head(self) -> Weights | None:
+    def head(self) -> tuple[Floats, Floats] | None:
         """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's LogisticRegression.
 
         A class that no label named has an intercept of minus a million.
@@ -120,14 +104,7 @@ class Model:
     def released(self, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
         """What a release may hold, or the model itself if there is no form for it.
 
-        Parameters
-        ----------
-        kind : object
-            What was fitted: networks are released if this is their name in `NETWORKS`.
-        what : str
-            What it learned from, in words, such as "noisy votes".
-        facts : dict
-            For the card.
+        Networks are released if `kind` is their name in `NETWORKS`; `what` says what the model learned from.
         """
         view, head = self.view, self.head()
         if view is not None and view.unit and head is not None:
@@ -140,27 +117,10 @@ class Model:
         return Released(f"network that learned from {what}", weights(self.fitted), decision, facts)
 
 
-def linear_head(module: Any) -> Weights:
-    """The weights of a network "linear"."""
-    coefficients, intercepts = (array.astype(np.float64) for array in weights(module).values())
-    return coefficients, intercepts
-
-
 class IndexClassifier:
-    """A clone of a classifier, fitted to the class indices that occur; where only one occurs, it is predicted for all.
+    """A clone of a classifier, fitted to the class indices that occur; a single class is predicted for all records.
 
-    Parameters
-    ----------
-    classifier : scikit-learn classifier
-        Left as it is.
-    X : array-like of shape (n, ...)
-        Records; pictures are flattened to rows.
-    y : ndarray of shape (n,)
-        Class indices.
-    seed : sequence of int
-        Each `random_state` among the classifier's parameters is derived from it.
-    weights : ndarray of shape (n,), optional
-        Of the records.
+    Pictures are flattened to rows. Each `random_state` among the classifier's parameters is derived from `seed`.
     """
 
     def __init__(
@@ -176,8 +136,8 @@ class IndexClassifier:
             self.fitted = clone(classifier)
             state = int(np.random.default_rng(seed).integers(2**31))
             names = [name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"]
-            given = {} if weights is None else {"sample_weight": weights}
-            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **given)
+            more = {} if weights is None else {"sample_weight": weights}
+            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **more)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Class index of each record, of shape (n,)."""
@@ -201,6 +161,36 @@ class ModelClassifier(PrivateClassifier):
 
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from private labels, and from X, which is private too except for `LabelPrivate`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d) or (n, channels, height, width)
+            Finite. Pictures may be uint8.
+        y : array-like of shape (n,)
+            Labels, each in `classes`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError, BudgetError
+            If something is out of range; nothing is charged or learned then.
+        LedgerError
+            If the promise would overdraw the ledger; nothing is learned then.
+        """
+        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
+
+    def _released(self, model: Model, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
+        """As `Model.released`; a linear model's weights become attributes."""
+        released = model.released(kind, what, facts)
+        if isinstance(released, Released) and "coefficients" in released.arrays:
+            self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
+        return released
+
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class, of shape (n, C)."""
         rows = self._rows(X)
@@ -217,7 +207,7 @@ def as_rows(X: Any) -> NDArray[Any]:
 
 
 def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2) -> None:
-    """Refuse what is neither a scikit-learn classifier nor a network for records of this shape; `role` names it."""
+    """Refuse a `role` that is neither a scikit-learn classifier nor a network for records of this shape."""
     from sklearn.base import is_classifier
 
     if isinstance(kind, type):
@@ -240,24 +230,24 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
     """Other records as an array, if they are of the shape and kind of X."""
     array: NDArray[Any] = np.asarray(others)
     if array.shape[1:] != X.shape[1:] or (array.dtype == np.uint8) != (X.dtype == np.uint8):
-        raise InputError(
-            f"records of shape {array.shape} and type {array.dtype} do not fit those of shape {X.shape} and type "
-            f"{X.dtype}; encode both alike"
-        )
+        fault = f"records of shape {array.shape} and type {array.dtype}"
+        raise InputError(f"{fault} do not fit those of shape {X.shape} and type {X.dtype}; encode both alike")
     return array
 
 
 def as_flat(records: Any) -> Any:
-    """Pictures as rows; anything else that has a length as it is."""
+    """Pictures as rows, and other records unchanged."""
+    if issparse(records):
+        raise InputError("records are a sparse matrix; pass a dense array, X.toarray()")
     records = records if hasattr(records, "__len__") else np.atleast_1d(np.asarray(records))
     shape = getattr(records, "shape", ())
     return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
 
 
-def shape_of(records: Any, given: Any) -> Any:
-    """The shape of one record: that of pictures as they come, else the one given, if any."""
-    own = getattr(records, "shape", ())
-    return own[1:] if len(own) > 2 else given
+def shape_of(records: Any, declared: Any) -> Any:
+    """The shape of one record: that of pictures, else `declared`."""
+    shape = getattr(records, "shape", ())
+    return shape[1:] if len(shape) > 2 else declared
 
 
 def finite_rows(records: Any, name: str, width: int) -> Any:
@@ -274,7 +264,7 @@ def finite_rows(records: Any, name: str, width: int) -> Any:
 
 
 def record_shape(shape: Any, width: int) -> tuple[int, ...]:
-    """The shape of one record of so many values; (width,) where none is given."""
+    """The shape of one record of so many values, by default (width,)."""
     if shape is None:
         return (width,)
     if not isinstance(shape, tuple | list):

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.data.rows import as_rows, checked_blocks
 from tacit.errors import InputError
@@ -37,6 +38,22 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name}={value!r} must be True or False; leave it out")
     return bool(value)
+
+
+def array_of(values: Any, name: str, remedy: str = "pass one for each record") -> NDArray[Any]:
+    """`values` as an array; entries of different lengths are an error."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} has entries of different lengths; {remedy}") from error
+
+
+def numbers_of(values: Any, name: str, remedy: str) -> Floats:
+    """`values` as an array of float64; anything but numbers is an error."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers; {remedy}") from error
 
 
 Value = TypeVar("Value")

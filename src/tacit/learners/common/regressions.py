@@ -25,25 +25,11 @@ def softmax_regressions(
 ) -> tuple[Tensor, Tensor]:
     """Minimise each part's mean cross-entropy plus weight_decay / 2 times the squared norm of the weights.
 
-    Nesterov's accelerated gradient from zero, on all records of a part at once and about their own mean. A part's rate
-    follows from its own largest second moment, since the Hessian of the cross-entropy is at most half the second
-    moments (Boehning 1992). Where records are fewer than twice the columns, the same steps are taken on multipliers of
-    the records by way of their Gram matrix.
-
-    Parameters
-    ----------
-    parts : sequence of (float32 Tensor of shape (n_i, d), int64 Tensor of shape (n_i,))
-        Rows and class indices.
-    n_classes : int
-    steps : int
-    weight_decay : float
-    rngs : sequence of numpy Generators
-        One for each part: where the search for its largest second moment starts.
-
-    Returns
-    -------
-    coefficients : Tensor of shape (parts, n_classes, d)
-    intercepts : Tensor of shape (parts, n_classes)
+    Returns coefficients of shape (parts, n_classes, d) and intercepts of shape (parts, n_classes).
+    Nesterov's accelerated gradient from zero, on all records of a part at once, about their mean. A part's rate follows
+    from its largest second moment, since the Hessian of the cross-entropy is at most half the second moments (Boehning
+    1992); the search for it starts at a vector of the part's `rng`. Where records are fewer than twice the columns,
+    the same steps are taken on multipliers of the records through their Gram matrix.
     """
     import torch
 

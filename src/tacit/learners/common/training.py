@@ -1,6 +1,6 @@
 """Training of small torch networks for a number of steps that is fixed beforehand: one, or many side by side.
 
-A model depends on its own records, its number and public facts alone. Nothing is set by looking at how training goes:
+A model depends on its records, its number and public facts alone. Nothing is set by looking at how training goes:
 no validation records, no early stopping. Pictures of type uint8 are divided by 255; otherwise records are taken as
 they are.
 """
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError
 from tacit.learners.common.augmentation import MOST_SHIFT, shifted
-from tacit.learners.common.parameters import real, value_of, whole
+from tacit.learners.common.parameters import flag, real, value_of, whole
 from tacit.learners.common.regressions import softmax_regressions
 from tacit.models.networks import Factory, as_tensor, device, network
 
@@ -31,25 +30,20 @@ Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 class Training:
     """How a network is trained; all of it is public.
 
-    AdamW on the cross-entropy, its rate falling to zero along half a cosine. The exception is "linear" without
-    augmentation: `epochs` steps of accelerated gradient on all records at once, where `batch_size` and `learning_rate`
-    have no part (`softmax_regressions`).
+    AdamW on the cross-entropy; the learning rate falls to zero along half a cosine. The exception is "linear" without
+    augmentation: `epochs` steps of accelerated gradient on all records at once (`softmax_regressions`), which use
+    neither `batch_size` nor `learning_rate`.
 
     Parameters
     ----------
     epochs : int, default=40
         Passes over the records; over the largest part, where there are several.
     batch_size : int, default=32
-        Records in a step; all of them, where there are fewer.
+        Records in a step; all records, where there are fewer.
     learning_rate : float, default=0.003
     weight_decay : float, default=0.0001
     augmentation : bool, default=False
         Pictures are shifted by up to 2 pixels either way and, where they have three channels, half are mirrored.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
     """
 
     epochs: int = 40
@@ -63,8 +57,7 @@ class Training:
         whole("batch_size", self.batch_size, 1, 10**6)
         real("learning_rate", self.learning_rate, 1e-9, 1e3)
         real("weight_decay", self.weight_decay, 0, 1e3)
-        if not isinstance(self.augmentation, bool):
-            raise InputError(f"augmentation={self.augmentation!r} must be True or False; correct it, or leave it out")
+        flag("augmentation", self.augmentation)
 
     @classmethod
     def of(cls, settings: Any) -> Training:
@@ -87,26 +80,9 @@ def train(
     seed: int = 0,
     loss: Loss | None = None,
 ) -> nn.Module:
-    """Train one network.
+    """Train one network; it is returned in evaluation mode.
 
-    Parameters
-    ----------
-    kind : str or callable
-        A name in `NETWORKS`, or a factory.
-    X : array-like of shape (n, d) or (n, channels, height, width)
-    y : ndarray of shape (n,)
-        Class indices; or anything by row that `loss` takes.
-    n_classes : int
-    training : Training
-    seed : int, default=0
-        Of the first weights, the order of records and the augmentation.
-    loss : callable, optional
-        From scores of shape (b, n_classes) and the rows of y to the sum of their losses; cross-entropy by default.
-
-    Returns
-    -------
-    torch.nn.Module
-        In evaluation mode.
+    `y` holds class indices, or rows of what `loss` takes beside scores of shape (b, n_classes) to sum their losses.
     """
     if loss is None:
         return train_many(kind, [(X, y)], n_classes, training, seed=seed)[0]
@@ -126,30 +102,11 @@ def train_many(
     largest: int | None = None,
     batched: bool | None = None,
 ) -> list[nn.Module]:
-    """Train one network on each part of the records.
+    """Train one network on each part of the records; they are returned in evaluation mode.
 
     What a model draws (first weights, batches, augmentation) depends on the seed, its number and sizes alone, and all
-    take the number of steps of the largest part. So a changed record changes the models whose parts hold it and no
-    other: bit for bit one by one, and batched as well on the CPUs that this was tested on.
-
-    Parameters
-    ----------
-    kind, n_classes, training, seed
-        As for `train`.
-    parts : sequence of (array-like of shape (n_i, ...), ndarray of shape (n_i,))
-        Records and class indices of each model.
-    numbers : sequence of int, optional
-        Of the models; 0, 1, ... by default.
-    largest : int, optional
-        Records of the largest part, where it is not among these.
-    batched : bool, optional
-        Whether one program trains all models at once (torch.func), rather than one after another; by default, what
-        `faster_batched` says.
-
-    Returns
-    -------
-    list of torch.nn.Module
-        In evaluation mode.
+    take the number of steps of the `largest` part. So a changed record changes the models whose parts hold it and no
+    other: bit for bit one by one, and batched (by torch.func) as well on the CPUs that this was tested on.
     """
     factory = network(kind)
     models = [
@@ -167,12 +124,12 @@ def train_many(
 
 
 def faster_batched(kind: str | Factory) -> bool:
-    """Whether many such networks train faster together than one by one here, as benchmarks/teachers.py measures."""
+    """Whether many such networks train faster together than in turn here, as benchmarks/teachers.py measures."""
     return device() == "cuda" or kind in ("linear", "mlp")
 
 
 class _Model:
-    """A network at its start, its records, and its own stream of random numbers."""
+    """An untrained network, its records, and its stream of random numbers."""
 
     def __init__(self, factory: Factory, X: Any, y: Any, n_classes: int, seeds: list[int]) -> None:
         import torch
@@ -220,8 +177,8 @@ def _descend(models: list[_Model], training: Training, largest: int, loss: Loss 
     steps, batch = training.schedule(largest)
     x, y = torch.cat([model.x for model in models]), torch.cat([model.y for model in models])
     firsts = np.cumsum([0] + [len(model.y) for model in models[:-1]])
-    own = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
-    order = torch.from_numpy(np.concatenate(own, axis=1)).to(x.device)
+    batches = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
+    order = torch.from_numpy(np.concatenate(batches, axis=1)).to(x.device)
     moving = training.augmentation and x.ndim == 4
     if moving:
         moves = zip(*(model.moves(steps, batch) for model in models), strict=True)
@@ -255,14 +212,14 @@ def _alone(model: _Model) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]
 
 
 def _together(models: list[_Model]) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
-    """The parameters of all models, stacked, and the scores that each gives to its own of their records in order."""
+    """The stacked parameters of all models, and the scores that each gives to its share of the records, in order."""
     from torch.func import functional_call, stack_module_state, vmap
 
     parameters, buffers = stack_module_state([model.module for model in models])
     common = models[0].module
 
-    def forward_one(own: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
-        return functional_call(common, (own, buffers), (records,))
+    def forward_one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
+        return functional_call(common, (parameters, buffers), (records,))
 
     def forward(records: Tensor) -> Tensor:
         return vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils.validation import has_fit_parameter
 
 from tacit.data.labels import class_list
-from tacit.data.rows import one_line
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared
-from tacit.learners.common.models import Model, ModelClassifier, View, as_flat, check_kind, record_shape, shape_of
+from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
-from tacit.learners.label_dp.learning import CORRECTIONS, Evidence, learn
+from tacit.learners.label_dp.learning import Evidence, check_base, is_linear, learn
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
-from tacit.learners.label_dp.randomizers import checked_prior
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import unit_rows
@@ -39,8 +35,8 @@ FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 class Features(Prepared):
     """Public features and private labels, with what follows from the features.
 
-    `stages` are the positions of the labels that each stage asks; `clusters` the cluster of each record, where the
-    prior is theirs.
+    `stages` are the positions of the labels that each stage randomizes; `clusters` is the cluster of each record, where
+    clusters have priors.
     """
 
     shape: tuple[int, ...]
@@ -52,8 +48,8 @@ class Features(Prepared):
 class LabelPrivate(ModelClassifier):
     """Classify by a model that learned from randomized labels; features are public.
 
-    Each label is asked once, in one of the stages, and randomized by itself. In later stages the prior of a label is
-    what the model of the stages before says of its record. Everything learned from the answers is free.
+    Each label is randomized once, by itself, in one of the stages. In later stages the prior of a label is the
+    prediction of the earlier stages' model for its record. Everything learned from the outputs is free.
 
     Parameters
     ----------
@@ -63,33 +59,33 @@ class LabelPrivate(ModelClassifier):
         By default multinomial logistic regression of unit rows about their mean, which is public. Else a classifier
         with `predict_proba` whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
         they need torch) or a factory of networks.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    classes
+        As in `NoisySumPrototypes`.
     randomizer : {"rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
         See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr".
     prior : {"uniform", "clusters"} or array of shape (classes,)
         "clusters" finds clusters of the features, and pays `prior_share` of the budget for their noisy histograms.
     n_clusters : int, optional
-        For "clusters", of k-means; by default so many that one has about 4 times as many records as a noisy count has
-        standard deviation, which follows from the number of records and the budget.
+        Number of k-means clusters, for "clusters"; by default so many that a cluster has about 4 times as many records
+        as a noisy count has standard deviation, which follows from the number of records and the budget.
     n_components : int, default=50
-        Of the principal components before k-means.
+        Number of principal components before k-means.
     prior_share : float, default=0.4
-        Of epsilon, for the histograms.
+        Share of epsilon for the histograms.
     stages : int, default=1
         1 is LP-1ST, 2 is LP-2ST, more are LP-MST. The first has 55 % of the labels, the others share the rest.
     temperature : float, default=1.0
-        Of a model's probabilities as prior; below 1 sharpens them.
+        Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
         See `tacit.learners.label_dp.learning`.
     training : Training or dict, optional
         How networks are trained: epochs, batch_size, learning_rate, weight_decay, augmentation.
     shape : tuple of int, optional
-        Of one record, such as (1, 28, 28), where rows hold pictures.
+        Shape of one record, such as (1, 28, 28), where rows hold pictures.
     seed : int, default=0
-        Public: of clusters, of the stages' parts and of training. Randomizing has noise of its own.
+        Public seed of clusters, of the stages' parts and of training. Randomizing draws other noise.
     noise, random_state, ledger
-        As in `NoisySumPrototypes`. A ledger is charged before a label is asked; asking again costs again.
+        As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit costs again.
     unit : {"change-label"}
 
     Attributes
@@ -98,7 +94,7 @@ class LabelPrivate(ModelClassifier):
     noisy_labels_ : ndarray of shape (n,), or (n, classes)
         Class indices, or vectors. They may be published.
     priors_ : list of Prior
-        Of each stage.
+        One for each stage.
     classes_ : ndarray of shape (C,)
     guarantee_ : Guarantee
         Equal to `promise()`.
@@ -106,8 +102,9 @@ class LabelPrivate(ModelClassifier):
     Notes
     -----
     Guarantee: under change of one label. Features and the number of records are not protected. Which labels a stage
-    asks depends on positions alone, so stages compose in parallel. Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST,
-    RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al. 2017 (corrections).
+    randomizes depends on positions alone, so stages compose in parallel.
+    Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
+    2017 (corrections).
 
     Examples
     --------
@@ -145,24 +142,24 @@ class LabelPrivate(ModelClassifier):
         if not isinstance(self.randomizer, str) or self.randomizer not in CHOICES:
             raise InputError(f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out")
         of_prior, of_labels = self._budgets()
-        answer = self._answer(of_labels)
+        answer = self._label_event(of_labels)
         return answer if of_prior is None else compose([PureDP(of_prior), answer])
 
-    def _answer(self, budget: Budget) -> Event:
-        """What one answer for each label costs, from the parameters alone.
+    def _label_event(self, budget: Budget) -> Event:
+        """Privacy cost of randomizing each label once, from the parameters alone.
 
-        Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit:
-        that of the classes where none are declared, or of those that a prior learned from answers leaves.
+        Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit: of
+        classes that are not declared, or of those that a learned prior leaves.
         """
         if self.randomizer == "rr-with-prior" and not budget.infinite and (self._clusters() or self.stages != 1):
             return RandomizedResponse(budget.largest_pure(), 2)
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
         if self.classes is None and not isinstance(self.prior, str):
-            size = checked_prior(self.prior).shape[1]
-        return of_classes(self.randomizer, budget, size, self._rows_of(size)).event
+            size = priors.checked_prior(self.prior).shape[1]
+        return of_classes(self.randomizer, budget, size, self._prior(0, size).rows).event
 
     def _budgets(self) -> tuple[float | None, Budget]:
-        """Epsilon of the histograms, where there are any, and the budget of the answers."""
+        """Epsilon of the histograms, where there are any, and the budget of the labels."""
         budget = Budget.parse(self.budget)
         if not self._clusters() or budget.infinite:
             return None, budget
@@ -178,42 +175,15 @@ class LabelPrivate(ModelClassifier):
     def _unprotected(self) -> tuple[str, ...]:
         return UNPROTECTED
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from public features and private labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d) or (n, channels, height, width)
-            Public; finite. Pictures may be uint8.
-        y : array-like of shape (n,)
-            Labels, each in `classes`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError, BudgetError
-            If something is out of range; nothing is charged or asked then.
-        LedgerError
-            If the promise would overdraw the ledger; nothing is asked then.
-        """
-        if issparse(X):
-            raise InputError("X is a sparse matrix; pass a dense array, X.toarray()")
-        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
-
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
         n, n_classes = len(X), len(self.classes_)
         sides = record_shape(self.shape if shape is None else shape, X.shape[1])
-        self._check_base(sides)
-        if self.correction not in CORRECTIONS:
-            raise InputError(f"correction={self.correction!r} must be 'forward' or 'backward'; leave it out")
-        if self.correction == "backward" and self.randomizer == "rr-with-prior" and self._has_prior():
-            raise InputError(
-                "correction='backward' needs answers that tell all classes apart, which those of 'rr-with-prior' may "
-                "not; use correction='forward', or randomizer='rr'"
-            )
+        Training.of(self.training)
+        check_base(self.base, self.correction, sides, n_classes)
+        has_prior = self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
+        if self.correction == "backward" and self.randomizer == "rr-with-prior" and has_prior:
+            fault = "correction='backward' needs outputs that tell all classes apart, unlike 'rr-with-prior'"
+            raise InputError(f"{fault}; use correction='forward', or randomizer='rr'")
         real("temperature", self.temperature, 1e-3, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
         whole("n_components", self.n_components, 1, 10**6)
@@ -221,7 +191,7 @@ class LabelPrivate(ModelClassifier):
             whole("n_clusters", self.n_clusters, 1, 2**31)
         stages = stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
         of_prior, budget = self._budgets()
-        dry_run(of_classes(self.randomizer, budget, n_classes, self._rows_of(n_classes)))
+        dry_run(of_classes(self.randomizer, budget, n_classes, self._prior(0, n_classes).rows))
         if not np.any(X):
             raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
         clusters = None
@@ -230,48 +200,25 @@ class LabelPrivate(ModelClassifier):
             clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
         return Features(X, labels, sides, stages, clusters)
 
-    def _check_base(self, shape: tuple[int, ...]) -> None:
-        """Refuse a model that cannot learn from weighted records of this shape."""
-        Training.of(self.training)
-        if not self._is_linear():
-            check_kind("base", self.base, shape, len(self.classes_))
-        if not hasattr(self.base, "fit"):
-            return
-        if not has_fit_parameter(self.base, "sample_weight"):
-            raise InputError(f"base={self.base!r:.60} takes no sample_weight in fit; choose a classifier that does")
-        try:
-            getattr(self.base, "_validate_params", bool)()
-        except ValueError as error:
-            raise InputError(
-                f"base={self.base!r:.60} is refused by scikit-learn: {one_line(error)}; correct it"
-            ) from error
-        if not hasattr(self.base, "predict_proba"):
-            raise InputError(f"base={self.base!r:.60} has no predict_proba; choose a classifier that has")
-        if self.correction == "backward":
-            raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
-
-    def _is_linear(self) -> bool:
-        """Whether the model is linear in unit rows."""
-        return self.base is None or (isinstance(self.base, str) and self.base == "linear")
-
-    def _rows_of(self, n_classes: int) -> NDArray[np.float64]:
-        """The prior of the parameters, or a uniform one."""
+    def _prior(self, n: int, n_classes: int) -> Prior:
+        """The prior of the parameters, or a uniform prior, of n records."""
         if not isinstance(self.prior, str):
-            return priors.given(self.prior, None, 0, n_classes).rows
+            return priors.prior_of(self.prior, None, n, n_classes)
         if self.prior not in ("uniform", "clusters"):
             raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
-        return priors.uniform(0, n_classes).rows
-
-    def _has_prior(self) -> bool:
-        return self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
+        return priors.uniform(n, n_classes)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
         of_prior, budget = self._budgets()
         present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
-        view = self._view(features, present)
+        view = View(features.shape, scale=255.0 if X.dtype == np.uint8 and not hasattr(self.base, "fit") else 1.0)
+        if is_linear(self.base):
+            view = View(features.shape, unit=True, centre=unit_rows(X[present]).mean(axis=0))
         records = view(X)
-        prior = self._first_prior(features, of_prior, noise)
+        prior = self._prior(len(X), n_classes)
+        if of_prior is not None and features.clusters is not None:
+            prior = priors.cluster_prior(labels, features.clusters, n_classes, of_prior, noise)
         self.shape_, self.centre_ = features.shape, view.centre
         self.priors_: list[Prior] = []
         outputs: list[NDArray[Any]] = []
@@ -287,44 +234,20 @@ class LabelPrivate(ModelClassifier):
             informed = number == 0 and self.correction == "forward" and self._clusters()
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
-            asked = np.concatenate(features.stages[: number + 1])
+            positions = np.concatenate(features.stages[: number + 1])
             so_far = Evidence.joined(evidence)
             if view.unit:
-                asked, so_far = asked[present[asked]], so_far.among(present[asked])
+                positions, so_far = positions[present[positions]], so_far.among(present[positions])
             base = None if view.unit else self.base
-            fitted = learn(base, records[asked], so_far, Training.of(self.training), self.seed)
+            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed)
             self.model_: Model = Model(fitted, n_classes, view)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
         facts = {"randomizer": self.randomizer, "stages": self.stages, "correction": self.correction}
-        released = self.model_.released(self.base, "randomized labels", facts)
-        if isinstance(released, Released) and "coefficients" in released.arrays:
-            self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
-        return released
-
-    def _view(self, features: Features, present: NDArray[np.bool_]) -> View:
-        X = features.X
-        if self._is_linear():
-            return View(features.shape, unit=True, centre=unit_rows(X[present]).mean(axis=0))
-        is_network = not hasattr(self.base, "fit")
-        return View(features.shape, scale=255.0 if X.dtype == np.uint8 and is_network else 1.0)
-
-    def _first_prior(self, features: Features, epsilon: float | None, noise: NoiseSource) -> Prior:
-        n, n_classes = len(features.X), len(self.classes_)
-        if not isinstance(self.prior, str):
-            return priors.given(self.prior, None, n, n_classes)
-        if epsilon is None or features.clusters is None:
-            return priors.uniform(n, n_classes)
-        return priors.cluster_prior(features.labels, features.clusters, n_classes, epsilon, noise)[0]
+        return self._released(self.model_, self.base, "randomized labels", facts)
 
 
 def stage_parts(n: int, stages: int, seed: int) -> list[Integers]:
-    """Positions of the labels that each stage asks, by position and a public seed.
-
-    Raises
-    ------
-    InputError
-        If a stage would have no record.
-    """
+    """Positions of the labels that each stage randomizes, by a public seed."""
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     if stages == 1:
         return [np.arange(n)]

@@ -1,14 +1,14 @@
-"""Learning from randomized labels, which costs nothing more.
+"""Learning from randomized labels, which has no further privacy cost.
 
-Forward: the likelihood of what came out, sum over classes of f_c(x) Pr[output | c], is maximised [Patrini et al. 2017].
-Its gradient is that of a cross-entropy with the model's own posterior as target, which for noisy one-hot labels are the
-soft targets of ALIBI [Malek et al. 2021]. Where the labels of a record's cluster are known as well, the target is the
-posterior by the cluster's shares instead of the model's: shares are not evidence on one record beside its features, and
-a likelihood that takes them so drives a model to the cluster's commonest class.
-Backward: the cross-entropy against an unbiased estimate of the one-hot label, which is refused where there is none.
+Forward: maximise the likelihood of the outputs, sum over classes of f_c(x) Pr[output | c] [Patrini et al. 2017]. Its
+gradient is that of a cross-entropy with the model's posterior as target; for noisy one-hot labels these are the soft
+targets of ALIBI [Malek et al. 2021]. Where the labels of a record's cluster are known as well, the target is the
+posterior by the cluster's shares instead of the model's: shares are not evidence on a record beside its features, and a
+likelihood that uses them as such drives a model to the cluster's commonest class.
+Backward: the cross-entropy against an unbiased estimate of the one-hot label; refused where there is no such estimate.
 
-Models are linear by default, networks by name or factory, or classifiers of scikit-learn: those learn by expectation
-maximisation, each record being there once for each class that its output makes likely.
+Models are linear by default, networks by name or factory, or scikit-learn classifiers, which learn by expectation
+maximisation: a record appears once for each class that its output makes likely.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.utils.validation import has_fit_parameter
 
+from tacit.data.rows import one_line
 from tacit.errors import InputError
-from tacit.learners.common.models import IndexClassifier, Model, as_rows
+from tacit.learners.common.models import IndexClassifier, Model, as_rows, check_kind
 from tacit.learners.common.training import Training, train
 from tacit.learners.label_dp.priors import Prior
 
@@ -41,9 +43,8 @@ LEAST = 0.02  # a class with less weight is left out of a round
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of the labels of some records: one number for each record and class.
-
-    In rows that are targets, the weights of classes in a cross-entropy; in others, log likelihoods.
+    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that are targets, else
+    log likelihoods.
     """
 
     values: Floats
@@ -51,45 +52,56 @@ class Evidence:
 
     @classmethod
     def of(cls, randomizer: Any, outputs: NDArray[Any], which: Any, correction: str) -> Evidence:
-        """From outputs of a randomizer."""
-        if correction not in CORRECTIONS:
-            raise InputError(f"correction={correction!r} must be 'forward' or 'backward'; leave it out")
+        """The evidence in outputs of a randomizer."""
         if correction == "forward":
             values = randomizer.log_likelihood(outputs, which)
             return cls(values, np.zeros(len(values), dtype=bool))
-        values = randomizer.unbiased(outputs)  # without bias still, when they add up to 1 as one-hot labels do
+        values = randomizer.unbiased(outputs)  # still unbiased when shifted to add up to 1, as one-hot labels do
         values = values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1]
         return cls(values, np.ones(len(values), dtype=bool))
 
     def with_prior(self, prior: Prior) -> Evidence:
-        """The posterior of each label, where a prior from labels is known as well: the shares of a record's cluster."""
+        """The posterior of each label under a prior from labels: the shares of a record's cluster."""
         posterior = softmax(self.values + np.log(np.maximum(prior.rows, SURE))[prior.which], axis=1)
         return Evidence(np.asarray(posterior), np.ones(len(posterior), dtype=bool))
 
     def among(self, rows: NDArray[np.bool_]) -> Evidence:
-        """That of some of the records."""
+        """The evidence on some of the records."""
         return Evidence(self.values[rows], self.target[rows])
 
     @classmethod
     def joined(cls, parts: Sequence[Evidence]) -> Evidence:
-        """That of all records of the parts."""
+        """The evidence on all records of the parts."""
         return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.target for part in parts]))
 
 
-def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Any:
-    """Fit a model, as `Model.fitted` holds it, to records and what is known of their labels.
+def is_linear(base: Any) -> bool:
+    """Whether a model is linear in unit rows."""
+    return base is None or (isinstance(base, str) and base == "linear")
 
-    Parameters
-    ----------
-    base : None, str, callable or scikit-learn classifier
-        Linear, a network of `NETWORKS`, a factory of networks, or a classifier with `predict_proba` whose `fit` takes
-        `sample_weight`.
-    X : array of shape (n, ...)
-    evidence : Evidence
-    training : Training
-        For networks.
-    seed : int
-    """
+
+def check_base(base: Any, correction: str, shape: tuple[int, ...], n_classes: int) -> None:
+    """Refuse a model that cannot learn from weighted records of this shape under this correction."""
+    if correction not in CORRECTIONS:
+        raise InputError(f"correction={correction!r} must be 'forward' or 'backward'; leave it out")
+    if not is_linear(base):
+        check_kind("base", base, shape, n_classes)
+    if not hasattr(base, "fit"):
+        return
+    if not has_fit_parameter(base, "sample_weight"):
+        raise InputError(f"base={base!r:.60} takes no sample_weight in fit; choose a classifier that does")
+    try:
+        getattr(base, "_validate_params", bool)()
+    except ValueError as error:
+        raise InputError(f"base={base!r:.60} is refused by scikit-learn: {one_line(error)}; correct it") from error
+    if not hasattr(base, "predict_proba"):
+        raise InputError(f"base={base!r:.60} has no predict_proba; choose a classifier that has")
+    if correction == "backward":
+        raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
+
+
+def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Any:
+    """Fit a model, as `Model.fitted` holds it, to records and the evidence on their labels; `base=None` is linear."""
     if base is None:
         return _linear(np.asarray(X, dtype=np.float64), evidence)
     if hasattr(base, "fit"):
@@ -123,8 +135,8 @@ def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
         return float(total + (ridge / 2 * np.square(weights)).sum()) / n, gradient.ravel() / n
 
     start = np.zeros(size * (width + 1))
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
-    weights = found.x.reshape(size, width + 1)
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    weights = solution.x.reshape(size, width + 1)
     return weights[:, :-1], weights[:, -1]
 
 

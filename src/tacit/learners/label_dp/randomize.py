@@ -1,4 +1,4 @@
-"""Randomized labels with what was done to them: `tacit.label_dp.randomize`."""
+"""Randomized labels and their guarantee: `tacit.label_dp.randomize`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.errors import InputError
-from tacit.learners.label_dp.priors import given
-from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior, checked_prior
+from tacit.learners.common.parameters import array_of
+from tacit.learners.label_dp.priors import checked_prior, prior_of, uniform
+from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
 from tacit.mechanisms.noise import Integers, ResearchNoise, noise_source
@@ -38,7 +39,7 @@ class NoisyLabels:
     Attributes
     ----------
     labels : ndarray of shape (n,), or (n, classes)
-        Class values or numbers; for the randomizers that answer with vectors, bits or noisy one-hot labels.
+        Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors.
     randomizer : Randomizer, RROnBins or UnbiasedResponse
         Has the matrix.
     which : ndarray of shape (n,) or None
@@ -93,9 +94,9 @@ def randomize(
     loss : {"squared", "absolute"}
         For "rr-on-bins".
     noise, random_state
-        As in `NoisySumPrototypes`. Whoever knows a seed knows the labels, so only research noise takes one.
+        As in `NoisySumPrototypes`. Whoever knows a seed knows the labels, so only research noise takes a seed.
     ledger : Ledger, optional
-        Charged before anything is drawn: asking the same labels again costs again, or is refused.
+        Charged before anything is drawn: randomizing the same labels again costs again, or is refused.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def randomize(
     InputError, BudgetError
         If something is out of range; a label outside the class list is named by its row.
     LedgerError
-        If the price would overdraw the ledger.
+        If the charge would overdraw the ledger.
 
     Notes
     -----
@@ -122,15 +123,12 @@ def randomize(
     """
     if not isinstance(ledger, Ledger | None):
         raise InputError(f"ledger={ledger!r:.60} must be a Ledger; pass tacit.Ledger(path, identity)")
-    try:
-        labels = np.asarray(y)
-    except ValueError as error:
-        raise InputError("labels have entries of different lengths; pass one for each record") from error
+    labels = array_of(y, "labels")
     if not labels.size:
         raise InputError("labels are empty; pass one for each record")
     if labels.ndim != 1:
         raise InputError(f"labels have shape {labels.shape}; pass one for each record")
-    listed, own, rows = chosen(
+    listed, mechanism, rows = chosen(
         budget, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
     )
     if randomizer in OF_NUMBERS:
@@ -141,15 +139,15 @@ def randomize(
     if which is not None and rows is None:
         raise InputError("which= chooses among the rows of a prior; pass prior=..., or leave it out")
     if rows is not None:
-        found = given(rows, which, len(places), len(listed)).which
-        place = found if own.n_priors > 1 else None
-    guarantee = guarantee_of(own.event, ledger)
+        of_labels = prior_of(rows, which, len(places), len(listed)).which
+        place = of_labels if mechanism.n_priors > 1 else None
+    guarantee = guarantee_of(mechanism.event, ledger)
     source = noise_source(noise, random_state)
-    dry_run(own)
+    dry_run(mechanism)
     if ledger is not None:
         ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
-    outputs = own.sample(places, source) if place is None else own.sample(places, source, place)
-    return NoisyLabels(listed[outputs] if randomizer in OF_CLASSES else outputs, own, place, guarantee)
+    outputs = mechanism.sample(places, source, *([] if place is None else [place]))
+    return NoisyLabels(listed[outputs] if randomizer in OF_CLASSES else outputs, mechanism, place, guarantee)
 
 
 def chosen(
@@ -179,9 +177,7 @@ def chosen(
     if classes is None:
         raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
     listed = np.asarray(class_list(classes))
-    rows = np.full((1, len(listed)), 1 / len(listed)) if prior is None else checked_prior(prior)
-    if rows.shape[1] != len(listed):
-        raise InputError(f"prior has {rows.shape[1]} columns for {len(listed)} classes; pass one for each")
+    rows = uniform(0, len(listed)).rows if prior is None else checked_prior(prior, len(listed))
     return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
 
 
@@ -194,7 +190,7 @@ def of_classes(
     epsilon = budget.largest_pure()
     if (k is None) == (name == "rr-top-k"):
         raise InputError(
-            f"k={k!r}: 'rr-top-k' needs the number of classes to answer with, and no other randomizer has it"
+            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other randomizer has it"
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
@@ -208,29 +204,28 @@ def of_classes(
 
 
 def dry_run(randomizer: Any) -> None:
-    """Randomize one made-up label, so that what cannot be sampled is refused before anything is charged."""
+    """Randomize one made-up label, so that a mechanism that cannot be sampled is refused before a charge."""
     which = np.zeros(1, dtype=np.int64)
     has_priors = getattr(randomizer, "n_priors", 1) > 1
     randomizer.sample(np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else []))
 
 
 def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
-    """This event under change of one label."""
+    """The guarantee of this event under change of one label."""
     scope = THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
     return Guarantee(Unit.CHANGE_LABEL, event, UNPROTECTED, scope=scope)
 
 
 def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -> Integers:
-    """Place of the value that is nearest to each label; the lower one of two. Rows are counted from `start`."""
+    """Place of the value nearest to each label, the lower of two; rows are counted from `start`."""
     if labels.dtype.kind == "c":
-        raise InputError("labels are complex numbers; pass real ones")
+        raise InputError("labels are complex; pass real numbers")
     try:
         numbers = labels.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("labels are not numbers; pass numbers, or classes=...") from error
     if not np.isfinite(numbers).all():
-        raise InputError(
-            f"row {start + int(np.argmin(np.isfinite(numbers)))} has a label that is not finite; drop or correct it"
-        )
+        row = start + int(np.argmin(np.isfinite(numbers)))
+        raise InputError(f"row {row} has a label that is not finite; drop or correct it")
     middles = (values[1:] + values[:-1]) / 2
     return np.asarray(np.searchsorted(middles, numbers, side="left"), dtype=np.int64)

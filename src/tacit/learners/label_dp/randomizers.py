@@ -1,7 +1,7 @@
-"""Randomizers of labels: from class indices to something that may be published.
+"""Randomizers of labels: from class indices to outputs that may be published.
 
-Each says what it costs (`event`), draws (`sample`), and says how likely its outputs are under each true class
-(`log_likelihood`), which is all that learning from them needs. Those that return a class have an exact `matrix`.
+A randomizer states its privacy cost (`event`), draws outputs (`sample`), and states how likely they are under each true
+class (`log_likelihood`), which is all that learning from them needs. Those that return a class have an exact `matrix`.
 A new randomizer is a class with these methods and its line in RANDOMIZERS (`randomize.py`).
 
 Unit of all: change one label.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real, whole
+from tacit.learners.label_dp.priors import checked_prior
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.randomized_response import WORDS, Responses, words_of
 from tacit.privacy.events import Event, RandomizedResponse
@@ -35,7 +36,7 @@ class Randomizer(ABC):
     ----------
     n_classes : int
     n_priors : int
-        Among which each label has one; `which` says which, where there are several.
+        Number of priors; where there are several, `which` is the prior of each label.
     """
 
     n_classes: int
@@ -44,26 +45,23 @@ class Randomizer(ABC):
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What one answer for each label costs."""
+        """Privacy cost of one output for each label."""
 
     @abstractmethod
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> NDArray[Any]:
-        """One output for each label: class indices of shape (n,), or an array of shape (n, n_classes).
-
-        `which` is the prior of each label, where the randomizer has several.
-        """
+        """One output for each label: class indices of shape (n,), or an array of shape (n, n_classes)."""
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray[Any], which: Integers | None = None) -> Floats:
         """Log probability of each output under each true class, up to a constant by row; (n, n_classes)."""
 
     def unbiased(self, outputs: NDArray[Any]) -> Floats:
-        """An estimate of the one-hot label of each record whose mean is right, of shape (n, n_classes).
+        """Unbiased estimates of the one-hot labels, of shape (n, n_classes).
 
         Raises
         ------
         InputError
-            If outputs do not tell all classes apart, so that there is none.
+            If outputs do not tell all classes apart, so that there is no such estimate.
         """
         raise InputError(f"{self} has no unbiased estimate; use correction='forward'")
 
@@ -75,7 +73,7 @@ class Randomizer(ABC):
         return type(self).__name__
 
 
-class _Response(Randomizer):
+class Response(Randomizer):
     """Randomized response on the first k classes of each prior's order.
 
     Its event is that of the smallest k above 1 of any prior, which costs the most; see `randomized_response`.
@@ -105,7 +103,7 @@ class _Response(Randomizer):
         np.put_along_axis(places, self.orders, np.arange(self.n_classes)[None], axis=1)
         each, kind = np.unique(self.k, return_inverse=True)
         words = [words_of(self.epsilon, k, self.n_classes) for k in each.tolist()]
-        of_kind = np.array([[own[0], own[-1], (other or own)[0]] for own, other in words], dtype=np.float64)
+        of_kind = np.array([[within[0], within[-1], (beyond or within)[0]] for within, beyond in words], dtype=float)
         of_kind = np.log(of_kind / WORDS)
         prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
         kept, moved, outside = (of_kind[kind[prior], i][:, None] for i in range(3))
@@ -115,20 +113,15 @@ class _Response(Randomizer):
 
     def unbiased(self, outputs: Integers) -> Floats:
         if len(self.k) > 1 or self.k[0] < self.n_classes:
-            raise InputError(
-                f"{self} answers with the first k={int(self.k.min())} of {self.n_classes} classes, so its matrix has "
-                "no inverse; use correction='forward', or the randomizer 'rr'"
-            )
+            fault = f"{self} answers with the first k={int(self.k.min())} of {self.n_classes} classes"
+            remedy = "use correction='forward', or the randomizer 'rr'"
+            raise InputError(f"{fault}, so its matrix has no inverse; {remedy}")
         onehot = np.eye(self.n_classes)[outputs]
         if self.epsilon == math.inf:
             return onehot
-        kept, other = self._kept()
+        words, _ = words_of(self.epsilon, self.n_classes, self.n_classes)
+        kept, other = words[0] / WORDS, words[-1] / WORDS
         return np.asarray((onehot - other) / (kept - other))
-
-    def matrix(self) -> Floats:
-        """Probability of each output for each true class, as sampled: (true, output), or one such for each prior."""
-        result = self._matrices()
-        return result[0] if len(self.k) == 1 else result
 
     @property
     def realised_epsilon(self) -> float:
@@ -137,30 +130,27 @@ class _Response(Randomizer):
             return math.inf
         worst = 0.0
         for k in np.unique(self.k).tolist():
-            own, other = words_of(self.epsilon, k, self.n_classes)
+            within, beyond = words_of(self.epsilon, k, self.n_classes)
             if k > 1:
-                least, most = min(own[1:] + other), max([own[0], *other])
+                least, most = min(within[1:] + beyond), max([within[0], *beyond])
                 worst = max(worst, math.log(most / least))
         return worst
 
-    def _matrices(self) -> Floats:
-        """Of shape (priors, true, output)."""
+    def matrix(self) -> Floats:
+        """Probabilities as sampled, of shape (true classes, outputs), or (priors, true classes, outputs)."""
         size = self.n_classes
-        if self.epsilon == math.inf:
-            return np.broadcast_to(np.eye(size), (len(self.k), size, size))
         result = np.zeros((len(self.k), size, size))
         for number, (order, k) in enumerate(zip(self.orders, self.k.tolist(), strict=True)):
-            own, other = words_of(self.epsilon, k, size)
-            result[number][:, order[:k]] = (np.array(other or own, dtype=float) / WORDS)[None]
+            if self.epsilon == math.inf:
+                result[number] = np.eye(size)
+                continue
+            within, beyond = words_of(self.epsilon, k, size)
+            result[number][:, order[:k]] = (np.array(beyond or within, dtype=float) / WORDS)[None]
             for place, label in enumerate(order[:k]):
-                row = np.array(own, dtype=float) / WORDS
+                row = np.array(within, dtype=float) / WORDS
                 row[[0, place]] = row[[place, 0]]
                 result[number][label, order[:k]] = row
-        return result
-
-    def _kept(self) -> tuple[float, float]:
-        own, _ = words_of(self.epsilon, self.n_classes, self.n_classes)
-        return own[0] / WORDS, own[-1] / WORDS
+        return result[0] if len(self.k) == 1 else result
 
     def _check(self, which: Integers | None) -> None:
         if which is None and len(self.k) > 1:
@@ -169,7 +159,7 @@ class _Response(Randomizer):
             raise InputError(f"which={int(which.max())} must be from 0 to {len(self.k) - 1}; correct it")
 
 
-class RR(_Response):
+class RR(Response):
     """Randomized response over all classes [Warner 1965].
 
     Parameters
@@ -196,7 +186,7 @@ class RR(_Response):
         super().__init__(epsilon, size, np.arange(size)[None], np.array([size]))
 
 
-class RRTopK(_Response):
+class RRTopK(Response):
     """Randomized response over the k likeliest classes of a prior [Ghazi et al. 2021, Algorithm 2].
 
     Parameters
@@ -217,7 +207,7 @@ class RRTopK(_Response):
         super().__init__(epsilon, size, falling(rows), np.full(len(rows), whole("k", k, 1, size)))
 
 
-class RRWithPrior(_Response):
+class RRWithPrior(Response):
     """Randomized response over as many of the likeliest classes as keeps a label most often.
 
     Parameters
@@ -248,32 +238,13 @@ class RRWithPrior(_Response):
     def __init__(self, epsilon: float, prior: Any) -> None:
         rows = checked_prior(prior)
         size = rows.shape[1]
-        given = real("epsilon", epsilon, LEAST, MOST) if epsilon != math.inf else epsilon
+        checked = real("epsilon", epsilon, LEAST, MOST) if epsilon != math.inf else epsilon
         orders = falling(rows)
         sums = np.cumsum(np.take_along_axis(rows, orders, axis=1), axis=1)
-        kept = sums / (1 + np.arange(size) * math.exp(-given))
-        super().__init__(given, size, orders, np.argmax(kept, axis=1) + 1)
+        kept = sums / (1 + np.arange(size) * math.exp(-checked))
+        super().__init__(checked, size, orders, np.argmax(kept, axis=1) + 1)
 
 
 def falling(rows: Floats) -> Integers:
-    """Classes of each prior, the likeliest first; equal ones by index, whatever the labels."""
+    """Classes of each prior, the likeliest first; equally likely classes by index, whatever the labels."""
     return np.asarray(np.argsort(-rows, axis=1, kind="stable"))
-
-
-def checked_prior(prior: Any) -> Floats:
-    """A prior, or one in each row, as an array of shape (priors, n_classes)."""
-    try:
-        given = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("prior is not an array of numbers; pass one probability for each class") from error
-    rows = given[None] if given.ndim == 1 else given
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise InputError(f"prior has shape {given.shape}; pass (classes,), or (priors, classes)")
-    bad = ~np.all(rows >= 0, axis=1)
-    if bad.any():
-        raise InputError(f"prior {int(np.argmax(bad))} has a negative or NaN entry; pass probabilities")
-    off = np.abs(rows.sum(axis=1) - 1) > 1e-6
-    if off.any():
-        row = int(np.argmax(off))
-        raise InputError(f"prior {row} adds up to {rows[row].sum():g}, not 1; divide it by its sum")
-    return rows

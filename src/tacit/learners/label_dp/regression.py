@@ -1,7 +1,7 @@
 """Randomizers of numbers, for regression: the label is one of finitely many declared values.
 
-`RROnBins` errs least for a prior and a loss; `UnbiasedResponse` is right on average, whatever the label, so that
-means of many labels are right too, at the price of more noise. Unit: change one label.
+`RROnBins` has the smallest expected loss under a prior; `UnbiasedResponse` is right on average, whatever the label, so
+that means of many labels are right too, but it has more noise. Unit: change one label.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-from tacit.learners.common.parameters import real
-from tacit.learners.label_dp.randomizers import LEAST, checked_prior
+from tacit.learners.common.parameters import numbers_of, real
+from tacit.learners.label_dp.priors import checked_prior
+from tacit.learners.label_dp.randomizers import LEAST, Response
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.randomized_response import WORDS, Responses, words_of
+from tacit.mechanisms.randomized_response import WORDS, words_of
 from tacit.mechanisms.response_table import ResponseTable
-from tacit.privacy.events import Event, PureDP, RandomizedResponse
+from tacit.privacy.events import Event, PureDP
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class RROnBins:
     values : array of shape (n,)
         The values that a label may have, rising.
     prior : array of shape (n,), optional
-        Public or paid for; uniform by default.
+        Public, or paid for elsewhere; uniform by default.
     loss : {"squared", "absolute"}
 
     Attributes
@@ -71,32 +72,28 @@ class RROnBins:
             raise InputError(f"loss={loss!r} must be one of {', '.join(LOSSES)}; leave it out")
         if self.epsilon == math.inf:
             self.outputs, self.bins, self.expected_loss = self.values, np.arange(len(self.values)), 0.0
-            return
-        self.outputs, self.bins, self.expected_loss = _best_bins(self.values, self.prior, math.exp(self.epsilon), loss)
+        else:
+            best = _best_bins(self.values, self.prior, math.exp(self.epsilon), loss)
+            self.outputs, self.bins, self.expected_loss = best
         size = len(self.outputs)
-        self._responses = Responses(self.epsilon, np.arange(size)[None], np.array([size]))
+        self._response = Response(self.epsilon, size, np.arange(size)[None], np.array([size]))
 
     @property
     def event(self) -> Event:
-        """What one answer for each label costs."""
-        return RandomizedResponse(self.epsilon, max(len(self.outputs), 2))
+        """Privacy cost of one output for each label."""
+        return self._response.event
 
     def sample(self, places: Integers, noise: NoiseSource) -> Floats:
-        """One output for each label, given the places of the labels in `values`; both of shape (n,)."""
-        kept = self.bins[places]
-        if self.epsilon == math.inf:
-            return np.asarray(self.outputs[kept])
-        return np.asarray(self.outputs[self._responses.sample(kept, None, noise)])
+        """One output for each label, from the places of the labels in `values`; both of shape (n,)."""
+        return np.asarray(self.outputs[self._response.sample(self.bins[places], noise)])
 
     def matrix(self) -> Floats:
         """Probability of each output for each value, of shape (n, d)."""
         size = len(self.outputs)
         if self.epsilon == math.inf:
             return np.eye(size)
-        if size == 1:
-            return np.ones((len(self.values), 1))
-        own, _ = words_of(self.epsilon, size, size)
-        table = np.full((size, size), own[-1] / WORDS) + np.eye(size) * (own[0] - own[-1]) / WORDS
+        words, _ = words_of(self.epsilon, size, size)
+        table = np.full((size, size), words[-1] / WORDS) + np.eye(size) * (words[0] - words[-1]) / WORDS
         return np.asarray(table[self.bins])
 
 
@@ -105,14 +102,10 @@ class UnbiasedResponse:
 
     Parameters
     ----------
-    epsilon : float
-    values : array of shape (n,)
-        The values that a label may have, rising.
-    prior : array of shape (n,), optional
-        Public or paid for; uniform by default.
+    epsilon, values, prior
+        As in `RROnBins`; epsilon is finite.
     outputs : array of shape (m,), optional
-        What may come out; by default steps of half the smallest gap, beyond the values on both sides as far as
-        epsilon asks for.
+        By default steps of half the smallest gap, beyond the values on both sides as far as epsilon needs.
 
     Attributes
     ----------
@@ -146,11 +139,11 @@ class UnbiasedResponse:
 
     @property
     def event(self) -> Event:
-        """What one answer for each label costs."""
+        """Privacy cost of one output for each label."""
         return PureDP(self.realised_epsilon)
 
     def sample(self, places: Integers, noise: NoiseSource) -> Floats:
-        """One output for each label, given the places of the labels in `values`; both of shape (n,)."""
+        """One output for each label, from the places of the labels in `values`; both of shape (n,)."""
         return np.asarray(self.outputs[self._table.sample(places, noise)])
 
     def matrix(self) -> Floats:
@@ -171,19 +164,16 @@ class UnbiasedResponse:
 
 
 def checked_values(values: Any, prior: Any) -> tuple[Floats, Floats]:
-    """Rising values, and their prior, uniform where none is given."""
-    try:
-        given = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("values are not an array of numbers; pass the values that a label may have") from error
-    if given.ndim != 1 or not len(given) or not np.all(np.abs(given) <= MOST_VALUE) or np.any(np.diff(given) <= 0):
-        raise InputError(f"values of shape {given.shape} must be finite and rising, within 1e100; sort them, each once")
+    """Rising values, and their prior, by default uniform."""
+    array = numbers_of(values, "values", "pass the values that a label may have")
+    if array.ndim != 1 or not len(array) or not np.all(np.abs(array) <= MOST_VALUE) or np.any(np.diff(array) <= 0):
+        raise InputError(f"values of shape {array.shape} must be finite and rising, within 1e100; sort them, each once")
     if prior is None:
-        return given, np.full(len(given), 1 / len(given))
+        return array, np.full(len(array), 1 / len(array))
     rows = checked_prior(prior)
-    if rows.shape != (1, len(given)):
-        raise InputError(f"prior has shape {np.shape(prior)} for {len(given)} values; pass one probability for each")
-    return given, rows[0]
+    if rows.shape != (1, len(array)):
+        raise InputError(f"prior has shape {np.shape(prior)} for {len(array)} values; pass one probability for each")
+    return array, rows[0]
 
 
 def _best_bins(values: Floats, prior: Floats, growth: float, loss: str) -> tuple[Floats, NDArray[np.int64], float]:
@@ -196,7 +186,7 @@ def _best_bins(values: Floats, prior: Floats, growth: float, loss: str) -> tuple
         ways = before[:, None] + cost
         came.append(np.argmin(ways, axis=0))
         best.append(np.min(ways, axis=0))
-    totals = [float(one[-1]) / (growth + number) for number, one in enumerate(best)]
+    totals = [float(costs[-1]) / (growth + number) for number, costs in enumerate(best)]
     count = int(np.argmin(totals))
     bins, outputs, end = np.zeros(size, dtype=np.int64), [], size - 1
     for number in range(count, -1, -1):
@@ -239,17 +229,15 @@ def _least_variance(values: Floats, prior: Floats, outputs: Floats, epsilon: flo
     ratios = sparse.vstack([sparse.hstack([every, -math.exp(epsilon) * least]), sparse.hstack([-every, least])])
     means = [sparse.kron(sparse.identity(n), row[None]) for row in (np.ones(m), outputs / scale)]
     equal = sparse.hstack([sparse.vstack(means), sparse.csr_matrix((2 * n, m))])
-    found = linprog(
+    solution = linprog(
         np.concatenate([(prior[:, None] * squares).ravel(), np.zeros(m)]),
         ratios.tocsr(), np.zeros(2 * n * m), equal.tocsr(), np.concatenate([np.ones(n), values / scale]),
         bounds=(0, None), method="highs",
     )  # fmt: skip
-    if found.x is None:
-        raise InputError(
-            f"no table over outputs from {outputs[0]:g} to {outputs[-1]:g} is unbiased within epsilon={epsilon:.4g}; "
-            "pass outputs that reach further"
-        )
-    return np.asarray(found.x[: n * m].reshape(n, m))
+    if solution.x is None:
+        fault = f"no table over outputs from {outputs[0]:g} to {outputs[-1]:g} is unbiased within epsilon={epsilon:.4g}"
+        raise InputError(f"{fault}; pass outputs that reach further")
+    return np.asarray(solution.x[: n * m].reshape(n, m))
 
 
 def _repaired(table: Floats, growth: float) -> Floats:

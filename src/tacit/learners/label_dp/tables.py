@@ -43,42 +43,10 @@ def randomize_table(
     allow_research: bool = False,
     force: bool = False,
 ) -> tuple[int, Guarantee]:
-    """Write a copy of a table in which every label is randomized by itself.
+    """Write a copy of a table in which every label is randomized by itself; the number of labels, and the guarantee.
 
-    Beside the copy, OUT.tacit.json says how it was made. All labels are checked, and the ledger is charged, before any
-    is randomized.
-
-    Parameters
-    ----------
-    table, out : path
-        Both `.csv`, or both `.parquet`.
-    column : str
-        The label column.
-    budget, classes, values, randomizer, prior, k, loss
-        As in `tacit.label_dp.randomize`.
-    ledger : path, optional
-        The ledger to charge; by default the one beside the table, if there is one.
-    identity : str, optional
-        Name of the labels in the ledger; by default the table's.
-    noise : {"secure", "research"}
-    seed : int, optional
-        Of research noise.
-    allow_research : bool
-        Whether to write a table that is not for release.
-    force : bool
-        Whether to overwrite the output.
-
-    Returns
-    -------
-    int, Guarantee
-        How many labels were randomized, and what that gives away, under change of one label.
-
-    Raises
-    ------
-    InputError, BudgetError
-        If an option is wrong, or the table cannot be read; a label that is not declared is named by its row.
-    LedgerError
-        If the charge would overdraw the ledger.
+    Beside the copy, OUT.tacit.json says how it was made. All labels are checked, and the ledger (by default the ledger
+    beside the table, if there is one) is charged, before any label is randomized. Arguments are those of `randomize`.
     """
     facts = out.with_name(out.name + FACTS)
     for path in (out, facts):
@@ -93,9 +61,7 @@ def randomize_table(
     if rows is not None and len(rows) > 1:
         raise InputError("--prior has several rows; give one probability a line")
     if not mechanism.event.bounded and not allow_research:
-        raise InputError(
-            "an infinite budget protects nothing, so this is not for release; add --allow-research to keep it so"
-        )
+        raise InputError("an infinite budget protects nothing: not for release; add --allow-research to keep it so")
     source = _opened(table, out)
     encode = _places_of_numbers if randomizer in OF_NUMBERS else _places_of_classes
     count = 0
@@ -114,9 +80,8 @@ def randomize_table(
         outputs = mechanism.sample(encode(labels, listed, 1), drawn)
         return list((outputs if randomizer in OF_NUMBERS else listed[outputs]).tolist())
 
-    stated = _stated(
-        guarantee, mechanism, listed, column=column, rows=count, randomizer=randomizer, prior=prior, k=k, noise=noise
-    )
+    arguments = {"column": column, "rows": count, "randomizer": randomizer, "prior": prior, "k": k, "noise": noise}
+    stated = _stated(guarantee, mechanism, listed, arguments)
     with atomic_file(facts, force=force) as facts_part, atomic_file(out, force=force) as part:
         source.write_replaced(column, answers, part, CHUNK, stated)
         facts_part.write_text(stated + "\n", encoding="utf-8")
@@ -150,14 +115,13 @@ def _opened(table: Path, out: Path) -> Csv | Parquet:
 def _places_of_classes(labels: list[Any], listed: Any, start: int) -> Any:
     """Class indices of labels, whose rows are counted from `start`."""
     places = {str(label): place for place, label in enumerate(listed.tolist())}
-    found = np.array([-1 if label is None else places.get(str(label), -1) for label in labels], dtype=np.int64)
-    if (found < 0).any():
-        row = int(np.argmax(found < 0))
-        raise InputError(
-            f"row {start + row} has label {quoted(labels[row])}, which is not among the {len(listed)} declared "
-            "classes; add it to --classes, or drop the row"
-        )
-    return found
+    indices = np.array([-1 if label is None else places.get(str(label), -1) for label in labels], dtype=np.int64)
+    if (indices < 0).any():
+        row = int(np.argmax(indices < 0))
+        fault = f"row {start + row} has label {quoted(labels[row])}"
+        rule = f"which is not among the {len(listed)} declared classes"
+        raise InputError(f"{fault}, {rule}; add it to --classes, or drop the row")
+    return indices
 
 
 def _places_of_numbers(labels: list[Any], values: Any, start: int) -> Any:
@@ -180,7 +144,7 @@ def _ledger(path: Path | None, table: Path, identity: str | None) -> Ledger | No
     return beside if beside.path.exists() else None
 
 
-def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, **arguments: Any) -> str:
+def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:
     """How the table was made, as JSON; arguments that are None are left out."""
     facts = {
         "made_by": f"tacit {__version__} privatize-labels",

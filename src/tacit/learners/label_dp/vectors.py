@@ -20,13 +20,6 @@ MOST = 60.0  # epsilon, beyond which bits do not flip
 class SymmetricUnary(Randomizer):
     """Each bit of the one-hot label is flipped with probability 1/(1 + e^(epsilon/2)).
 
-    Parameters
-    ----------
-    epsilon : float
-    n_classes : int
-
-    Notes
-    -----
     Guarantee: epsilon-DP under change of one label; see `tacit.mechanisms.unary`.
     """
 
@@ -43,7 +36,7 @@ class SymmetricUnary(Randomizer):
 
     @property
     def realised_epsilon(self) -> float:
-        """Of the bits as sampled; `epsilon` or a little below."""
+        """Epsilon of the bits as sampled; `epsilon` or a little below."""
         return unary.epsilon_of(self.words)
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> NDArray[np.bool_]:

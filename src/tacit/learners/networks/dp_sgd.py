@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.base import Prepared
-from tacit.learners.common.models import Model, ModelClassifier, View, as_flat, check_kind, record_shape, shape_of
+from tacit.learners.common.models import Model, ModelClassifier, View, check_kind, record_shape
 from tacit.learners.common.parameters import real, whole
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.networks import as_tensor, device, network
@@ -47,11 +47,11 @@ class DPSGD(ModelClassifier):
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1,delta=1e-5"
-        Approximate. What sampling gains has no rho. "epsilon=inf,delta=1e-5" is without noise and clipping.
+        Approximate, since amplification by sampling has no rho. "epsilon=inf,delta=1e-5" is without noise and clipping.
     base : str or callable, default="mlp"
         The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without BatchNorm.
-    classes : sequence or int, optional
-        The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
+    classes
+        As in `NoisySumPrototypes`.
     sampling_rate : float, default=1/240
         Probability of each record to be in a step's sample, up to 1e-9.
     epochs : float, default=3.0
@@ -59,16 +59,16 @@ class DPSGD(ModelClassifier):
     clip : float, default=1.5
         Bound on the L2 norm of a record's gradient.
     learning_rate : float, default=0.001
-    shape : tuple of int, optional
-        Of one record, such as (1, 28, 28), where rows hold pictures.
+    shape
+        As in `LabelPrivate`.
     seed : int, default=0
-        Public: of the first weights.
+        Public seed of the first weights.
     noise : {"research"}
     random_state, ledger
-        As in `NoisySumPrototypes`; of samples and noise.
+        As in `NoisySumPrototypes`; samples and noise depend on `random_state`.
     unit : {"add-remove", "replace", "change-label"}
         The budget is read under it. "change-label" costs as much as "replace": whole records are protected, so an
-        epsilon here is not one of `LabelPrivate`.
+        epsilon here is not comparable to one of `LabelPrivate`.
 
     Attributes
     ----------
@@ -117,19 +117,17 @@ class DPSGD(ModelClassifier):
         return whole("number of steps, epochs/sampling_rate,", max(round(epochs / rate), 1), 1, 10**6)
 
     def _rate(self) -> float:
-        """As sampled: a whole number of the 2^32 values of half a random word."""
+        """The sampling rate as sampled: a whole number of the 2^32 values of half a random word."""
         return math.ceil(self.sampling_rate * 2**32) / 2**32
 
     def _event(self) -> Event:
         if self.noise != "research":
-            raise InputError(
-                f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point; "
-                "pass noise='research', or choose a learner whose result may be released"
-            )
+            fault = f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point"
+            raise InputError(f"{fault}; pass noise='research', or choose a learner whose result may be released")
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:
-        """Such that all steps keep the budget under the unit that was asked for."""
+        """The least noise at which all steps keep the budget under `unit`."""
         rate, steps, budget = self._rate(), self._steps(), Budget.parse(self.budget)
         if Unit(self.unit) == Unit.ADD_REMOVE:
             return _multiplier(budget, rate, steps)
@@ -137,29 +135,6 @@ class DPSGD(ModelClassifier):
 
     def _unprotected(self) -> tuple[str, ...]:
         return ("number of records",)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from private records.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d) or (n, channels, height, width)
-            Finite. Pictures may be uint8.
-        y : array-like of shape (n,)
-            Labels, each in `classes`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError, BudgetError
-            If something is out of range, or Opacus is not installed; nothing is charged then.
-        LedgerError
-            If the promise would overdraw the ledger; nothing is learned then.
-        """
-        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
         check_installed("opacus")
@@ -218,7 +193,7 @@ class DPSGD(ModelClassifier):
 
 
 def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
-    """Positions of the records whose own coin, of probability `rate`, says so."""
+    """Positions of a Poisson sample: each of n records with probability `rate`."""
     halves = noise.words((n + 1) // 2).view(np.uint32)[:n]
     return np.flatnonzero(halves < rate * 2**32)
 
@@ -240,12 +215,12 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
 
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a network that mixes records, keeps statistics of them, or gives no gradients of single ones."""
+    """Refuse a network that mixes records, keeps statistics of records, or has no gradients of single records."""
     from opacus.validators import ModuleValidator
 
-    found = ModuleValidator.validate(module, strict=False)
-    if found:
-        raise InputError(f"base mixes records in a batch ({type(found[0]).__name__}); use GroupNorm for BatchNorm")
+    errors = ModuleValidator.validate(module, strict=False)
+    if errors:
+        raise InputError(f"base mixes records in a batch ({type(errors[0]).__name__}); use GroupNorm for BatchNorm")
     if next(module.buffers(), None) is not None:
         raise InputError("base has buffers, which may keep what records were without noise; use layers without them")
     import torch

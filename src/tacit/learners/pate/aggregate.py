@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError
-from tacit.learners.common.parameters import flag
+from tacit.learners.common.parameters import array_of, flag, numbers_of
 from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.learners.pate.voting import Answers, Voting, check_stopping
@@ -48,13 +48,13 @@ def aggregate(
 
     Parameters
     ----------
-    votes : array of shape (queries, teachers), whole numbers
-        Each teacher's class for each query, in the order in which they are asked. Under upsampling, one column for each
-        of the T' real teachers.
+    votes : int array of shape (queries, teachers)
+        Each teacher's class for each query, in the order of the queries. Under upsampling, one column for each of the
+        T' real teachers.
     classes : sequence of int, or int
-        The public class list, whole numbers >= 0; N stands for 0..N-1.
+        The public class list, integers >= 0; N stands for 0..N-1.
     aggregator : {"confident", "gnmax", "interactive", "laplace"}
-        See `tacit.learners.pate.aggregators`.
+        See `GNMax`, `Confident`, `Interactive` and `LaplaceMax`.
     collector : {"gnmax", "upsampling", "vanishing", "weighting"}
         How groups with different budgets vote together; see `tacit.learners.pate.collectors`.
     sigma, sigma1, threshold : float
@@ -68,15 +68,15 @@ def aggregate(
         Epsilon of each budget group at `delta`, or of all records. Without it the limits alone end the voting.
         Infinite budgets are plurality without noise.
     shares : dict of str to float, optional
-        Share of each group in the records; adds up to 1. Lays the groups out over the columns in this order, for plans
-        and simulations.
+        Share of each group in the records; adds up to 1. Columns belong to the groups in this order, for plans and
+        simulations.
     teacher_groups : sequence of length teachers, optional
-        The real thing instead: whose records each teacher has, a name, or several names for mixed budgets.
+        Instead of `shares`: the group of each teacher's records, or several names for mixed budgets.
     copies : dict of str to int, optional
-        For upsampling: the number of teachers that hold a record of each group; by default the smallest whole numbers
-        in proportion to the budgets, within 5 %.
+        For upsampling: the number of teachers that hold a record of each group; by default the smallest integers in
+        proportion to the budgets, within 5 %.
     delta : float, default=1e-5
-        At which budgets are read.
+        Delta of the budgets.
     n_labels : int, optional
         Stop after this many bought labels.
     stopping : {"filter", "data-dependent"}
@@ -84,11 +84,9 @@ def aggregate(
         budget, as published tables do. When it stops tells about the votes, so the promise is what the limits allow,
         and secure noise refuses it.
     exact_q : bool, default=False
-        Compute data-dependent figures from the exact probability of another label, not from the union bound.
-    noise : {"secure", "research"}
-        See `NoisySumPrototypes`.
-    random_state : int, optional
-        Seed of research noise.
+        As in `rdp_per_vote`, for the data-dependent figures.
+    noise, random_state
+        As in `NoisySumPrototypes`.
 
     Returns
     -------
@@ -97,13 +95,13 @@ def aggregate(
     Raises
     ------
     InputError, BudgetError
-        If something is out of range, or not even one query fits a budget.
+        If something is out of range, or no query fits a budget.
 
     Notes
     -----
     Guarantee: under replacement of one record of group g, epsilon_g at delta, provided that a record reaches one
     teacher only, or its d_g under upsampling. Numbers of records, groups and budgets are public. See
-    `tacit.mechanisms.votes` for the price of a query and `tacit.learners.pate.filter` for why stopping is private.
+    `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter` for why stopping is private.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples
@@ -148,26 +146,20 @@ def _classes(classes: Any) -> NDArray[np.int64]:
 
 
 def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
-    try:
-        given = np.asarray(votes)
-    except ValueError as error:
-        raise InputError(
-            "votes have rows of different lengths; pass one vote of every teacher for every query"
-        ) from error
-    if given.ndim != 2 or 0 in given.shape or given.dtype == object:
-        raise InputError(f"votes have shape {given.shape}; pass whole numbers of shape (queries, teachers)")
-    if given.dtype.kind not in "iu":
-        raise InputError(f"votes have dtype {given.dtype}; pass whole numbers, the class that each teacher votes for")
+    ballots = array_of(votes, "votes", "pass one vote of every teacher for every query")
+    if ballots.ndim != 2 or 0 in ballots.shape or ballots.dtype == object:
+        raise InputError(f"votes have shape {ballots.shape}; pass whole numbers of shape (queries, teachers)")
+    if ballots.dtype.kind not in "iu":
+        raise InputError(f"votes have dtype {ballots.dtype}; pass whole numbers, the class that each teacher votes for")
     order = np.argsort(classes)
-    place = np.searchsorted(classes, given, sorter=order).clip(max=len(classes) - 1)
+    place = np.searchsorted(classes, ballots, sorter=order).clip(max=len(classes) - 1)
     indices = order[place]
-    outside = classes[indices] != given
+    outside = classes[indices] != ballots
     if outside.any():
         query, teacher = np.argwhere(outside)[0]
-        raise InputError(
-            f"teacher {teacher} votes for {given[query, teacher]} at query {query}, which is none of the "
-            f"{len(classes)} classes; declare it in classes, or correct the vote"
-        )
+        fault = f"teacher {teacher} votes for {ballots[query, teacher]} at query {query}"
+        rule = f"which is none of the {len(classes)} classes"
+        raise InputError(f"{fault}, {rule}; declare it in classes, or correct the vote")
     return np.asarray(indices, dtype=np.int64)
 
 
@@ -178,17 +170,8 @@ def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
         return None
     if scores is None:
         raise InputError("aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them")
-    try:
-        given = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("student_scores are not an array of numbers; pass predict_proba of the student") from error
-    if (
-        given.shape != (plan.n_queries, n_classes)
-        or not np.all(given >= 0)
-        or not np.allclose(given.sum(axis=1), 1, atol=1e-3)
-    ):
-        raise InputError(
-            f"student_scores of shape {given.shape} must be probabilities of shape {(plan.n_queries, n_classes)}; "
-            "pass predict_proba of the student"
-        )
-    return given
+    remedy, shape = "pass predict_proba of the student", (plan.n_queries, n_classes)
+    array = numbers_of(scores, "student_scores", remedy)
+    if array.shape != shape or not np.all(array >= 0) or not np.allclose(array.sum(axis=1), 1, atol=1e-3):
+        raise InputError(f"student_scores of shape {array.shape} must be probabilities of shape {shape}; {remedy}")
+    return array

@@ -1,6 +1,7 @@
 """Aggregators: from votes per class to a label, or none, and what that costs.
 
-A new one is a frozen dataclass with these methods and its line in AGGREGATORS. Counts are whole numbers of 2^-20 votes.
+A new aggregator is a frozen dataclass with these methods and its line in AGGREGATORS. Counts are whole numbers of
+2^-20 votes.
 """
 
 from __future__ import annotations
@@ -24,64 +25,44 @@ from tacit.privacy.events import Event
 Floats = NDArray[np.float64]
 
 UNANSWERED = -1
+IN_VOTES = ("sigma", "sigma1", "threshold")  # fields that grow with the number of teachers
 
 
-@dataclass(frozen=True)
-class Decided:
-    """Labels as class indices, -1 where there is none, and which of them were bought; both of shape (queries,)."""
+Decisions = tuple[Integers, NDArray[np.bool_]]
+"""Labels as class indices, -1 where there is none, and which of them were bought; both of shape (queries,)."""
 
-    labels: Integers
-    paid: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Renyi costs of each check and of each label if it is bought, of shape (queries, orders); without checks one 0."""
-
-    check: Floats
-    label: Floats
+Costs = tuple[Floats, Floats]
+"""Renyi costs of each check and of each label if it is bought, of shape (queries, orders)."""
 
 
 @dataclass(frozen=True)
 class Aggregator(ABC):
     """Base of the aggregators; their fields are in votes, and sensitivities weigh one record's votes."""
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            real(field.name, getattr(self, field.name), 1e-9, 1e12)
+
     @abstractmethod
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         """Labels for counts of shape (queries, classes); `total` is the number of votes of each query, public."""
 
     @abstractmethod
     def label(self, sensitivity: float) -> Event:
-        """What a bought label costs."""
+        """Privacy cost of a bought label."""
 
     def check(self, sensitivity: float) -> Event | None:
-        """What looking whether there will be a label costs, which is always paid; None where nobody looks."""
+        """Privacy cost of checking whether there will be a label, which every query pays; None without a check."""
         return None
 
     @abstractmethod
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         """Data-dependent Renyi costs for counts in votes; the sensitivity may differ by query, of shape (queries,)."""
 
-    @abstractmethod
     def scaled(self, factor: float) -> Self:
-        """The same for `factor` times as many votes."""
-
-    def _checked(self) -> None:
-        for field in fields(self):
-            real(field.name, getattr(self, field.name), 1e-9, 1e12)
-
-
-def _gaussian_label_renyi(
-    counts: Floats, sigma: float, sensitivity: Floats | float, orders: Floats, log_q: LogQ
-) -> Floats:
-    return vote_bounds.gaussian_renyi(log_q(counts, sigma), sigma / sensitivity, orders)
-
-
-def _check_renyi(
-    largest: Floats, threshold: float, sigma1: float, sensitivity: Floats | float, orders: Floats
-) -> Floats:
-    log_q = vote_bounds.log_q_check(largest, threshold, sigma1)
-    return vote_bounds.gaussian_renyi(log_q, math.sqrt(2) * sigma1 / sensitivity, orders)
+        """The same aggregator for `factor` times as many votes."""
+        changes = {field.name: getattr(self, field.name) * factor for field in fields(self) if field.name in IN_VOTES}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -90,95 +71,73 @@ class GNMax(Aggregator):
 
     sigma: float
 
-    def __post_init__(self) -> None:
-        self._checked()
-
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(votes.noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return votes.noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.label_event(self.sigma, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        label = _gaussian_label_renyi(counts, self.sigma, sensitivity, orders, log_q)
-        return Costs(np.zeros((len(label), 1)), label)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, sigma=self.sigma * factor)
+        label = vote_bounds.gaussian_renyi(log_q(counts, self.sigma), self.sigma / sensitivity, orders)
+        return np.zeros((len(label), 1)), label
 
 
 @dataclass(frozen=True)
-class Confident(Aggregator):
+class Confident(GNMax):
     """GNMax where the largest count + N(0, sigma1^2) reaches a threshold, else no label [Papernot et al. 2018]."""
 
-    sigma: float
     sigma1: float
     threshold: float
 
-    def __post_init__(self) -> None:
-        self._checked()
-
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         paid = votes.noisy_exceeds(counts.max(axis=1), self.threshold, self.sigma1, noise)
-        return Decided(_labels_where(paid, counts, self.sigma, noise), paid)
+        return self._labels_where(paid, counts, noise), paid
 
-    def label(self, sensitivity: float) -> Event:
-        return votes.label_event(self.sigma, sensitivity)
+    def _labels_where(self, paid: NDArray[np.bool_], counts: Integers, noise: NoiseSource) -> Integers:
+        labels = np.full(len(counts), UNANSWERED, dtype=np.int64)
+        if paid.any():
+            labels[paid] = votes.noisy_argmax(counts[paid], self.sigma, noise)
+        return labels
 
     def check(self, sensitivity: float) -> Event | None:
         return votes.check_event(self.sigma1, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        check = _check_renyi(counts.max(axis=1), self.threshold, self.sigma1, sensitivity, orders)
-        return Costs(check, _gaussian_label_renyi(counts, self.sigma, sensitivity, orders, log_q))
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, sigma=self.sigma * factor, sigma1=self.sigma1 * factor, threshold=self.threshold * factor)
+        log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
+        check = vote_bounds.gaussian_renyi(log_q_check, math.sqrt(2) * self.sigma1 / sensitivity, orders)
+        return check, super().renyi(counts, sensitivity, orders, log_q)[1]
 
 
 @dataclass(frozen=True)
-class Interactive(Aggregator):
-    """GNMax where teachers and student disagree by a threshold; else the student's own label where it is confident.
+class Interactive(Confident):
+    """GNMax where teachers and student disagree by a threshold; else the student's label where it is confident.
 
     With p the student's scores and M votes, a label is bought where max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
     threshold. Elsewhere argmax p is the label, at no further cost, if max p exceeds `confidence`; else there is none
-    [Papernot et al. 2018]. Its data-dependent bound of a check is not offered: the cost that no votes change is taken.
+    [Papernot et al. 2018]. There is no data-dependent bound of a check: its cost is the one that no votes change.
     `PATE` answers the share `bootstrap` of the queries by confident voting first, to fit a first student.
     """
 
-    sigma: float
-    sigma1: float
-    threshold: float
     confidence: float
     bootstrap: float = 0.5
 
     def __post_init__(self) -> None:
-        self._checked()
+        super().__post_init__()
         real("confidence", self.confidence, 0, 1)
         real("bootstrap", self.bootstrap, 0.01, 0.99)
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         assert scores is not None
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
         paid = votes.noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
-        labels = _labels_where(paid, counts, self.sigma, noise)
+        labels = self._labels_where(paid, counts, noise)
         free = ~paid & (scores.max(axis=1) > self.confidence)
         labels[free] = np.argmax(scores[free], axis=1)
-        return Decided(labels, paid)
-
-    def label(self, sensitivity: float) -> Event:
-        return votes.label_event(self.sigma, sensitivity)
-
-    def check(self, sensitivity: float) -> Event | None:
-        return votes.check_event(self.sigma1, sensitivity)
+        return labels, paid
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        label = _gaussian_label_renyi(counts, self.sigma, sensitivity, orders, log_q)
-        each = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
-        return Costs(each[:, None] * orders, label)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, sigma=self.sigma * factor, sigma1=self.sigma1 * factor, threshold=self.threshold * factor)
+        check = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
+        return check[:, None] * orders, GNMax.renyi(self, counts, sensitivity, orders, log_q)[1]
 
     def without_student(self) -> Confident:
         """The voting that answers the first queries."""
@@ -191,11 +150,8 @@ class LaplaceMax(Aggregator):
 
     gamma: float
 
-    def __post_init__(self) -> None:
-        self._checked()
-
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.laplace_event(self.gamma, sensitivity)
@@ -203,7 +159,7 @@ class LaplaceMax(Aggregator):
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         log_bound = vote_bounds.log_q_laplace(counts, self.gamma)
         label = vote_bounds.laplace_renyi(log_bound, self.gamma * np.asarray(sensitivity), orders)
-        return Costs(np.zeros((len(label), 1)), label)
+        return np.zeros((len(label), 1)), label
 
     def scaled(self, factor: float) -> Self:
         return replace(self, gamma=self.gamma / factor)
@@ -213,17 +169,14 @@ class LaplaceMax(Aggregator):
 class Plurality(Aggregator):
     """The class with the most votes, the first of those that tie: what an infinite budget buys."""
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decided:
-        return Decided(np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool))
+    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+        return np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float) -> Event:
         return votes.label_event(0.0, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        return Costs(np.zeros((len(counts), len(orders))), np.full((len(counts), len(orders)), math.inf))
-
-    def scaled(self, factor: float) -> Self:
-        return self
+        return np.zeros((len(counts), 1)), np.full((len(counts), len(orders)), math.inf)
 
 
 AGGREGATORS: dict[str, type[Aggregator]] = {
@@ -238,26 +191,24 @@ CALIBRATED = ("confident", "gnmax")
 """Aggregators whose noise may be left out: it is then calibrated on simulated votes."""
 
 
-def aggregator_of(name: Any, **given: Any) -> Aggregator:
-    """The aggregator of this name with those of the parameters that it has; one that it needs and lacks is an error."""
+def aggregator_of(name: Any, **arguments: Any) -> Aggregator:
+    """The aggregator of this name; an argument that it needs and lacks, or does not have, is an error."""
     kind = _kind(name)
-    wanted = {field.name: field.default for field in fields(kind)}
-    missing = [field for field, default in wanted.items() if default is MISSING and given.get(field) is None]
+    arguments = {argument: value for argument, value in arguments.items() if value is not None}
+    defaults = {field.name: field.default for field in fields(kind)}
+    missing = [field for field, default in defaults.items() if default is MISSING and field not in arguments]
     if missing:
         raise InputError(f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes")
-    unused = [field for field, value in given.items() if value is not None and field not in wanted]
-    if unused:
-        raise InputError(f"{unused[0]}={given[unused[0]]!r} is no parameter of aggregator {name!r}; leave it out")
-    return kind(**{field: given[field] for field in wanted if given.get(field) is not None})
+    for argument, value in arguments.items():
+        if argument not in defaults:
+            raise InputError(f"{argument}={value!r} is no parameter of aggregator {name!r}; leave it out")
+    return kind(**arguments)
 
 
 def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
-    """The name of an aggregator, and the aggregator itself; None where its noise is to be calibrated.
+    """The name of an aggregator, and the aggregator; None where its noise is to be calibrated.
 
-    Parameters
-    ----------
-    voting : Aggregator, str or dict
-        An aggregator; the name of one that can be calibrated; or a dict of its `kind`, a name, and its parameters.
+    `voting` is an aggregator, the name of one that can be calibrated, or a dict of its `kind`, a name, and its fields.
     """
     if isinstance(voting, Aggregator):
         names = [name for name, kind in AGGREGATORS.items() if type(voting) is kind]
@@ -266,10 +217,8 @@ def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
         return names[0], voting
     settings = {"kind": voting} if isinstance(voting, str) else voting
     if not isinstance(settings, Mapping) or "kind" not in settings:
-        raise InputError(
-            f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; pass 'confident', or "
-            "tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
-        )
+        remedy = "pass 'confident', or tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
+        raise InputError(f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; {remedy}")
     noise = {name: value for name, value in settings.items() if name != "kind"}
     name = settings["kind"]
     _kind(name)
@@ -280,14 +229,6 @@ def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
 
 def _kind(name: Any) -> type[Aggregator]:
     if not isinstance(name, str) or name not in AGGREGATORS:
-        raise InputError(
-            f"aggregator={name!r:.60} must be one of {', '.join(AGGREGATORS)}; pass aggregator='confident'"
-        )
+        known = ", ".join(AGGREGATORS)
+        raise InputError(f"aggregator={name!r:.60} must be one of {known}; pass aggregator='confident'")
     return AGGREGATORS[name]
-
-
-def _labels_where(paid: NDArray[np.bool_], counts: Integers, sigma: float, noise: NoiseSource) -> Integers:
-    labels = np.full(len(counts), UNANSWERED, dtype=np.int64)
-    if paid.any():
-        labels[paid] = votes.noisy_argmax(counts[paid], sigma, noise)
-    return labels

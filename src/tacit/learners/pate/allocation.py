@@ -1,7 +1,7 @@
 """Which teacher learns from which records: by position and public facts alone.
 
 Records of a group are shuffled by their position with a public seed and dealt out evenly. Neither features nor labels
-play a part, so a record that changes changes its own teacher's data (or its d_g teachers') and no other's.
+play a part, so a record that changes changes the data of its teacher (or its d_g teachers) and no other.
 """
 
 from __future__ import annotations
@@ -21,18 +21,10 @@ STREAM = 0x7EACE5  # beside the seed: data that were shuffled by the same seed a
 
 @dataclass(frozen=True)
 class Allocation:
-    """The records of each teacher, as positions, and whose they are.
+    """Positions of the records of each teacher, never empty, and the groups of each teacher's records.
 
-    Attributes
-    ----------
-    parts : list of ndarray
-        Positions of the records of each teacher; none is empty.
-    teacher_groups : list of tuple of str, or None
-        Groups of each teacher's records; None under upsampling, where every teacher may have all.
-    shares : dict of str to float
-        Share of each group in the records.
-    copies : dict of str to int, or None
-        Under upsampling, the number of teachers that each record of a group reaches.
+    `shares` are those of the groups in the records. Under upsampling every teacher may hold all groups, so
+    `teacher_groups` is None, and `copies` says how many teachers a record of each group reaches.
     """
 
     parts: list[Integers]
@@ -44,25 +36,9 @@ class Allocation:
 def allocate(
     groups: NDArray[np.str_], budgets: Mapping[str, float], n_teachers: int, collector: str, seed: int
 ) -> Allocation:
-    """Deal records out to teachers.
+    """Deal records of these public groups, of shape (n,), out to teachers by a public seed.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n,)
-        Group of each record, public.
-    budgets : dict of str to float
-        Epsilon of each group.
-    n_teachers : int
-        Number of teachers T of plain PATE; upsampling trains T times the mean number of copies.
-    collector : str
-        See `collectors.py`.
-    seed : int
-        Of the shuffle; public.
-
-    Raises
-    ------
-    InputError
-        If a group has no record, a record's group no budget, or there are more teachers than records.
+    `n_teachers` is that of plain PATE; upsampling trains so many times the mean number of copies.
     """
     unknown = sorted(set(groups.tolist()) - set(budgets))
     if unknown:
@@ -87,20 +63,20 @@ def allocate(
     pools = pooled_groups(sizes, budgets, n_teachers)
     teachers = teachers_of({i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}, n_teachers)
     for i, pool in enumerate(pools):
-        own = np.flatnonzero(np.isin(groups, pool))
-        for part in np.array_split(rng.permutation(own), teachers[i]):
+        members = np.flatnonzero(np.isin(groups, pool))
+        for part in np.array_split(rng.permutation(members), teachers[i]):
             parts.append(np.sort(part))
             owners.append(tuple(group for group in pool if np.any(groups[part] == group)))
     return Allocation(parts, owners, shares)
 
 
 def pooled_groups(sizes: Mapping[str, int], budgets: Mapping[str, float], n_teachers: int) -> list[tuple[str, ...]]:
-    """Groups, those too small for a teacher of their own pooled with the next larger budget's, or the last two."""
+    """Groups by budget; a group too small for a teacher is pooled with the next, the last with the one before."""
     ordered = sorted(budgets, key=lambda group: budgets[group])
     pools: list[tuple[str, ...]] = [(group,) for group in ordered]
     while len(pools) > 1:
         total = {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}
-        small = [i for i, own in teachers_of(total, n_teachers).items() if own == 0]
+        small = [i for i, teachers in teachers_of(total, n_teachers).items() if teachers == 0]
         if not small:
             break
         first = min(small[0], len(pools) - 2)
@@ -114,9 +90,7 @@ def _copied(
     """Each record to as many distinct teachers as its group has copies, in turn, so that teachers have equal shares."""
     most = max(copies.values())
     if most > n_teachers:
-        raise InputError(
-            f"{most} copies of a record need as many teachers, and there are {n_teachers}; pass more teachers"
-        )
+        raise InputError(f"{most} copies of a record need as many teachers, not {n_teachers}; pass more teachers")
     order = rng.permutation(len(groups))
     times = np.array([copies[group] for group in groups[order].tolist()])
     positions = np.repeat(order, times)

@@ -1,4 +1,4 @@
-"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by the private ones."""
+"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by private votes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import real, whole
+from tacit.learners.pate.aggregators import Aggregator, aggregator_of
 from tacit.mechanisms import votes as mechanism
 from tacit.privacy import accounting
 
@@ -25,7 +26,7 @@ _DRAWS = 8
 
 @dataclass(frozen=True)
 class Calibration:
-    """An aggregator's noise, in votes, and what it may be expected to do on votes like the simulated ones.
+    """An aggregator's noise, in votes, and its expected number and accuracy of labels on votes like the simulated ones.
 
     `labels` and `accuracy` are of the answered queries; `sigma1` and `threshold` are None for GNMax.
     """
@@ -37,9 +38,13 @@ class Calibration:
     labels: float
     accuracy: float
 
+    def noise(self) -> Aggregator:
+        """The aggregator of this noise."""
+        return aggregator_of(self.aggregator, sigma=self.sigma, sigma1=self.sigma1, threshold=self.threshold)
+
 
 def simulated_counts(n_queries: int, n_teachers: int, n_classes: int, accuracy: float, seed: int = 0) -> Floats:
-    """Votes per class of made-up teachers, of shape (n_queries, n_classes); class 0 is the right one.
+    """Votes per class of simulated teachers, of shape (n_queries, n_classes); class 0 is right.
 
     How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong votes half fall on
     one class, as mistakes that teachers share do.
@@ -73,7 +78,7 @@ def calibrate(
     budget : float
         Epsilon of the group that pays for its votes at sensitivity 1, at `delta`.
     counts : array of shape (simulated, classes)
-        Votes per class that are public or simulated (`simulated_counts`); private ones would leak.
+        Votes per class that are public or simulated (`simulated_counts`); private votes would leak.
     delta : float, default=1e-5
     n_queries : int, optional
         Number of queries there are to answer; by default as many as `counts` has.
@@ -103,10 +108,10 @@ def calibrate(
     True
     """
     rho = accounting.largest_rho(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
-    found = best(rho, counts, n_queries, aggregator, accuracy, truth, seed)
-    if found is None:
+    choice = best(rho, counts, n_queries, aggregator, accuracy, truth, seed)
+    if choice is None:
         raise BudgetError(f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass a larger one")
-    return found
+    return choice
 
 
 def best(
@@ -129,8 +134,8 @@ def best(
     right = np.zeros(len(votes), dtype=np.int64) if truth is None else np.asarray(truth)
     if right.shape != (len(votes),):
         raise InputError(f"truth has shape {right.shape}; pass the class of each of {len(votes)} simulated queries")
-    found = list(_candidates(votes, right, rho, queries, aggregator, np.random.default_rng(seed)))
-    return max(found, key=lambda one: (min(one.accuracy, accuracy), one.labels), default=None)
+    candidates = _candidates(votes, right, rho, queries, aggregator, np.random.default_rng(seed))
+    return max(candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None)
 
 
 def _candidates(
@@ -144,9 +149,9 @@ def _candidates(
     for sigma in (_SIGMAS * n_teachers).tolist():
         correct = np.argmax(votes + sigma * noise, axis=2) == right
         label = label_at_1 / sigma**2
-        asked = min(queries, math.floor(rho / label))
-        if aggregator != "confident" and asked >= 1:
-            yield Calibration("gnmax", sigma, None, None, float(asked), float(correct.mean()))
+        affordable = min(queries, math.floor(rho / label))
+        if aggregator != "confident" and affordable >= 1:
+            yield Calibration("gnmax", sigma, None, None, float(affordable), float(correct.mean()))
         if aggregator == "gnmax":
             continue
         for sigma1 in (_CHECKS * sigma).tolist():
@@ -154,8 +159,6 @@ def _candidates(
             for threshold in (_THRESHOLDS * n_teachers).tolist():
                 passed = largest + sigma1 * of_check >= threshold
                 share = float(passed.mean())
-                asked = min(queries, math.floor(rho / (check + share * label)))
-                if share * asked >= min(1.0, queries / 2) and check + label <= rho:
-                    yield Calibration(
-                        "confident", sigma, sigma1, threshold, share * asked, float(correct[passed].mean())
-                    )
+                labels = share * min(queries, math.floor(rho / (check + share * label)))
+                if labels >= min(1.0, queries / 2) and check + label <= rho:
+                    yield Calibration("confident", sigma, sigma1, threshold, labels, float(correct[passed].mean()))

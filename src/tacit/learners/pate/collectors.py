@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,44 +62,24 @@ class Collector(ABC):
         """Weight of each vote in units of 2^-20, of shape (teachers,) or (queries, teachers)."""
         return np.full(self.n_teachers, UNIT, dtype=np.int64)
 
-    @abstractmethod
     def payers(self) -> Bools:
-        """Whose costs are counted, of shape (groups, payers): what a group pays is the largest over its payers."""
+        """Whose costs are counted, of shape (groups, payers): a group pays the largest cost of them."""
+        return np.eye(len(self.budgets), dtype=bool)
 
     @abstractmethod
     def sensitivities(self, queries: slice) -> Floats:
         """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers, queries); 0 is no vote."""
 
-    def of_groups(self, queries: slice) -> Floats:
-        """The largest sensitivity of each group's payers, of shape (groups, 1) or (groups, queries)."""
-        each = self.sensitivities(queries)
-        return np.stack([each[own].max(axis=0) for own in self.payers()])
 
-
-class _ByGroup(Collector):
-    """One sensitivity for each group, the same for all queries."""
-
-    def payers(self) -> Bools:
-        return np.eye(len(self.budgets), dtype=bool)
-
-
-class PlainCollector(_ByGroup):
+class PlainCollector(Collector):
     """Every vote weighs 1."""
 
     def sensitivities(self, queries: slice) -> Floats:
         return np.ones((len(self.budgets), 1))
 
 
-class UpsamplingCollector(_ByGroup):
-    """Teachers hold copies of all groups' records.
-
-    Parameters
-    ----------
-    copies : dict of str to int
-        d_g, the number of teachers that hold a record of the group.
-    shares : dict of str to float
-        Share of each group in the records.
-    """
+class UpsamplingCollector(Collector):
+    """Every teacher holds records of all groups: d_g = `copies[g]` teachers hold a record of g, a share `shares[g]`."""
 
     def __init__(
         self, budgets: Mapping[str, float], holds: Bools, copies: Mapping[str, int], shares: Mapping[str, float]
@@ -112,19 +92,19 @@ class UpsamplingCollector(_ByGroup):
         return np.asarray(self.copies[:, None] / self.scale)
 
 
-class WeightingCollector(_ByGroup):
+class WeightingCollector(Collector):
     """A vote weighs in proportion to the smallest budget among the records behind it; all weights add up to T."""
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
-        own = smallest_budgets(budgets, holds)
-        self.own = np.floor(UNIT * self.n_teachers * (own / own.sum())).astype(np.int64)
+        smallest = smallest_budgets(budgets, holds)
+        self.of_teachers = np.floor(UNIT * self.n_teachers * (smallest / smallest.sum())).astype(np.int64)
 
     def weights(self, queries: slice) -> Integers:
-        return np.asarray(self.own)
+        return np.asarray(self.of_teachers)
 
     def sensitivities(self, queries: slice) -> Floats:
-        return np.array([[self.own[teachers].max() / UNIT] for teachers in self.holds])
+        return np.array([[self.of_teachers[teachers].max() / UNIT] for teachers in self.holds])
 
 
 class VanishingCollector(Collector):
@@ -137,15 +117,15 @@ class VanishingCollector(Collector):
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
-        self.own = smallest_budgets(budgets, holds)
-        self.ranks = [np.flatnonzero(self.own == budget) for budget in np.unique(self.own)]
+        self.smallest = smallest_budgets(budgets, holds)
+        self.ranks = [np.flatnonzero(self.smallest == budget) for budget in np.unique(self.smallest)]
 
     def participation(self, queries: slice) -> Bools:
         """Who votes, of shape (queries, teachers)."""
         places = np.arange(queries.start, queries.stop)
         taking_part = np.zeros((len(places), self.n_teachers), dtype=bool)
         for teachers in self.ranks:
-            share = Fraction(float(self.own[teachers[0]])) / Fraction(float(self.own.max()))
+            share = Fraction(float(self.smallest[teachers[0]])) / Fraction(float(self.smallest.max()))
             turns = share * len(teachers)
             first = np.array([math.floor(turns * int(place)) for place in [*places, queries.stop]])
             turn = (np.arange(len(teachers)) - first[:-1, None]) % len(teachers)
@@ -163,7 +143,12 @@ class VanishingCollector(Collector):
         return np.asarray(self.weights(queries).T / UNIT)
 
 
-COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
+COLLECTORS: dict[str, type[Any]] = {
+    "gnmax": PlainCollector,
+    "upsampling": UpsamplingCollector,
+    "vanishing": VanishingCollector,
+    "weighting": WeightingCollector,
+}
 
 
 def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
@@ -172,14 +157,12 @@ def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
 
 
 def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> dict[str, int]:
-    """The smallest whole numbers in proportion to the budgets, each within this relative precision.
+    """The smallest integers in proportion to the budgets, each within this relative precision.
 
-    Any numbers would be private: what a record of a group can move is counted with the numbers used.
+    Any integers preserve privacy, since sensitivity uses the integers actually chosen.
     """
-    if all(math.isinf(epsilon) for epsilon in budgets.values()):
+    if all_infinite(budgets):
         return dict.fromkeys(budgets, 1)
-    if any(math.isinf(epsilon) for epsilon in budgets.values()):
-        raise BudgetError(f"budgets {dict(budgets)} are infinite for some groups only; pass finite ones, or gnmax")
     values = np.array(list(budgets.values()))
     ratios = values / values.min()
     for least in range(1, _MOST_COPIES):
@@ -187,6 +170,14 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
         if np.all(np.abs(copies / (least * ratios) - 1) <= precision):
             return {group: int(d) for group, d in zip(budgets, copies, strict=True)}
     raise InputError(f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger precision")
+
+
+def all_infinite(budgets: Mapping[str, float]) -> bool:
+    """Whether all budgets are infinite; an error where only some are."""
+    infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
+    if any(infinite) and not all(infinite):
+        raise BudgetError(f"budgets {dict(budgets)} are infinite for some groups only; pass finite ones, or gnmax")
+    return all(infinite)
 
 
 def teachers_of(counts: Mapping[Group, float], n_teachers: int) -> dict[Group, int]:
@@ -203,22 +194,18 @@ def teachers_of(counts: Mapping[Group, float], n_teachers: int) -> dict[Group, i
 def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str]) -> Bools:
     """Which teachers hold records of which group, from one group name, or several, for each teacher."""
     holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
-    for teacher, own in enumerate(teacher_groups):
-        if not isinstance(own, str | Sequence):
-            raise InputError(f"teacher {teacher} has group {own!r}; pass a name, or a list of names, for each teacher")
-        for group in [own] if isinstance(own, str) else own:
+    for teacher, names in enumerate(teacher_groups):
+        if not isinstance(names, str | Sequence):
+            raise InputError(f"teacher {teacher} has group {names!r}; pass a name, or a list of names, for each")
+        for group in [names] if isinstance(names, str) else names:
             if group not in groups:
-                raise InputError(
-                    f"teacher {teacher} has group {group!r}, which has no budget; pass budgets={{{group!r}: ...}}"
-                )
+                fault = f"teacher {teacher} has group {group!r}, which has no budget"
+                raise InputError(f"{fault}; pass budgets={{{group!r}: ...}}")
             holds[list(groups).index(group), teacher] = True
-    empty = [group for group, own in zip(groups, holds, strict=True) if not own.any()]
-    if empty:
-        raise InputError(
-            f"group {empty[0]!r} has a budget and no teacher; leave it out of budgets, or name its teachers"
-        )
-    if not holds.any(axis=0).all():
-        raise InputError(
-            f"teacher {int(np.argmin(holds.any(axis=0)))} has no group; name at least one for every teacher"
-        )
+    for group, teachers in zip(groups, holds, strict=True):
+        if not teachers.any():
+            raise InputError(f"group {group!r} has a budget and no teacher; leave it out, or name its teachers")
+    for teacher, groups_held in enumerate(holds.T):
+        if not groups_held.any():
+            raise InputError(f"teacher {teacher} has no group; name at least one for every teacher")
     return holds

@@ -1,11 +1,11 @@
-"""What voting cost, given the votes. Private itself: for the owner's eyes, for published tables, never for a release.
+"""What voting cost, given the votes. Private itself: for the data's owner, for published tables, never for a release.
 
 Renyi costs of each payer (see `collectors.py`) add up over queries; `tacit.mechanisms.vote_bounds` has the bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
-from tacit.learners.pate.aggregators import Aggregator, Costs, Plurality, aggregator_of
+from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.collectors import Collector
 from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
 from tacit.privacy.accounting import renyi_epsilons
@@ -39,26 +39,14 @@ class DataDependent:
 
 
 class Odometer:
-    """Adds up data-dependent costs.
-
-    Parameters
-    ----------
-    collector : Collector
-    aggregator : Aggregator
-        As for plain PATE.
-    budgets : dict of str to float
-        Epsilon of each group.
-    delta : float
-    exact_q : bool
-        Whether q comes from quadrature, not from the union bound.
-    """
+    """Adds up data-dependent costs; `aggregator` is as for plain PATE, and `exact_q` as in `rdp_per_vote`."""
 
     def __init__(
         self, collector: Collector, aggregator: Aggregator, budgets: Mapping[str, float], delta: float, exact_q: bool
     ) -> None:
         self.collector, self.budgets, self.delta = collector, dict(budgets), delta
         self.aggregator = aggregator.scaled(collector.scale)
-        self.log_q: LogQ = log_q_exact if exact_q else log_q_union
+        self.log_q = _log_q(exact_q)
         self.payers = collector.payers()
         self.totals = np.zeros((self.payers.shape[1], len(ORDERS)))
         self.allowance = np.where(self.payers, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
@@ -78,7 +66,7 @@ class Odometer:
         return low
 
     def charge(self, queries: slice, counts: Floats, paid: Bools) -> None:
-        """Record queries that were asked."""
+        """Record these queries."""
         if isinstance(self.aggregator, Plurality):
             self.totals[:] = np.inf
         else:
@@ -87,29 +75,27 @@ class Odometer:
     def report(self) -> DataDependent:
         """The figures so far."""
         epsilons = renyi_epsilons(self.totals, ORDERS, self.delta)
-        groups = {group: float(epsilons[own].max()) for group, own in zip(self.budgets, self.payers, strict=True)}
-        return DataDependent(
-            groups, self.delta, ORDERS, np.stack([self.totals[own].max(axis=0) for own in self.payers])
-        )
+        groups = {group: float(epsilons[who].max()) for group, who in zip(self.budgets, self.payers, strict=True)}
+        costs = np.stack([self.totals[who].max(axis=0) for who in self.payers])
+        return DataDependent(groups, self.delta, ORDERS, costs)
 
     def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:
         """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves, queries, orders)."""
         sensitivities = self.collector.sensitivities(queries) * self.collector.scale
-        if sensitivities.shape[1] == 1:  # each payer has its own
-            each = [self._charged(counts, float(value), paid) for (value,) in sensitivities]
-            return np.asarray(np.eye(len(each))[:, :, None] * np.ones(len(paid))), np.stack(each)
-        return (sensitivities > 0)[:, None].astype(np.float64), self._charged(counts, sensitivities.max(axis=0), paid)[
-            None
-        ]
+        if sensitivities.shape[1] == 1:  # each payer has a curve
+            values = [float(value) for (value,) in sensitivities]
+            who = np.eye(len(values))[:, :, None] * np.ones(len(paid))
+        else:
+            values = [sensitivities.max(axis=0)]
+            who = (sensitivities > 0)[:, None].astype(np.float64)
+        curves = [charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid) for value in values]
+        return np.asarray(who), np.stack(curves)
 
-    def _charged(self, counts: Floats, sensitivity: Floats | float, paid: Bools) -> Floats:
-        return charged(self.aggregator.renyi(counts, sensitivity, ORDERS, self.log_q), paid)
 
-
-def charged(costs: Costs, answered: Any) -> Floats:
+def charged(check: Floats, label: Floats, answered: Any) -> Floats:
     """Cost of each query, of shape (queries, orders): the check, and the label where it was bought."""
     share = np.asarray(answered, dtype=np.float64)[:, None]
-    return costs.check + np.where(share > 0, costs.label, 0.0) * share
+    return check + np.where(share > 0, label, 0.0) * share
 
 
 def rdp_per_vote(
@@ -158,14 +144,9 @@ def rdp_per_vote(
     >>> tacit.pate.rdp_per_vote([[180, 70]], sigma=20, orders=[2, 50]).round(9)
     array([[3.72010000e-05, 1.15186485e-01]])
     """
-    counts, answers, at, own = _checked(
-        votes, orders, answered, sensitivity, aggregator, sigma, sigma1, threshold, gamma
-    )
-    parts = [
-        charged(own.renyi(counts[part], sensitivity, at, _log_q(exact_q)), answers[part])
-        for part in blocks(len(counts))
-    ]
-    return np.concatenate(parts)
+    noise = {"sigma": sigma, "sigma1": sigma1, "threshold": threshold, "gamma": gamma}
+    blocks = _costs(votes, orders, sensitivity, answered, exact_q, aggregator, noise)
+    return np.concatenate([charged(*block) for block in blocks])
 
 
 def rdp(
@@ -182,42 +163,39 @@ def rdp(
     exact_q: bool = False,
 ) -> Floats:
     """Sum over queries of `rdp_per_vote`, of shape (orders,), in memory that does not grow with the queries."""
-    counts, answers, at, own = _checked(
-        votes, orders, answered, sensitivity, aggregator, sigma, sigma1, threshold, gamma
-    )
-    total = np.zeros(len(at))
-    for part in blocks(len(counts)):
-        costs = own.renyi(counts[part], sensitivity, at, _log_q(exact_q))
-        total += costs.check.sum(axis=0) + answers[part] @ costs.label
-    return total
+    noise = {"sigma": sigma, "sigma1": sigma1, "threshold": threshold, "gamma": gamma}
+    blocks = _costs(votes, orders, sensitivity, answered, exact_q, aggregator, noise)
+    return np.asarray(sum(check.sum(axis=0) + answers @ label for check, label, answers in blocks))
 
 
-def _checked(votes: Any, orders: Any, answered: Any, sensitivity: float, aggregator: str, *given: float | None) -> Any:
+def _costs(
+    votes: Any,
+    orders: Any,
+    sensitivity: float,
+    answered: Any,
+    exact_q: bool,
+    aggregator: str,
+    noise: Mapping[str, float | None],
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Costs of checks and labels of blocks of queries, and which were answered; arguments as in `rdp_per_vote`."""
     counts = np.asarray(votes)
-    if (
-        counts.dtype.kind not in "iuf"
-        or counts.ndim != 2
-        or 0 in counts.shape
-        or not np.all((counts >= 0) & np.isfinite(counts))
-    ):
-        raise InputError(
-            f"votes have dtype {counts.dtype} and shape {counts.shape}; "
-            "pass votes per class, >= 0, of shape (queries, classes)"
-        )
+    valid = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
+    if not valid or not np.all((counts >= 0) & np.isfinite(counts)):
+        fault = f"votes have dtype {counts.dtype} and shape {counts.shape}"
+        raise InputError(f"{fault}; pass votes per class, >= 0, of shape (queries, classes)")
     at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
     if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
         raise InputError(f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]")
     real("sensitivity", sensitivity, 1e-9, 1e9)
     if aggregator == "interactive":
         raise InputError("aggregator='interactive' depends on a student too; see `internal_` of tacit.pate.aggregate")
-    names = ("sigma", "sigma1", "threshold", "gamma")
-    own = aggregator_of(aggregator, **dict(zip(names, given, strict=True)))
+    mechanism = aggregator_of(aggregator, **noise)
     answers = np.ones(len(counts)) if answered is None else np.asarray(answered, dtype=np.float64)
     if answers.shape != (len(counts),) or not np.all((answers >= 0) & (answers <= 1)):
-        raise InputError(
-            f"answered has shape {answers.shape}; pass one value from 0 to 1 for each of {len(counts)} queries"
-        )
-    return counts, answers, at, own
+        rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
+        raise InputError(f"answered has shape {answers.shape}; {rule}")
+    for block in blocks(len(counts)):
+        yield *mechanism.renyi(counts[block], sensitivity, at, _log_q(exact_q)), answers[block]
 
 
 def _log_q(exact: bool) -> LogQ:

@@ -1,4 +1,4 @@
-"""The filter: how far voting may go, and what it cost.
+"""The privacy filter: how far voting may go, and what it cost.
 
 Each payer (a group, or a teacher; see `collectors.py`) has an allowance rho. Before a query is asked, its check and its
 label must fit in what is left of every allowance of those who vote. Costs follow from public facts and from what was
@@ -26,15 +26,9 @@ def allowances(budgets: Mapping[str, float], delta: float) -> dict[str, float]:
 
 
 class ZCDPFilter:
-    """What each payer has spent, and which queries still fit.
+    """What each payer has spent, and which queries still fit in the allowances `rhos` of the groups.
 
-    Parameters
-    ----------
-    collector : Collector
-    aggregator : Aggregator
-        As for plain PATE: the collector's scale is in the sensitivities.
-    rhos : dict of str to float
-        Allowance of each group.
+    `aggregator` is as for plain PATE: the collector's scale is in the sensitivities.
     """
 
     def __init__(self, collector: Collector, aggregator: Aggregator, rhos: Mapping[str, float]) -> None:
@@ -45,12 +39,12 @@ class ZCDPFilter:
         self.spent = np.zeros(len(self.allowance))
         self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
 
-    def prices(self, sensitivities: Floats) -> tuple[Floats, Floats]:
+    def costs(self, sensitivities: Floats) -> tuple[Floats, Floats]:
         """rho of the check and of the label of each query for each payer, of the shape of `sensitivities`."""
-        check, label = (np.zeros_like(sensitivities) for _ in range(2))
+        check, label = np.zeros_like(sensitivities), np.zeros_like(sensitivities)
         for value in np.unique(sensitivities[sensitivities > 0]):
-            looked = self.aggregator.check(float(value))
-            check[sensitivities == value] = 0.0 if looked is None else looked.rho
+            check_event = self.aggregator.check(float(value))
+            check[sensitivities == value] = 0.0 if check_event is None else check_event.rho
             label[sensitivities == value] = self.aggregator.label(float(value)).rho
         return check, label
 
@@ -58,7 +52,7 @@ class ZCDPFilter:
         """How many of these queries may be asked in order, where `paid` says which of them buy a label."""
         if np.all(np.isinf(self.allowance)):
             return len(paid)
-        check, label = self.prices(np.broadcast_to(sensitivities, (len(self.spent), len(paid))))
+        check, label = self.costs(np.broadcast_to(sensitivities, (len(self.spent), len(paid))))
         cost = check + label * paid
         before = self.spent[:, None] + np.cumsum(cost, axis=1) - cost
         fits = (before + check + label <= self.allowance[:, None]) | (check + label == 0)
@@ -66,32 +60,32 @@ class ZCDPFilter:
         return len(paid) if all_fit.all() else int(np.argmin(all_fit))
 
     def charge(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> None:
-        """Record queries that were asked."""
+        """Record these queries."""
         of_all = np.broadcast_to(sensitivities, (len(self.spent), len(paid)))
-        check, label = self.prices(of_all)
+        check, label = self.costs(of_all)
         self.spent += (check + np.where(paid, label, 0.0)).sum(axis=1)
         columns, place = np.unique(of_all, axis=1, return_inverse=True)
         for i, column in enumerate(columns.T):
             asked, bought = self.uses.get(tuple(column), (0, 0))
-            own = place.ravel() == i
-            self.uses[tuple(column)] = asked + int(own.sum()), bought + int(paid[own].sum())
+            alike = place.ravel() == i
+            self.uses[tuple(column)] = asked + int(alike.sum()), bought + int(paid[alike].sum())
 
     def charge_alike(self, sensitivities: Floats, asked: int, bought: int) -> None:
-        """Record so many queries, of one sensitivity for each payer, of shape (payers, 1)."""
-        check, label = self.prices(sensitivities)
+        """Record so many queries of the same sensitivities, of shape (payers, 1)."""
+        check, label = self.costs(sensitivities)
         self.spent += (asked * check + bought * label)[:, 0]
         self.uses[tuple(sensitivities[:, 0])] = asked, bought
 
     def events(self) -> list[Event]:
-        """What each group spent: the events of its dearest payer."""
-        return [self._events(int(np.flatnonzero(own)[np.argmax(self.spent[own])])) for own in self.payers]
+        """What each group spent: the events of its most expensive payer."""
+        return [self._events(int(np.flatnonzero(who)[np.argmax(self.spent[who])])) for who in self.payers]
 
     def _events(self, payer: int) -> Event:
         parts: list[Event] = []
         for column, (asked, bought) in self.uses.items():
             if column[payer] > 0:
-                looked = self.aggregator.check(column[payer])
-                parts += [] if looked is None else [asked * looked]
+                check = self.aggregator.check(column[payer])
+                parts += [] if check is None else [asked * check]
                 parts.append(bought * self.aggregator.label(column[payer]))
         return compose(parts)
 

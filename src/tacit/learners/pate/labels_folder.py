@@ -14,19 +14,9 @@ FILES = {"guarantee.json", "labels.csv", "statement.txt"}
 
 
 def write_labels(folder: Path, answers: Answers, *, delta: float, noise: str, classes_declared: bool) -> None:
-    """Write the files.
+    """Write the files into an existing folder; the statement gives epsilon at `delta`.
 
-    Parameters
-    ----------
-    folder : path
-        Exists.
-    answers : Answers
-    delta : float
-        Where the statement gives epsilon.
-    noise : {"secure", "research"}
-        Labels of research noise are stamped as not for release.
-    classes_declared : bool
-        Whether the class list is a public fact, and not read off the votes.
+    Labels of research noise are stamped as not for release; a class list that was not declared is named as unprotected.
     """
     guarantee = answers.guarantee_
     if not classes_declared:

@@ -5,28 +5,27 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, Plurality, aggregator_of
+from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.collectors import (
     COLLECTORS,
-    Bools,
     Collector,
     PlainCollector,
     UpsamplingCollector,
-    VanishingCollector,
-    WeightingCollector,
+    all_infinite,
     copies_for,
     holds_of,
     teachers_of,
 )
 from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
+from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -58,7 +57,7 @@ class Scheme:
         return self.guarantee(promised(self.collector, self.aggregator, self.rhos, self.n_queries, self.n_labels))
 
     def without_filter(self) -> Scheme:
-        """The same with limits alone."""
+        """The scheme with limits alone."""
         return replace(self, rhos=dict.fromkeys(self.rhos, math.inf))
 
     def affordable(self) -> bool:
@@ -66,30 +65,18 @@ class Scheme:
         account = ZCDPFilter(self.collector, self.aggregator, self.rhos)
         return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
 
-    def check_affordable(self) -> None:
-        """Refuse a scheme under which not even one query is within budget."""
-        if not self.affordable():
-            raise self.unaffordable()
-
     def unaffordable(self) -> BudgetError:
-        """The error where not one query is within budget."""
-        return BudgetError(
-            f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}; pass larger budgets, "
-            "or more noise with more teachers"
-        )
+        """The error for a scheme under which no query is within budget."""
+        fault = f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}"
+        return BudgetError(f"{fault}; pass larger budgets, or more noise with more teachers")
 
     def _allowed(self) -> str:
         return ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
 
     def calibrated(self, name: str, n_classes: int, accuracy: float) -> Scheme:
-        """The same with the noise of an aggregator that answers most simulated queries within every allowance.
+        """The scheme with the noise that answers most simulated queries within every allowance.
 
-        Parameters
-        ----------
-        name : {"confident", "gnmax"}
-        n_classes : int
-        accuracy : float
-            Expected of a teacher.
+        The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are simulated.
         """
         squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
         allowance = ZCDPFilter(self.collector, self.aggregator, self.rhos).allowance
@@ -99,9 +86,7 @@ class Scheme:
             choice = best(float(np.min(allowance / of_a_query)), counts, self.n_queries, name)
             if choice is None:
                 break
-            names = [field.name for field in fields(AGGREGATORS[choice.aggregator])]
-            noise = aggregator_of(choice.aggregator, **{name: getattr(choice, name) for name in names})
-            scheme = replace(self, aggregator=noise)
+            scheme = replace(self, aggregator=choice.noise())
             if scheme.affordable():
                 if choice.accuracy < LEAST_ACCURACY:
                     warnings.warn(
@@ -110,13 +95,11 @@ class Scheme:
                         stacklevel=6,  # where `fit` was called
                     )
                 return scheme
-        raise BudgetError(
-            f"budgets (in zCDP {self._allowed()}) allow no query of {n_teachers} teachers at any noise tried; pass "
-            "larger budgets"
-        )
+        fault = f"budgets (in zCDP {self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
+        raise BudgetError(f"{fault}; pass larger budgets")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
-        """These events of the groups, under this unit."""
+        """The guarantee of these events of the groups, under replacement of one record."""
         if list(events) == [ALL]:
             return Guarantee(Unit.REPLACE, events[ALL], UNPROTECTED)
         return Guarantee(Unit.REPLACE, compose([]), UNPROTECTED + OF_GROUPS, tuple(events.items()))
@@ -136,13 +119,7 @@ def scheme(
     n_labels: int | None,
     **noise: float | None,
 ) -> Scheme:
-    """Check what is public about a voting and put it together; the parameters are those of `tacit.pate.aggregate`.
-
-    Raises
-    ------
-    InputError, BudgetError
-        If they are out of range or contradict each other.
-    """
+    """Check what is public about a voting; the parameters are those of `tacit.pate.aggregate`."""
     if collector not in COLLECTORS:
         raise InputError(f"collector={collector!r} must be one of {', '.join(COLLECTORS)}; pass collector='weighting'")
     real("delta", delta, 1e-30, 1 - 1e-9)
@@ -154,11 +131,28 @@ def scheme(
     else:
         members = _collector(collector, allowed, n_teachers, shares, teacher_groups, copies)
     infinite = budgets is not None and all(math.isinf(epsilon) for epsilon in allowed.values())
-    own: Aggregator = Plurality() if infinite else aggregator_of(aggregator, **noise)
+    chosen = Plurality() if infinite else aggregator_of(aggregator, **noise)
     most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
     if most > n_queries:
         raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
-    return Scheme(members, own, allowed, float(delta), allowances(allowed, delta), n_queries, most)
+    return Scheme(members, chosen, allowed, float(delta), allowances(allowed, delta), n_queries, most)
+
+
+def plain_scheme(
+    n_queries: int,
+    n_teachers: int,
+    budget: Budget,
+    rhos: dict[str, float],
+    delta: float,
+    n_labels: int | None,
+    aggregator: Aggregator,
+) -> Scheme:
+    """The scheme of a fit of PATE without groups; `delta` counts where the budget names none."""
+    epsilons = {ALL: math.inf if budget.epsilon is None else budget.epsilon}
+    members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
+    chosen = Plurality() if budget.infinite else aggregator
+    labels = n_queries if n_labels is None else whole("n_labels", n_labels, 1, n_queries)
+    return Scheme(members, chosen, epsilons, budget.delta or delta, rhos, n_queries, labels)
 
 
 def _collector(
@@ -170,20 +164,14 @@ def _collector(
     copies: Mapping[str, int] | None,
 ) -> Collector:
     if (shares is None) == (teacher_groups is None):
-        raise InputError(
-            "budget groups need either shares= (of the records) or teacher_groups= (of each column); pass one"
-        )
+        raise InputError("budget groups need either shares= of the records or teacher_groups= of each column; pass one")
     if copies is not None and name != "upsampling":
         raise InputError(f"copies={copies} is for collector='upsampling'; leave it out")
-    infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
-    if any(infinite) and not all(infinite) and name != "gnmax":
-        raise BudgetError(f"budgets {budgets} are infinite for some groups only; pass finite ones, or gnmax")
+    infinite = name != "gnmax" and all_infinite(budgets)
     if name == "upsampling":
         if shares is None:
-            raise InputError(
-                "upsampling gives every teacher records of all groups; pass shares= of the records instead"
-            )
-        own = checked_shares(shares, budgets)
+            raise InputError("upsampling gives every teacher records of all groups; pass shares= of the records")
+        of_records = checked_shares(shares, budgets)
         if not isinstance(copies, Mapping | None):
             raise InputError(f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}")
         times = copies_for(budgets) if copies is None else dict(copies)
@@ -191,43 +179,31 @@ def _collector(
             raise InputError(f"copies={times} must name the groups {', '.join(budgets)}; pass one number for each")
         for group, number in times.items():
             whole(f"copies of group {group!r}", number, 1, n_teachers)
-        return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, own)
-    holds = _holds(budgets, n_teachers, shares, teacher_groups)
-    if name == "gnmax" or all(infinite):
-        return PlainCollector(budgets, holds)
-    return (WeightingCollector if name == "weighting" else VanishingCollector)(budgets, holds)
-
-
-def _holds(
-    budgets: dict[str, float],
-    n_teachers: int,
-    shares: Mapping[str, float] | None,
-    teacher_groups: Sequence[str | Sequence[str]] | None,
-) -> Bools:
+        return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, of_records)
     if shares is not None:
         sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
-        return holds_of([group for group in shares for _ in range(sizes[group])], list(budgets))
+        teacher_groups = [group for group in shares for _ in range(sizes[group])]
     if not isinstance(teacher_groups, Sequence | np.ndarray) or isinstance(teacher_groups, str):
         raise InputError(f"teacher_groups={teacher_groups!r:.60} must be a list of names; pass one for each teacher")
     if len(teacher_groups) != n_teachers:
-        raise InputError(
-            f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass one for each"
-        )
-    return holds_of(teacher_groups, list(budgets))
+        raise InputError(f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass as many")
+    kind = PlainCollector if infinite else COLLECTORS[name]
+    members: Collector = kind(budgets, holds_of(teacher_groups, list(budgets)))
+    return members
 
 
 def checked_budgets(budgets: Any) -> dict[str, float]:
     """Epsilon of each group, from a dict or from one number for all."""
-    given = budgets if isinstance(budgets, Mapping) else {ALL: budgets}
-    if not given:
+    by_group = budgets if isinstance(budgets, Mapping) else {ALL: budgets}
+    if not by_group:
         raise BudgetError("budgets is empty; pass an epsilon for each group, such as {'a': 1.0}")
-    for group, epsilon in given.items():
+    for group, epsilon in by_group.items():
         if not isinstance(group, str) or not group.isprintable() or not group:
             raise BudgetError(f"group {group!r} must be printable text; rename it")
         number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
         if not number or not (1e-3 <= epsilon <= 1e6 or epsilon == math.inf):
             raise BudgetError(f"budget {epsilon!r} of group {group!r} must be an epsilon from 0.001 to 1e+06, or inf")
-    return {group: float(epsilon) for group, epsilon in given.items()}
+    return {group: float(epsilon) for group, epsilon in by_group.items()}
 
 
 def checked_shares(shares: Mapping[str, float], budgets: Mapping[str, float]) -> dict[str, float]:

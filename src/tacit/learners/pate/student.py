@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels, linear_head
+from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
+from tacit.models.networks import weights
 
 NEIGHBOURS = 10
-FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is as given
+FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
 COMPONENTS = 50
 
 
@@ -32,7 +33,7 @@ class Student:
         networks; by default a logistic regression. Linear models are fitted to unit rows about the mean of the unit
         public rows.
     training : Training or dict, optional
-        How a network is trained.
+        How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, default=False
         Whether it uses public records without an answer too.
     validation : float, default=0.0
@@ -67,36 +68,9 @@ def fit_student(
     unlabelled: Any = None,
     seed: int = 0,
 ) -> tuple[Model, float | None]:
-    """Fit a student to released labels.
+    """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Parameters
-    ----------
-    student : scikit-learn classifier, str or callable
-        A classifier to clone, the name of a network in `NETWORKS`, or a factory of networks.
-    X : array-like of shape (n, d) or (n, channels, height, width)
-        Public records with a label.
-    labels : array-like of shape (n,)
-        Their class indices, each in [0, n_classes); some may be wrong.
-    n_classes : int
-    training : Training, optional
-        How a network is trained, `Training()` by default; scikit-learn classifiers have no use for it.
-    validation : float, default=0.0
-        Share of the labels, rounded down, that is kept aside to measure the student by; 0.99 at most.
-    unlabelled : array-like of shape (m, ...), optional
-        Public records without a label: labels are spread to them over the graph of nearest neighbours [Zhou et al.
-        2004].
-    seed : int, default=0
-
-    Returns
-    -------
-    Model
-    float or None
-        Share of the labels kept aside that it predicts; those are as noisy as the others.
-
-    Raises
-    ------
-    InputError
-        If shapes do not fit or a label is out of range.
+    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004].
     """
     X, y = np.asarray(X), np.asarray(labels)
     check_kind("student", student)
@@ -110,8 +84,10 @@ def fit_student(
     if hasattr(student, "fit"):
         model = Model(IndexClassifier(student, records, known, [seed]), n_classes)
     else:
-        module = train(student, records, known, n_classes, training or Training(), seed=seed)
-        model = Model(linear_head(module) if student == "linear" else module, n_classes)
+        module: Any = train(student, records, known, n_classes, training or Training(), seed=seed)
+        if student == "linear":
+            module = tuple(array.astype(np.float64) for array in weights(module).values())
+        model = Model(module, n_classes)
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
 
 

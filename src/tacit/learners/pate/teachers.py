@@ -1,7 +1,7 @@
 """Teachers: one classifier for each part of the private records, and its votes on public records.
 
-A teacher depends on its own part, its number and public facts alone: teachers share no statistic, no validation
-records, no early stopping and no list of the classes that occur. Votes and accuracies are private.
+A teacher depends on its part, its number and public facts alone: teachers share no statistic, no validation records,
+no early stopping and no list of the classes that occur. Votes and accuracies are private.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tacit.models.networks import network, predict, weights
 
 RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
 MOST_TEACHERS = 250
-TOGETHER = 50  # networks that one program trains, and that an interrupt may cost
+TOGETHER = 50  # networks that are trained at once, so that an interrupt loses at most these
 
 
 @dataclass(frozen=True)
 class Teachers:
-    """Who votes: classifiers that each learn from records of their own.
+    """Who votes: classifiers that learn from disjoint parts of the private records.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Teachers:
         A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
         networks; by default a logistic regression.
     training : Training or dict, optional
-        How networks are trained: epochs, batch_size, learning_rate, weight_decay, augmentation.
+        How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
         Of a teacher, for the simulated votes on which noise is calibrated: a public guess.
     n_jobs : int, default=1
@@ -78,16 +78,9 @@ class Teachers:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """What teachers say; private.
+    """Class indices that teachers vote for, private: of shape (n_queries, n_teachers) and (n_test, n_teachers).
 
-    Attributes
-    ----------
-    votes : int64 array of shape (n_queries, n_teachers)
-        Class index that each teacher votes for on each query.
-    test_votes : int64 array of shape (n_test, n_teachers) or None
-        The same on the test records, if there are any.
-    accuracies : float64 array of shape (n_teachers,) or None
-        Share of the test records that each teacher gets right; an internal diagnostic.
+    `accuracies`, of shape (n_teachers,), are shares of the test records that each teacher gets right.
     """
 
     votes: NDArray[np.int64]
@@ -96,36 +89,10 @@ class Votes:
 
 
 class Ensemble:
-    """Teachers that are about to be trained, one on each part; what an earlier run left in the folder is checked.
+    """Teachers of one kind, one for each of the `parts` of the rows of X; it votes only for classes in its part.
 
-    Parameters
-    ----------
-    teacher : scikit-learn classifier, str or callable
-        What each teacher is: a classifier to clone, the name of a network in `NETWORKS`, or a factory of networks.
-    parts : sequence of integer arrays
-        Rows of X that each teacher learns from; none empty. A teacher votes only for classes that occur in its part.
-    X : array-like of shape (n, d) or (n, channels, height, width)
-        Private records.
-    y : array-like of shape (n,)
-        Their class indices, each in [0, n_classes).
-    queries : array-like of shape (n_queries, ...)
-        Public records.
-    n_classes : int
-    training : Training, optional
-        How networks are trained, `Training()` by default; scikit-learn classifiers have no use for it.
-    seed : int, default=0
-        What a teacher draws depends on this and on its number.
-    test : (array-like of shape (n_test, ...), array-like of shape (n_test,)), optional
-        Records and class indices to measure the teachers on.
-    folder : path, optional
-        Where `teachers/` is a checkpoint: `00012.npy` holds the votes of teacher 12, and `00012.safetensors` its
-        weights if it is a network. All of it is private. A teacher whose votes are there is not trained again.
-
-    Raises
-    ------
-    InputError
-        If a part is empty or out of range, a class index is out of range, shapes or types do not fit, or the folder
-        holds teachers of other records, queries or settings.
+    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of teacher 12, and
+    `00012.safetensors` its weights if it is a network. A teacher whose votes are there is not trained again.
     """
 
     def __init__(
@@ -142,12 +109,13 @@ class Ensemble:
         test: tuple[Any, Any] | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.X, self.y, self.parts = _array(X), np.asarray(y), [np.asarray(part) for part in parts]
+        self.X = X if hasattr(X, "shape") else np.asarray(X)
+        self.y, self.parts = np.asarray(y), [np.asarray(part) for part in parts]
         check_kind("teacher", teacher)
         check_labels(self.y, len(self.X), n_classes)
         _check_parts(self.parts, len(self.X))
-        asked = [queries] if test is None else [queries, test[0]]
-        self.asked = np.concatenate([alike(self.X, records) for records in asked])
+        queried = [queries] if test is None else [queries, test[0]]
+        self.queried = np.concatenate([alike(self.X, records) for records in queried])
         if test is not None and len(test[0]) != len(test[1]):
             raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
         self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
@@ -158,69 +126,74 @@ class Ensemble:
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            self.hashes = self.plan.hashes(self.parts, self.X, self.y, self.asked)
+            self.hashes = self._hashes()
             self.checkpoint = Checkpoint(Path(folder) / "teachers", digest(self.hashes))
             trained = [number for number in range(len(self.parts)) if self.checkpoint.has(_votes_file(number))]
             self.known = {number: self._finished_votes(self.checkpoint, number) for number in trained}
 
     def votes(self, n_jobs: int = 1) -> Votes:
         """Train the teachers that are missing, in so many processes, and let all vote on each query."""
-        votes = shared(
-            "teacher-votes",
-            lambda: self.plan.hashes(self.parts, self.X, self.y, self.asked),
-            lambda: self._trained_votes(n_jobs),
-        )
+        votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(n_jobs))
         n = self.n_queries
         if self.test_labels is None:
             return Votes(votes)
         return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
 
+    def _hashes(self) -> list[str]:
+        """Hashes of all that decides the votes of each teacher."""
+        from joblib import hash as hash_of_object
+
+        plan = self.plan
+        if plan.is_network:  # a module in print tells its layers
+            module = network(plan.teacher)(self.X.shape[1:], plan.n_classes)
+            kind = f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training} {plan.largest}"
+        else:
+            kind = hash_of_object(plan.teacher)
+        common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", self.queried)
+        return [hash_of(common, part, self.X[part], self.y[part]) for part in self.parts]
+
     def _trained_votes(self, n_jobs: int) -> NDArray[np.int64]:
-        """Of shape (records asked about, teachers)."""
+        """Votes of all teachers, of shape (queries and test records, teachers)."""
         from joblib import Parallel, delayed
 
-        votes = np.empty((len(self.asked), len(self.parts)), dtype=np.int64)
-        for number, own in self.known.items():
-            votes[:, number] = own
+        votes = np.empty((len(self.queried), len(self.parts)), dtype=np.int64)
+        for number, known in self.known.items():
+            votes[:, number] = known
         missing = [number for number in range(len(self.parts)) if number not in self.known]
         size = TOGETHER if self.plan.is_network and faster_batched(self.plan.teacher) else 1
         groups = [missing[start : start + size] for start in range(0, len(missing), size)]
-        jobs = (
-            delayed(_train)(
-                self.plan,
-                group,
-                [(self.X[part], self.y[part]) for part in map(self.parts.__getitem__, group)],
-                self.asked,
-            )
-            for group in groups
-        )
+
+        def records(number: int) -> tuple[NDArray[Any], NDArray[Any]]:
+            return self.X[self.parts[number]], self.y[self.parts[number]]
+
+        jobs = (delayed(_train)(self.plan, group, list(map(records, group)), self.queried) for group in groups)
         with nullcontext() if n_jobs == 1 else shielding_workers():  # it starts the processes
             results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
         trained = zip(groups, results, strict=True)
-        for group, found in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
-            for number, (own, state) in zip(group, found, strict=True):
-                votes[:, number] = own
+        for group, teachers in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
+            for number, (of_teacher, state) in zip(group, teachers, strict=True):
+                votes[:, number] = of_teacher
                 if self.checkpoint is not None:
-                    _finish(self.checkpoint, number, own, state)
+                    _finish(self.checkpoint, number, of_teacher, state)
         return votes
 
     def _finished_votes(self, checkpoint: Checkpoint, number: int) -> NDArray[np.int64]:
-        """Votes of a teacher that an earlier run trained, of shape (records asked about,)."""
+        """Votes of a teacher that an earlier run trained, of shape (queries and test records,)."""
         path, remedy = checkpoint.path(_votes_file(number)), "delete it, or choose another folder"
         try:
             votes = map_npy(path)
         except InputError as error:
             raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
         n_classes = self.plan.n_classes
-        valid = votes.shape == (len(self.asked),) and votes.dtype.kind == "i"
+        valid = votes.shape == (len(self.queried),) and votes.dtype.kind == "i"
         if not valid or not np.all((votes >= 0) & (votes < n_classes)):
-            raise InputError(f"{path} does not hold {len(self.asked)} votes for {n_classes} classes; {remedy}")
+            raise InputError(f"{path} does not hold {len(self.queried)} votes for {n_classes} classes; {remedy}")
         return np.asarray(votes, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What decides a teacher beside its number and its records; public."""
+    """Public settings that decide a teacher, beside its number and its records."""
 
     teacher: Any
     n_classes: int
@@ -231,18 +204,6 @@ class _Plan:
     @property
     def is_network(self) -> bool:
         return not hasattr(self.teacher, "fit")
-
-    def hashes(self, parts: Sequence[NDArray[np.intp]], X: Any, y: NDArray[Any], asked: NDArray[Any]) -> list[str]:
-        """One for each teacher, of all that decides its votes on `asked`."""
-        from joblib import hash as hash_of_object
-
-        if self.is_network:  # a module in print tells its layers
-            module = network(self.teacher)(X.shape[1:], self.n_classes)
-            own = f"{self.teacher if isinstance(self.teacher, str) else ''} {module} {self.training} {self.largest}"
-        else:
-            own = hash_of_object(self.teacher)
-        common = _hash(f"{own} {self.n_classes} {self.seed}", asked)
-        return [_hash(common, part, X[part], y[part]) for part in parts]
 
 
 def _votes_file(number: int) -> str:
@@ -260,7 +221,8 @@ def _finish(
     checkpoint.write(_votes_file(number), votes.astype(np.int32))
 
 
-def _hash(text: str, *arrays: NDArray[Any]) -> str:
+def hash_of(text: str, *arrays: NDArray[Any]) -> str:
+    """Hash of a text and of arrays, by content, type and shape."""
     digest = hashlib.sha256(text.encode())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -269,24 +231,18 @@ def _hash(text: str, *arrays: NDArray[Any]) -> str:
 
 
 def _train(
-    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], asked: NDArray[Any]
+    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], queried: NDArray[Any]
 ) -> list[tuple[NDArray[np.int64], dict[str, NDArray[Any]] | None]]:
-    """Votes on `asked`, and weights where there are any, of the teachers of these numbers and records."""
+    """Votes on the `queried` records, and weights of networks, of the teachers of these numbers and records."""
     if not plan.is_network:
-        own = (IndexClassifier(plan.teacher, X, y, [plan.seed, i]) for i, (X, y) in zip(numbers, parts, strict=True))
-        return [(classifier.predict(asked), None) for classifier in own]
+        pairs = zip(numbers, parts, strict=True)
+        classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, (X, y) in pairs)
+        return [(classifier.predict(queried), None) for classifier in classifiers]
     modules = train_many(
         plan.teacher, parts, plan.n_classes, plan.training, seed=plan.seed, numbers=numbers, largest=plan.largest
     )
-    return [
-        (predict(module, asked, among=np.unique(y)), weights(module))
-        for module, (_, y) in zip(modules, parts, strict=True)
-    ]
-
-
-def _array(records: Any) -> Any:
-    """Records as something that has a shape and takes index arrays, not copied where it does already."""
-    return records if hasattr(records, "shape") else np.asarray(records)
+    present = [np.unique(y) for _, y in parts]
+    return [(predict(module, queried, among=y), weights(module)) for module, y in zip(modules, present, strict=True)]
 
 
 def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
@@ -294,6 +250,4 @@ def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
         raise InputError("parts is empty; pass one array of rows for each teacher")
     for number, part in enumerate(parts):
         if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part) or part.min() < 0 or part.max() >= records:
-            raise InputError(
-                f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct the parts"
-            )
+            raise InputError(f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct it")

@@ -25,24 +25,24 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class Answers:
-    """What voting released, and what is known of its price.
+    """What voting released, and what is known of its privacy cost.
 
     Attributes
     ----------
     labels : ndarray of shape (queries,)
-        Class of each query, -1 where it was not answered or not asked.
+        Class of each query, -1 where there is no answer.
     asked : int
-        Queries that were asked: the first ones. Each paid for a check, where there is one.
+        Number of queries that were asked, from the first. Each paid for a check, if the aggregator checks.
     answered : int
-        Labels that were bought.
+        Number of labels that were bought.
     paid : ndarray of shape (queries,), bool
-        Which ones.
+        Which labels were bought.
     sensitivity : dict of str to float, or to ndarray of shape (queries,)
         What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
     guarantee_ : Guarantee
         Known before any vote: each group's budget, or what the limits allow at worst where that is less.
     spent_ : Guarantee
-        What was asked and answered cost. A report, not a guarantee.
+        Cost of the queries and labels. A report, not a guarantee.
     internal_ : DataDependent
         Figures that depend on the votes: private, never part of a release.
     """
@@ -58,16 +58,7 @@ class Answers:
 
 
 class Voting:
-    """A voting under way.
-
-    Parameters
-    ----------
-    plan : Scheme
-    classes : ndarray of int, shape (C,)
-    stopping : {"filter", "data-dependent"}
-    exact_q : bool
-        See `tacit.pate.aggregate`.
-    """
+    """A voting in progress; `stopping` and `exact_q` are those of `tacit.pate.aggregate`."""
 
     def __init__(self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False) -> None:
         self.plan, self.classes, self.stopping = plan, classes, stopping
@@ -77,39 +68,32 @@ class Voting:
         self.paid = np.zeros(plan.n_queries, dtype=bool)
         self.asked = 0
         self.over = False
-        if stopping == "filter":
-            plan.check_affordable()
+        if stopping == "filter" and not plan.affordable():
+            raise plan.unaffordable()
 
     def ask(
         self, votes: Integers, noise: NoiseSource, scores: Floats | None = None, aggregator: Aggregator | None = None
     ) -> None:
-        """Ask the next queries, unless voting is over.
+        """Ask the next queries, given their votes of shape (queries, teachers), unless voting is over.
 
-        Parameters
-        ----------
-        votes : int64 array of shape (queries, teachers)
-            Class indices.
-        noise : NoiseSource
-        scores : float64 array of shape (queries, classes), optional
-            The student's, for the interactive aggregator.
-        aggregator : Aggregator, optional
-            Instead of the plan's, at the same prices.
+        `scores` are the student's, of shape (queries, classes), for the interactive aggregator. `aggregator` replaces
+        that of the scheme, at the same privacy costs.
         """
         decide = (aggregator or self.plan.aggregator).scaled(self.plan.collector.scale).decide
         first = self.asked
         for start in progress(range(0, len(votes), _BLOCK), "queries", -(-len(votes) // _BLOCK)):
             if self.over:
                 break
-            own = slice(start, min(start + _BLOCK, len(votes)))
-            part = slice(first + own.start, first + own.stop)
-            counts = mechanism.vote_counts(votes[own], self.plan.collector.weights(part), len(self.classes))
+            block = slice(start, min(start + _BLOCK, len(votes)))
+            part = slice(first + block.start, first + block.stop)
+            counts = mechanism.vote_counts(votes[block], self.plan.collector.weights(part), len(self.classes))
             in_votes = counts / mechanism.UNIT
-            decided = decide(counts, noise, None if scores is None else scores[own], in_votes.sum(axis=1))
-            fit = self._fitting(part, in_votes, decided.paid)
+            labels, paid = decide(counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1))
+            fit = self._fitting(part, in_votes, paid)
             done = slice(part.start, part.start + fit)
-            self.labels[done], self.paid[done] = decided.labels[:fit], decided.paid[:fit]
-            self.account.charge(_first(self.plan.collector.sensitivities(part), fit), decided.paid[:fit])
-            self.odometer.charge(done, in_votes[:fit], decided.paid[:fit])
+            self.labels[done], self.paid[done] = labels[:fit], paid[:fit]
+            self.account.charge(self.plan.collector.sensitivities(part)[:, :fit], paid[:fit])
+            self.odometer.charge(done, in_votes[:fit], paid[:fit])
             self.asked = done.stop
             self.over = self.asked < part.stop or self.paid.sum() == self.plan.n_labels
 
@@ -133,20 +117,19 @@ class Voting:
         self.asked, self.over = len(votes), True
 
     def answers(self) -> Answers:
-        """What was released, and its price; an error if not one query was within budget."""
+        """What was released, and its privacy cost; an error if no query was within budget."""
         if self.asked == 0:
             raise self.plan.unaffordable()
         plan = self.plan
-        of_groups = plan.collector.of_groups(slice(0, plan.n_queries))
-        sensitivity = {
-            group: float(own[0]) if len(own) == 1 else own for group, own in zip(plan.budgets, of_groups, strict=True)
-        }
+        of_payers = plan.collector.sensitivities(slice(0, plan.n_queries))
+        by_group = [of_payers[payers].max(axis=0) for payers in plan.collector.payers()]
+        sensitivities = [float(values[0]) if len(values) == 1 else values for values in by_group]
         return Answers(
             labels=np.where(self.labels >= 0, self.classes[self.labels], UNANSWERED),
             asked=self.asked,
             answered=int(self.paid.sum()),
             paid=self.paid,
-            sensitivity=sensitivity,
+            sensitivity=dict(zip(plan.budgets, sensitivities, strict=True)),
             guarantee_=plan.promise() if self.stopping == "filter" else plan.without_filter().promise(),
             spent_=plan.guarantee(dict(zip(plan.budgets, self.account.events(), strict=True))),
             internal_=self.odometer.report(),
@@ -154,15 +137,9 @@ class Voting:
 
 
 def check_stopping(stopping: str, noise: str) -> None:
-    """Refuse to stop by the votes under noise that is for release."""
+    """Refuse data-dependent stopping under noise that is for release."""
     if stopping not in ("filter", "data-dependent"):
         raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
     if stopping == "data-dependent" and noise != "research":
-        raise BudgetError(
-            "stopping='data-dependent' tells about the votes, which no budget covers; pass stopping='filter', or "
-            "noise='research' to repeat a published table"
-        )
-
-
-def _first(sensitivities: Floats, n: int) -> Floats:
-    return sensitivities if sensitivities.shape[1] == 1 else sensitivities[:, :n]
+        remedy = "pass stopping='filter', or noise='research' to repeat a published table"
+        raise BudgetError(f"stopping='data-dependent' tells about the votes, which no budget covers; {remedy}")

@@ -1,0 +1,131 @@
+"""One fit of PATE: its private and public records, and every decision that follows from public facts."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import class_indices
+from tacit.errors import InputError
+from tacit.learners.base import Prepared
+from tacit.learners.common.models import Model, View, as_flat, finite_rows
+from tacit.learners.common.parameters import array_of, public_centre
+from tacit.learners.common.training import Training
+from tacit.learners.pate.aggregators import Interactive
+from tacit.learners.pate.allocation import Allocation
+from tacit.learners.pate.grouped import model_of
+from tacit.learners.pate.run_folder import RunFolder
+from tacit.learners.pate.student import Student, fit_student
+from tacit.learners.pate.teachers import Ensemble, Teachers
+from tacit.learners.pate.voting import Voting
+from tacit.mechanisms.noise import Integers, NoiseSource
+
+
+@dataclass(frozen=True, eq=False)
+class Election(Prepared):
+    """Private records, the public records that teachers vote on, and everything about the voting that is public."""
+
+    public: Any
+    test: tuple[Any, Integers] | None
+    allocation: Allocation
+    voting: Voting
+    teachers: Teachers
+    student: Student
+    n_classes: int
+    seed: int
+    folder: RunFolder
+    of_teachers: View
+    of_student: View
+
+    @property
+    def queries(self) -> NDArray[Any]:
+        """Public records that are queried, in order."""
+        return np.asarray(self.public[: self.voting.plan.n_queries])
+
+    def ensemble(self) -> Ensemble:
+        """The teachers."""
+        view, test = self.of_teachers, self.test
+        return Ensemble(
+            model_of(self.teachers),
+            self.allocation.parts,
+            view(self.X),
+            self.labels,
+            view(self.queries),
+            n_classes=self.n_classes,
+            training=Training.of(self.teachers.training),
+            seed=self.seed,
+            test=None if test is None else (view(test[0]), test[1]),
+            folder=self.folder.path,
+        )
+
+    def vote(self, votes: Integers, noise: NoiseSource) -> None:
+        """Answer the queries; interactive voting answers the first by confident voting, then fits a student."""
+        voting, aggregator = self.voting, self.voting.plan.aggregator
+        if not isinstance(aggregator, Interactive):
+            voting.ask(votes, noise)
+            return
+        first = math.ceil(aggregator.bootstrap * len(votes))
+        voting.ask(votes[:first], noise, aggregator=aggregator.without_student())
+        if first < len(votes):
+            student, _ = self.fitted_student()
+            voting.ask(votes[first:], noise, np.exp(student.log_probabilities(self.queries[first:])))
+
+    def fitted_student(self) -> tuple[Model, float | None]:
+        """The student of the labels so far, and its accuracy on the validation labels."""
+        student, view = self.student, self.of_student
+        labels = self.voting.labels[: self.voting.asked]
+        known = np.flatnonzero(labels >= 0)
+        others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
+        if len(known) == 0:
+            warnings.warn(
+                "no query was answered, so the student knows no class but the first; pass a lower threshold, or a "
+                "larger budget",
+                stacklevel=5,  # where `fit` was called
+            )
+            known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
+        model, accuracy = fit_student(
+            model_of(student),
+            view(self.queries[known]),
+            labels[known],
+            n_classes=self.n_classes,
+            training=Training.of(student.training),
+            validation=student.validation,
+            unlabelled=view(others) if len(others) else None,
+            seed=self.seed,
+        )
+        return replace(model, view=view), accuracy
+
+    def settings(self) -> list[object]:
+        """What decides the answers of interactive voting beside the scheme, the records and the votes."""
+        if not isinstance(self.voting.plan.aggregator, Interactive):
+            return []
+        model = model_of(self.student)
+        return [getattr(model, "__qualname__", repr(model)), replace(self.student, model=None)]
+
+
+def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:
+    """How the student sees public rows: linear models see unit rows about the mean of the unit public rows."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = model_of(student)
+    linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
+    centre = public_centre(public, public.shape[1]) if linear else None
+    return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)
+
+
+def check_test(test: Any, width: int, classes: NDArray[Any]) -> tuple[Any, Integers] | None:
+    """Test rows and their class indices, if there are any."""
+    if test is None:
+        return None
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InputError(f"test is a {type(test).__name__} and not a pair; pass test=(records, labels)")
+    rows = finite_rows(as_flat(test[0]), "test", width)
+    labels = array_of(test[1], "labels of test")
+    if labels.shape != (len(rows),):
+        raise InputError(f"test has {len(rows)} records and labels {labels.shape}; pass one for each")
+    return rows, class_indices(labels, classes)

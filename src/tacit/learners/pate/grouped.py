@@ -1,0 +1,56 @@
+"""The parameters of `PATE` that group several fields: teachers, voting and student, as values and by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tacit.learners.common.parameters import value_of
+from tacit.learners.pate.aggregators import voting_of
+from tacit.learners.pate.student import Student
+from tacit.learners.pate.teachers import Teachers
+
+GROUPS = ("teachers", "voting", "student")
+KINDS: dict[str, type[Teachers] | type[Student]] = {"teachers": Teachers, "student": Student}
+
+FLAT_NAMES: Mapping[str, str] = {
+    "n_teachers": "teachers__number",
+    "teacher": "teachers__model",
+    "teacher_training": "teachers__training",
+    "expected_accuracy": "teachers__expected_accuracy",
+    "n_jobs": "teachers__n_jobs",
+    "aggregator": "voting__kind",
+    **{name: f"voting__{name}" for name in ("sigma", "sigma1", "threshold", "gamma", "confidence", "bootstrap")},
+    "student": "student__model",
+    "student_training": "student__training",
+    "semi_supervised": "student__semi_supervised",
+    "validation": "student__validation",
+}
+"""Names of the fields on the command line."""
+
+
+def fields_of(group: str, value: Any) -> dict[str, Any]:
+    """The fields of the value of a grouped parameter; an aggregator has its name as `kind`."""
+    if group != "voting":
+        return dict(vars(value_of(group, value, KINDS[group])))
+    name, aggregator = voting_of(value)
+    return {"kind": name} | ({} if aggregator is None else asdict(aggregator))
+
+
+def with_fields(group: str, value: Any, changes: dict[str, Any]) -> Any:
+    """The value of a grouped parameter with some fields changed; another kind of voting starts from its defaults."""
+    fields = fields_of(group, value)
+    if changes.get("kind", fields.get("kind")) != fields.get("kind"):
+        fields = {}
+    if group != "voting":
+        return value_of(group, fields | changes, KINDS[group])
+    name, aggregator = voting_of(fields | changes)
+    return aggregator or name
+
+
+def model_of(role: Teachers | Student) -> Any:
+    """The model of teachers or the student, or the default."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=30.0, max_iter=300) if role.model is None else role.model

@@ -1,0 +1,199 @@
+"""The folder of a fit of PATE: labels that were bought, so that an interrupted fit goes on with them, and tables.
+
+`teachers/` (see `teachers.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides the answers
+and of the answers, and which charge to a ledger paid for them), and for people `teachers.csv`, `votings.csv` and
+`students.csv`. All of it is private: the folder is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.atomic import atomic_file
+from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.documents import read_json
+from tacit.data.formats.npz import Archive
+from tacit.errors import InputError, excerpt
+from tacit.learners.pate.aggregators import UNANSWERED
+from tacit.learners.pate.allocation import Allocation
+from tacit.learners.pate.scheme import Scheme
+from tacit.learners.pate.teachers import Votes, hash_of
+from tacit.learners.pate.voting import Answers, Voting
+from tacit.mechanisms.noise import Integers
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
+
+TABLES = ("teachers.csv", "votings.csv", "students.csv", "voting.npz", "voting.json")
+FIELDS = ("run", "votes", "charge", "promise", "answers")  # of voting.json
+
+
+@dataclass(frozen=True, eq=False)
+class StoredAnswers:
+    """Labels that a fit bought, of shape (queries,), and what decided and paid for them.
+
+    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charge` is the name
+    of the charge to a ledger, if there was one; `promise` is the hash of what was promised then.
+    """
+
+    run: str
+    votes: str
+    charge: str | None
+    promise: str
+    labels: Integers
+    paid: NDArray[np.bool_]
+
+    @property
+    def hash(self) -> str:
+        """Hash of all fields."""
+        return hash_of(json.dumps([self.run, self.votes, self.charge, self.promise]), self.labels, self.paid)
+
+    def paid_by(self, ledger: Ledger, promise: Guarantee) -> bool:
+        """Whether a charge of this promise to this ledger has paid for the labels."""
+        if self.charge is None or self.promise != hash_of_promise(promise):
+            return False
+        return any(charge.what == _charged_as(self.charge) for charge in ledger.account().charges)
+
+
+def charge_for(ledger: Ledger, promise: Guarantee) -> str:
+    """Charge a promise to a ledger; the name that tells this charge from those for other labels."""
+    name = secrets.token_hex(8)
+    ledger.charge(promise, what=_charged_as(name))
+    return name
+
+
+def _charged_as(name: str) -> str:
+    return f"PATE fit {name}"
+
+
+class RunFolder:
+    """The folder of a fit; it is made readable by its owner alone. Without a path, nothing is read or written."""
+
+    def __init__(self, path: Path | str | None) -> None:
+        if not isinstance(path, str | Path | None):
+            raise InputError(f"folder={path!r} must be a path; pass text, and a name of digits as ./{path}")
+        self.path = None if path is None else Path(path)
+        if self.path is not None:
+            try:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make_private(self.path)
+                for name in TABLES:
+                    if (self.path / name).is_dir():
+                        raise IsADirectoryError(0, f"{name} in it is a folder")
+            except OSError as error:
+                raise InputError(f"folder {self.path} cannot be made ({error.strerror}); choose another") from error
+
+    def read_answers(self, run: str, n_classes: int) -> StoredAnswers | None:
+        """The answers of an earlier run of this hash, if there are any; changed or other answers are an error."""
+        if self.path is None or not Checkpoint(self.path).has("voting.json"):
+            return None
+        path = self.path / "voting.json"
+        try:
+            stated = read_json(path)
+            run_before, votes, charge, promise, stated_hash = (stated[name] for name in FIELDS)
+            labels, paid = Archive(path.with_suffix(".npz")).read(["labels", "paid"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
+            raise InputError(f"{fault}; choose another folder") from error
+        valid = labels.ndim == 1 and len(labels) and labels.dtype == np.int64
+        valid = valid and paid.shape == labels.shape and paid.dtype == bool
+        if not valid or not np.all((labels >= UNANSWERED) & (labels < n_classes)):
+            raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
+        stored = StoredAnswers(run_before, votes, charge, promise, labels, paid)
+        if stored.hash != stated_hash:
+            raise InputError(f"{path} or its arrays were changed after they were written; choose another folder")
+        if stored.run != run:
+            raise self._other_votes()
+        return stored
+
+    def resume(self, stored: StoredAnswers, voting: Voting, votes: Integers) -> None:
+        """Replay the answers of an earlier run, since labels are bought once; answers to other votes are an error."""
+        if stored.votes != hash_of("", votes) or len(stored.labels) > len(votes):
+            raise self._other_votes()
+        voting.replay(votes[: len(stored.labels)], stored.labels, stored.paid)
+
+    def _other_votes(self) -> InputError:
+        return InputError(f"{self.path} holds answers to other votes or settings; choose another folder")
+
+    def write_answers(self, run: str, voting: Voting, votes: Integers, charge: str | None, promise: Guarantee) -> None:
+        """Write the answers, and which charge paid for them."""
+        if self.path is None:
+            return
+        labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
+        stored = StoredAnswers(run, hash_of("", votes), charge, hash_of_promise(promise), labels, paid)
+        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charge, stored.promise, stored.hash)
+        np.savez(arrays, labels=labels, paid=paid)
+        checkpoint = Checkpoint(self.path)
+        checkpoint.write("voting.npz", arrays.getvalue())
+        checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
+
+    def write_tables(
+        self,
+        allocation: Allocation,
+        votes: Votes,
+        plan: Scheme,
+        answers: Answers,
+        validation: float | None,
+        test: float | None,
+    ) -> None:
+        """Write a table of the teachers, one of the voting and one of the student."""
+        if self.path is None:
+            return
+        groups = allocation.teacher_groups or [()] * len(allocation.parts)
+        accuracies = [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
+        teachers = [
+            {"teacher": i, "records": len(part), "groups": " ".join(names), "test_accuracy": accuracy}
+            for i, (part, names, accuracy) in enumerate(zip(allocation.parts, groups, accuracies, strict=True))
+        ]
+        _write_table(self.path / "teachers.csv", teachers)
+        names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
+        costs = {f"epsilon {name or 'all'}": answers.spent_.epsilon(plan.delta, name) for name in names}
+        internal = {f"internal epsilon {name}": value for name, value in answers.internal_.epsilon.items()}
+        facts = {"aggregator": str(plan.aggregator), "asked": answers.asked, "answered": answers.answered}
+        _write_table(self.path / "votings.csv", [facts | {"delta": plan.delta} | costs | internal])
+        labels = int(np.sum(answers.labels >= 0))
+        student = {"labels": labels, "validation_accuracy": validation, "test_accuracy": test}
+        _write_table(self.path / "students.csv", [student])
+
+
+def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
+    """Hash of what decides the answers beside the votes: the scheme, the records of each teacher, and settings."""
+    facts = (plan.aggregator, plan.budgets, plan.delta, plan.rhos, plan.n_queries, plan.n_labels, records, settings)
+    sensitivities = plan.collector.sensitivities(slice(0, plan.n_queries))
+    return hash_of(repr(facts), plan.collector.payers(), sensitivities)
+
+
+def hash_of_promise(promise: Guarantee) -> str:
+    """Hash of all that a guarantee states."""
+    return hash_of(json.dumps(promise.to_json()))
+
+
+def _make_private(folder: Path) -> None:
+    """Let nobody else read the folder; a folder that others can read may hold nothing else."""
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise InputError(f"folder {folder} is not yours, and a run is private; choose another")
+    if not status.st_mode & 0o077:
+        return
+    for path in folder.iterdir():
+        if path.name not in (*TABLES, "teachers") and not path.name.startswith("."):
+            fault = f"folder {folder} can be read by others and holds {path.name!r}"
+            raise InputError(f"{fault}; make it private (chmod 700), or choose another")
+    folder.chmod(0o700)
+
+
+def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
