@@ -83,12 +83,12 @@ def fit(
     declared = read_classes(classes)
     if public is not None and located(public, public_split).resolve() == located(store, split).resolve():
         raise InputError(f"--public {public} is the private data; public rows would be released as they are")
-    with shown_progress(), _resumable(method, learner, out):
+    with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, split=split)
         labels = labels_of(data, store)
         learner.set_params(classes=data.classes if declared is None and data.classes_declared else declared)
         learner.set_params(ledger=ledger_of(ledger, located(store, split), data))
-        of_public = None if public is None else _read_public(method, public, public_split, data, store)
+        of_public = None if public is None else _read_public(learner, public, public_split, data, store)
         if of_public is not None:
             learner.set_params(public=of_public.x)
         learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
@@ -99,9 +99,9 @@ def fit(
 
 
 @contextmanager
-def _resumable(method: str, learner: Any, out: Path) -> Iterator[None]:
+def _resumable(learner: Any, out: Path) -> Iterator[None]:
     """Keep scores beside the release until it is saved, so that the same command resumes from them after a kill."""
-    if method != "public" or learner.folder is not None:
+    if not learner.scores_public or learner.folder is not None:
         yield
         return
     scores = out.absolute().parent / f".{out.name}.scores"
@@ -120,12 +120,11 @@ def _resumable(method: str, learner: Any, out: Path) -> Iterator[None]:
     rmtree(scores, ignore_errors=True)
 
 
-def _read_public(method: str, public: Path, split: str | None, private: "Data", store: Path) -> "Data":
+def _read_public(learner: Any, public: Path, split: str | None, private: "Data", store: Path) -> "Data":
     """Public data, as wide as the private ones and no part of them."""
     from tacit.data.imports import read_data
 
-    check = method != "public"  # PublicPrototypes checks its many rows itself
-    data = read_data(public, split=split, width=private.x.shape[1], check=check)
+    data = read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
     if "subset" in data.card and data.identity == private.identity:
         raise InputError(f"--public {public} is a subset of {store}; public rows would be released as they are")
     return data

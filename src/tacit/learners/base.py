@@ -82,6 +82,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     summary: ClassVar[str] = ""  # what is released, in a phrase
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
+    scores_public: ClassVar[bool] = (
+        False  # whether a fit scores all public rows: it checks them, and resumes in `folder`
+    )
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
     estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy

@@ -122,6 +122,7 @@ class PublicPrototypes(PrivateClassifier):
     estimates = "rows"
     budget_kinds = ("pure", "zcdp", "approx")
     needs_public = True
+    scores_public = True
     summary = "one public record per class (DPPL-Public); with --k 5 a set of five (DPPL-Public Top-K)"
     public_use = "needed, to choose from"
 
