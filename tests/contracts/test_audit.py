@@ -119,10 +119,13 @@ def audited(attack, draws):
 
 def test_every_gaussian_learner_is_audited():
     def gaussian(method):
+        if "zcdp" not in learner_class(method).budget_kinds:
+            return False
         promise = learner_class(method)(BUDGET, classes=2, **NEEDS.get(method, {})).promise()
         return all(event.exact_mu for event, _ in promise.event.base().counted())
 
-    assert {attack.method for attack in ATTACKS.values()} == set(filter(gaussian, METHODS))
+    missing = set(filter(gaussian, METHODS)) - {attack.method for attack in ATTACKS.values()}
+    assert not missing, f"add an attack on {', '.join(missing)} to ATTACKS: all their events are Gaussian"
 
 
 @pytest.mark.parametrize("name", ATTACKS)

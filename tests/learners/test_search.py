@@ -77,9 +77,9 @@ def test_every_method_can_be_tuned(kind, method):
         with pytest.raises(InputError, match="private under unit .*, and searches add up under add-remove"):
             make(kind, estimator, [{}], budget="epsilon=8,delta=1e-6").promise()
         return
-    search = make(kind, estimator, [{}], budget="epsilon=8,delta=1e-6" if kind is tacit.RandomSearch else "rho=8").fit(
-        X, Y
-    )
+    budget = "epsilon=8,delta=1e-6" if kind is tacit.RandomSearch else "rho=8"
+    budget = budget if "zcdp" in learner_class(method).budget_kinds else "epsilon=8"
+    search = make(kind, estimator, [{}], budget=budget).fit(X, Y)
     assert search.guarantee_ == search.promise()
     assert search.predict(X).shape == (120,)
     tacit.Release.of(search).verify()

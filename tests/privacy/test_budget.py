@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -159,3 +160,15 @@ def test_the_ends_of_the_range_can_be_spent(text):
 def test_infinite_budgets_mean_no_noise():
     assert Budget.pure(math.inf).gaussian() == 0
     assert Budget.zcdp(math.inf).exponential() == math.inf
+
+
+@pytest.mark.parametrize(("unit", "changes"), [("add-remove", 1), ("replace", 2), ("change-label", 2)])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 3.3, 7.7])
+def test_laplace_noise_spends_a_pure_budget_and_no_more(unit, changes, epsilon):
+    multiplier = Budget.pure(epsilon).laplace(Unit(unit))
+    assert Fraction(multiplier) * Fraction(epsilon) >= changes  # exactly: what is drawn is within the budget
+    assert multiplier == pytest.approx(changes / epsilon, rel=1e-15)
+    assert Budget.pure(math.inf).laplace(Unit(unit)) == 0
+    for other in ("rho=1", "epsilon=1,delta=1e-6"):
+        with pytest.raises(BudgetError, match="is not pure"):
+            Budget.parse(other).laplace(Unit(unit))

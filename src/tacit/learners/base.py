@@ -49,7 +49,7 @@ class Prepared:
 
 
 class Predictor(Protocol):
-    """A fitted model: `Released`, or one that a release cannot hold."""
+    """A fitted model: `Released`, or a model that no release can hold."""
 
     def similarities(self, rows: NDArray[Any]) -> Floats:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
@@ -103,7 +103,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> Prepared:
-        """Check the parameters against the records and take all decisions that follow from public facts.
+        """Check the parameters against the records, and make every decision that needs only public facts.
+
+        These are the parameters, the classes, public rows, the width of X, and its number of rows only under
+        neighbouring relations that make this number public.
 
         `classes_` is set, and nothing is charged yet. `labels` is empty if only the shape of X is known (`check`).
         Further arguments of `fit` are passed by name.
@@ -152,7 +155,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return replace(promise, unprotected=leaks + promise.unprotected, scope=scope).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
-        """Raise what `fit(..., **arguments)` would raise for n records of `width` columns, before any is read.
+        """Raise the errors that `fit` would raise for any n records of `width` columns; needs no data.
 
         The classes must be declared.
         """

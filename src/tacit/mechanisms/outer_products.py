@@ -4,8 +4,9 @@ Unit: add/remove one record; a record is one pair of rows, or one row.
 Sensitivity: 1 in Frobenius norm, exactly, in computer arithmetic: left and right rows become integers of norm at most
 N = 2^18 (`rounding.py`), so an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
 records, are below 2^53: float64 holds every partial sum of the matrix product exactly, in any order, block shape or
-number of threads. Blocks are added in int64. For second moments with weights w_k >= 0, a record adds K products of
-r_k = trunc(sqrt(w_k) x) with itself. Their norm is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
+number of threads. Blocks are added in int64. For second moments with weights w_k >= 0, let x be the integer row of a
+record. The record adds the outer product of r_k = trunc(sqrt(w_k) x) with itself to the k-th of K sums. The joint norm
+of these K products is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
 shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x. If sum w_k^2 exceeds 1, the w_k are scaled down.
 The upper triangle of a symmetric matrix, diagonal included, determines the matrix and has no larger norm. Only the
 triangle gets noise; the released matrix mirrors it.
@@ -64,8 +65,9 @@ def noisy_products(
 ) -> Floats:
     """Release the sum over records of the outer product of a left and a right row, of this shape.
 
-    Blocks are left rows (b, shape[0]) and right rows (b, shape[1]); rows longer than 1 are scaled down to norm 1. A row
-    may depend only on its record and on public or already released values, to the last bit. The noise multiplier is the
+    Blocks are left rows (b, shape[0]) and right rows (b, shape[1]); rows longer than 1 are scaled down to norm 1. Each
+    row must be a function of its record and of public or already released values alone: another record may not change
+    even its last bit. The noise multiplier is the
     standard deviation of the noise divided by the sensitivity, which is 1.
     """
     totals = product_sums(blocks, shape=shape)
@@ -163,7 +165,7 @@ def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSour
 
 
 def _factors(weights: Floats) -> Floats:
-    """Roots of weights scaled into the unit ball, each row by itself; zeros if a weight of the row is not finite."""
+    """Square roots of each record's weights, clipped at 0 and scaled to norm at most 1; zeros if the norm is infinite."""
     weights = np.ascontiguousarray(weights)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = row_norms(weights)

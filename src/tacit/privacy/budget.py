@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
@@ -163,6 +164,19 @@ class Budget:
             return epsilon / _ROOT_RHO[unit] / (_ROUNDED_UP if unit is Unit.CHANGE_LABEL else 1.0)
         assert self.epsilon is not None
         return self.epsilon / _PURE[unit]
+
+    def laplace(self, unit: Unit = Unit.ADD_REMOVE) -> float:
+        """Noise multiplier of a Laplace event, once on each of several disjoint classes, that spends a pure budget."""
+        if self.infinite:
+            return 0.0
+        if self.kind != "pure" or self.epsilon is None:
+            raise BudgetError(
+                f"budget {self} is not pure, as Laplace noise needs; pass epsilon=1, or use Gaussian noise"
+            )
+        multiplier = _PURE[unit] / self.epsilon
+        while Fraction(multiplier) * Fraction(self.epsilon) < _PURE[unit]:
+            multiplier = math.nextafter(multiplier, math.inf)
+        return multiplier
 
     def sampled_gaussian(self, sampling_rate: float, count: int) -> float:
         """Noise multiplier at which `count` `SampledGaussian` events meet the budget, up to a thousandth too large."""

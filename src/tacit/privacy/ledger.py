@@ -3,7 +3,8 @@
 Each line is one JSON object under a declared identity of the private data. (A hash of the data as its identity would
 itself be private, and would change with a copy.) An `allow` line states the allowance; the last one is in force. A
 `charge` line records a guarantee before its noise is drawn and is never refunded. Both record what is left after them,
-in the currency of the allowance (`allowance.py`). An exclusive lock is held from reading the balance to writing the
+in the currency of the allowance: the privacy parameter that is added up (`allowance.py`). An exclusive lock is held
+from reading the balance to writing the
 charge, so two processes cannot spend the same allowance. Lines are hashed (`chain.py`).
 """
 
@@ -75,8 +76,8 @@ class Ledger:
     def allow(self, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> None:
         """State the allowance; it must cover what was already spent.
 
-        State it before the first charge. An allowance that is raised later may have been chosen by what was released:
-        it is a record of what was spent, and no guarantee.
+        State it before the first charge. If you raise it later, the new value may depend on released results. The
+        ledger then records what was spent, but the allowance is no longer a guarantee.
 
         Parameters
         ----------
@@ -84,8 +85,9 @@ class Ledger:
         unit : Unit or str
             Charges are converted to it and then added up.
         currency : {"rho", "epsilon", "mu", "renyi"}, optional
-            Charges are counted in it; see `tacit.privacy.allowance`. Only epsilon=...,delta=... leaves a choice: "mu"
-            by default, or "renyi", in which searches and zCDP have a finite cost too.
+            The privacy parameter in which charges are added up; see `tacit.privacy.allowance`. Only a budget
+            epsilon=...,delta=... leaves a choice: "mu" (default), or "renyi", which also gives a finite cost to zCDP
+            guarantees and private hyperparameter searches.
 
         Raises
         ------
@@ -111,7 +113,8 @@ class Ledger:
             self._append(file, chain, account, {"kind": "allow", **stated, "left": str(left)})
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
-        """Record a use before it happens; with personal budgets, at the most expensive group's cost.
+        """Record a guarantee before its noise is drawn; personal budgets are charged at the most expensive group's
+        cost. If the file states no allowance for any identity, the charge is recorded and nothing is limited.
 
         Raises
         ------

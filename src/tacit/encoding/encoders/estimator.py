@@ -81,7 +81,7 @@ def encode(
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An encoder as the first step of a scikit-learn pipeline.
 
-    It learns nothing: `fit` only looks at the options, so the guarantee of what follows is that of the whole pipeline.
+    `fit` does nothing and reads no data, so the pipeline has the guarantee of the learner that follows.
 
     Parameters
     ----------

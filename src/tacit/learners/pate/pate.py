@@ -75,8 +75,8 @@ class PATE(ModelClassifier):
     collector : {"weighting", "vanishing", "upsampling", "gnmax"}
         How budget groups vote together; see `tacit.learners.pate.collectors`. Without groups it makes no difference.
     n_queries, n_labels : int, optional
-        Limits: query the first `n_queries` public records only, and stop after `n_labels` bought labels. Without groups
-        the promise counts on `n_queries`.
+        Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
+        groups the promise assumes at most `n_queries` queries.
     stopping : {"filter", "data-dependent"}
         See `tacit.pate.aggregate`.
     shape
@@ -105,15 +105,16 @@ class PATE(ModelClassifier):
     shape_ : tuple of int
     classes_ : ndarray of shape (C,)
     guarantee_ : Guarantee
-        Equal to `promise()`: the budget of each group, or, without groups, what the limits allow at worst where noise
-        and limits are given and that is less.
+        Equal to `promise()`. With groups, the budget of each group. Without groups, the budget, or the worst-case cost
+        of the limits if noise and `n_queries` are given and that cost is smaller.
     spent_ : Guarantee
         Cost of the queries and labels. A report, not a guarantee.
 
     Notes
     -----
-    Guarantee: under replacement of one record of a group, the group's budget. A record reaches one teacher only (d_g
-    under upsampling), by its position, its group and public facts; see `tacit.mechanisms.votes` for the cost of a query
+    Guarantee: under replacement of one record of a group, the group's budget. Each record goes to one teacher, or to
+    d_g teachers under upsampling (d_g is the number of copies in group g). The assignment depends only on its position,
+    its group and public facts; see `tacit.mechanisms.votes` for the cost of a query
     and `tacit.learners.pate.filter` for why stopping is private. The number of records, groups and budgets are
     not protected.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
@@ -199,7 +200,7 @@ class PATE(ModelClassifier):
         return Guarantee(self.units[0], compose([]), self._unprotected(), groups)
 
     def _allowances(self) -> dict[str, float]:
-        """The largest rho of each group within its budget."""
+        """For each group, the largest rho whose zCDP guarantee implies the budget of the group."""
         if self.budgets is not None:
             if self.budget != DEFAULT_BUDGET:
                 raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
@@ -213,7 +214,7 @@ class PATE(ModelClassifier):
         return {ALL: budget.rho} if budget.rho else allowances({ALL: budget.epsilon or 0.0}, budget.delta or 0.0)
 
     def _limits(self) -> tuple[int, int] | None:
-        """The most queries and labels, where the parameters tell."""
+        """Upper bounds on the numbers of queries and labels; None if `n_queries` is not set."""
         if self.n_queries is None:
             return None
         queries = self._queries(2**53)
@@ -333,7 +334,7 @@ class PATE(ModelClassifier):
         return plan.calibrated(name, len(self.classes_), accuracy)
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
-        """Nothing yet: voting is charged when teachers are trained, right before its noise."""
+        """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise of the votes."""
 
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
         folder, voting, promise = election.folder, election.voting, self.promise()

@@ -37,7 +37,7 @@ class NoisySumPrototypes(PrivateClassifier):
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again: what all rows share no longer takes part of their length.
+        made unit again, so that a component that all rows share takes up no part of their norm.
     noise : {"secure", "research"}, default="secure"
         Where noise comes from; only secure noise may be released.
     random_state : int, optional
@@ -50,7 +50,7 @@ class NoisySumPrototypes(PrivateClassifier):
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        The noisy sums; their lengths are about the class sizes.
+        The noisy sums. Without noise the norm of a sum is at most its class size, with equality if all unit rows agree.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -60,7 +60,8 @@ class NoisySumPrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
-    add/remove; classes are disjoint, so rho pays for the whole table. See `tacit.mechanisms.gaussian`.
+    add/remove; each record is in one class, so by parallel composition all sums together cost rho. See
+    `tacit.mechanisms.gaussian`.
     A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.
 

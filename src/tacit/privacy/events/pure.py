@@ -15,9 +15,9 @@ class PureDP(Event):
 
     Notes
     -----
-    Binary randomized response is the worst case. Its Renyi divergence of order a, divided by a, is largest as a -> 1:
-    there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is that of the Gaussian trade-off curve through the corner of
-    epsilon-DP's [Dong, Roth and Su 2019].
+    The worst case is binary randomized response, so its privacy cost is used. Its Renyi divergence of order a, divided
+    by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is the parameter of the Gaussian trade-off curve through the
+    corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019].
     """
 
     epsilon: float
