@@ -1,5 +1,6 @@
 """Without the libraries of the extras: the main job works, and all else names the extra to install in one line."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -120,6 +121,9 @@ def test_an_import_that_fails_later_names_the_extra(stores, run, monkeypatch):
     refused(run, "import private --out new", "vl_convert is not installed", "'tacit[experiments]'")
 
 
+PROGRESS = re.compile(r"tacit: [\w -]+: \d+ of \d+")
+
+
 def test_the_main_job_needs_no_extra(stores):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -132,4 +136,5 @@ def test_the_main_job_needs_no_extra(stores):
     np.save("votes.npy", rng.integers(0, 3, size=(20, 50)))
     Path("t.csv").write_text("id,y\n1,0\n2,1\n")
     done = subprocess.run([sys.executable, "-c", BLOCKED], input=MAIN_JOB.strip(), capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    said = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]  # shown where the machine is slow
+    assert (done.returncode, said) == (0, []), done.stderr

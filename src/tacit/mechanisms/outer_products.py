@@ -165,7 +165,7 @@ def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSour
 
 
 def _factors(weights: Floats) -> Floats:
-    """Square roots of each record's weights, clipped at 0 and scaled to norm at most 1; zeros if the norm is infinite."""
+    """Square roots of each record's weights, clipped at 0 and scaled to norm at most 1; zeros if it is infinite."""
     weights = np.ascontiguousarray(weights)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = row_norms(weights)

@@ -4,8 +4,8 @@ Each line is one JSON object under a declared identity of the private data. (A h
 itself be private, and would change with a copy.) An `allow` line states the allowance; the last one is in force. A
 `charge` line records a guarantee before its noise is drawn and is never refunded. Both record what is left after them,
 in the currency of the allowance: the privacy parameter that is added up (`allowance.py`). An exclusive lock is held
-from reading the balance to writing the
-charge, so two processes cannot spend the same allowance. Lines are hashed (`chain.py`).
+from reading the balance to writing the charge, so two processes cannot spend the same allowance. Lines are hashed
+(`chain.py`).
 """
 
 from __future__ import annotations

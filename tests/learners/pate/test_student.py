@@ -170,4 +170,4 @@ def test_few_labels_and_many_digits_are_enough(digits):
     alone = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training)
     more = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training, unlabelled=X[rest])
     scores = [(student.nearest(X[9000:]) == y[9000:]).mean() for student in (alone, more)]
-    assert scores[1] > max(0.93, scores[0] + 0.01)
+    assert scores[1] > max(0.9, scores[0] + 0.02)

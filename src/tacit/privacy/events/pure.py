@@ -16,8 +16,8 @@ class PureDP(Event):
     Notes
     -----
     The worst case is binary randomized response, so its privacy cost is used. Its Renyi divergence of order a, divided
-    by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is the parameter of the Gaussian trade-off curve through the
-    corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019].
+    by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is the parameter of the Gaussian
+    trade-off curve through the corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019].
     """
 
     epsilon: float
