@@ -127,7 +127,8 @@ class Interactive(Confident):
         real("bootstrap", self.bootstrap, 0.01, 0.99)
 
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
-        assert scores is not None
+        if scores is None:
+            raise InputError("interactive voting needs the scores of a student; pass student_scores")
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
         paid = votes.noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
         labels = self._labels_where(paid, counts, noise)
