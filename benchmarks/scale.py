@@ -25,6 +25,7 @@ import tacit
 from tacit.compute.progress import reporting
 from tacit.compute.threads import in_threads
 from tacit.learners.prototypes import scores as scoring
+from tacit.learners.prototypes.scores.arithmetic import scoring as scoring_of
 from tacit.learners.prototypes.scores.arithmetic import speed
 from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import SecureNoise
@@ -150,7 +151,7 @@ def score(
     public: np.ndarray, x: np.ndarray, y: np.ndarray, n_classes: int, bounds: tuple[float, float], name: str
 ) -> np.ndarray:
     """Scores in units of the sensitivity."""
-    how = scoring.scoring(public, *bounds, name=name)
+    how = scoring_of(public, *bounds, name=name)
     with scoring.scores(how, public, x, y, n_classes) as found:
         return np.asarray(found) / how.sensitivity
 
@@ -233,7 +234,7 @@ def errors(n: int, m: int, d: int, n_classes: int) -> None:
     best = exact.argmax(axis=1)
     rows = []
     for name in ("float32", *(["int8"] if has_torch() else [])):
-        arithmetic = scoring.scoring(public, *NARROW, name=name).arithmetic
+        arithmetic = scoring_of(public, *NARROW, name=name).arithmetic
         found = score(public, x, y, n_classes, NARROW, name)
         apart = np.abs(found - exact)
         same = (found.argmax(axis=1) == best).mean()
@@ -310,7 +311,7 @@ def paper(folder: Path, ceilings: Ceilings) -> None:
     rows, seconds = [], {}
     for what, bounds in (("unclipped", WIDE), ("clipped", NARROW)):
         public = tacit.EmbeddingStore.open(folder / "public").x
-        name = scoring.scoring(public, *bounds).arithmetic.name
+        name = scoring_of(public, *bounds).arithmetic.name
         before = ceilings.product(name)[0]
         line = (
             f"fit public {folder}/private --public {folder}/public --budget epsilon=1 --classes {n_classes} "

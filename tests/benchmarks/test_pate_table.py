@@ -28,7 +28,7 @@ def pate(monkeypatch):
     monkeypatch.setattr(problems, "PROBLEMS", {"made-up": (lambda data: parts, 300, GaussianNB(), 0.9)})
     monkeypatch.setattr(run, "PROBLEMS", problems.PROBLEMS)
     monkeypatch.setattr(run, "TEACHERS", (150, 300))
-    monkeypatch.setattr(run, "USUAL", {"aggregator": "confident", "sigma": 40, "sigma1": 75, "threshold": 100})
+    monkeypatch.setattr(run, "USUAL", {"voting": {"kind": "confident", "sigma": 40, "sigma1": 75, "threshold": 100}})
     problems.whole.cache_clear()
     yield problems, run, table
     for name in ("problems", "run", "table", "cells"):
