@@ -459,7 +459,6 @@ MUTANTS = [
     _of(EVENTS, "pure", "losses: responses of half the epsilon", "uniform = n_classes * math.exp(-epsilon)", "uniform = n_classes * math.exp(-epsilon / 2)", "privacy/events/test_base.py"),
     _of(EVENTS, "pure", "losses: responses over one label more", "\"num_buckets\": n_classes}", "\"num_buckets\": n_classes + 1}", "privacy/events/test_base.py"),
     _of(MECHANISMS, "noise", "secure noise: all chunks share the first draw", "in_threads(add_noise, chunks)", "(chunk + np.asarray(drawn)[: len(chunk)] for drawn in [add_noise(0 * chunks[0])] for chunk in chunks)"),
-    _of(PRIVACY, "budget", "Laplace noise of half the budget's changes", "multiplier = _PURE[unit] / self.epsilon", "multiplier = 1 / self.epsilon"),
     _of(PRIVACY, "budget", "Laplace noise is rounded down", "multiplier = math.nextafter(multiplier, math.inf)", "break"),
     _of(PRIVACY, "guarantee", "attack rate of the cheapest group", "max(accounting.attack_rate(event, false_positive_rate)", "min(accounting.attack_rate(event, false_positive_rate)"),
     _of(PRIVACY, "guarantee", "mu of the cheapest group", "max(event.mu for event", "min(event.mu for event"),
