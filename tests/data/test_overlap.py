@@ -43,3 +43,19 @@ def test_what_cannot_be_compared(tmp_path):
     for cosine in (0, 1.5, float("nan")):
         with pytest.raises(InputError, match="cosine="):
             overlap(store(tmp_path / f"c{cosine}", rows), store(tmp_path / f"d{cosine}", rows), cosine)
+
+
+def test_examples_among_class_names_are_found(tmp_path):
+    rng = np.random.default_rng(0)
+    rows, names = rng.normal(size=(30, 16)), rng.normal(size=(2, 3, 16))
+    names[1, 2] = 4 * rows[8]
+    private = EmbeddingStore.write(tmp_path / "p", rows, classes=2, names=names)
+    words = store(tmp_path / "words", names.reshape(6, 16))
+    assert overlap(private, words).near.tolist() == [[8, 5]]
+    assert overlap(private, words).near_names.tolist() == []
+    public = EmbeddingStore.write(tmp_path / "q", rng.normal(size=(5, 16)), classes=2, names=names)
+    own = overlap(private, private)
+    for found in (overlap(private, public), own):
+        assert found.near.tolist() == []
+        assert found.near_names.tolist() == [[8, 5]]
+        assert found.names_cosines == pytest.approx([1], abs=1e-3)

@@ -29,7 +29,7 @@ class Refused(Exception):
 def store(folder: Path) -> None:
     _restate_sizes(folder / "s")
     found = read_data(folder / "s")
-    print(found, found.labels, found.classes, found.identity, found.card, found.metadata())
+    print(found, found.labels, found.classes, found.identity, found.card, found.names, found.metadata())
 
 
 def _restate_sizes(folder: Path) -> None:
@@ -37,7 +37,7 @@ def _restate_sizes(folder: Path) -> None:
     file = folder / "manifest.json"
     try:
         stated = json.loads(file.read_text())
-        for entry in (*stated["shards"], stated["metadata"]):
+        for entry in (*stated["shards"], stated["metadata"], stated["names"]["file"]):
             entry["bytes"] = (folder / entry["file"]).stat().st_size
         file.write_text(json.dumps(stated))
     except (ValueError, TypeError, KeyError, OSError, RecursionError, AttributeError):

@@ -44,6 +44,18 @@ def labels_of(data: "Data", path: Path | str) -> Any:
     return data.labels
 
 
+def check_apart(option: str, path: Path, store: Path, why: str) -> None:
+    """Refuse private data as the public rows of `--public` or `--names`."""
+    if path.resolve() == store.resolve():
+        raise InputError(f"--{option} {path} is the private data; {why}")
+
+
+def check_no_subset(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
+    """Refuse a subset of the private data as public rows, by what its card says."""
+    if "subset" in rows.card and rows.identity == private.identity:
+        raise InputError(f"--{option} {path} is a subset of {store}; {why}")
+
+
 def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
     """The ledger at `path`, or the one beside the data, if there is one."""
     from tacit.privacy.ledger import Ledger

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.names import names_for
 from tacit.errors import InputError
 
 
@@ -14,6 +15,7 @@ def import_(
     split: str | None = None,
     card: Path | None = None,
     classes: str | None = None,
+    names: str | None = None,
     identity: str | None = None,
     dtype: str = "float16",
     force: bool = False,
@@ -38,6 +40,9 @@ def import_(
         A card.json with the class list and public facts of the files.
     classes
         The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+    names
+        Rows of class names that the store shall carry: a store or file with rows labelled by class, or with one row
+        for each class in their order. By default those that an imported store carries; `none` leaves them out.
     identity
         Declared name of the private data, under which a ledger knows it; by default the store's name.
     dtype
@@ -47,7 +52,7 @@ def import_(
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import read_data, splits
+    from tacit.data.imports import located, read_data, splits
     from tacit.data.manifest import holds_stores
 
     if not files:
@@ -56,23 +61,26 @@ def import_(
 
     def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
         data = read_data(files, x=x, y=y, split=name, card=card, check=False)
-        stated = data.classes if data.classes_declared else None
+        listed = data.classes if declared is None and data.classes_declared else declared
+        of_names = names_for(names, data, listed, located(files[0], name))
         store = EmbeddingStore.write(
-            folder, data.x, data.labels, classes=stated if declared is None else declared, card=data.card,
-            identity=identity, dtype=dtype, force=overwrite,
+            folder, data.x, data.labels, classes=listed, card=data.card, identity=identity,
+            names=None if of_names is None else of_names.rows,
+            names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
         )  # fmt: skip
-        listed = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
+        shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"
-        return f"{store.rows} rows of width {store.dim}{labels}, {listed}"
+        carried = "" if of_names is None else f", {of_names.count} rows of class names"
+        return f"{store.rows} rows of width {store.dim}{labels}, {shown}{carried}"
 
-    names = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
+    parts = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     identity = identity or out.name
     remove_parts(out)
     with shown_progress():
-        if split is not None or len(names) < 2:
+        if split is not None or len(parts) < 2:
             print(f"{out}: {write(out, split, identity, force)}")
             return
         with atomic_folder(out, force=force, ours=holds_stores) as temporary:
-            made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in names}
+            made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts}
     for name, text in made.items():
         print(f"{out / name}: {text}")

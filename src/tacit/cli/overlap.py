@@ -1,4 +1,4 @@
-"""`tacit overlap`: whether a public store holds records of a private one."""
+"""`tacit overlap`: whether a public store, or the class names that a store carries, hold private records."""
 
 from pathlib import Path
 
@@ -7,9 +7,11 @@ from tacit.errors import InputError
 
 
 def overlap(
-    private: Path, public: Path, /, *, cosine: float = 0.98, out: Path | None = None, force: bool = False
+    private: Path, public: Path | None = None, /, *, cosine: float = 0.98, out: Path | None = None, force: bool = False
 ) -> None:
     """Look for private records in a public store: the same content, or nearly the same direction.
+
+    The rows of class names that the store carries, which may be examples, are compared too.
 
     The answer is about private records. It is for their owner, and enters no release.
 
@@ -18,7 +20,8 @@ def overlap(
     private
         Store of the private records.
     public
-        Store of the public ones, of the same encoder.
+        Store of the public ones, or of class names, of the same encoder. If it is left out, the class names that the
+        private store carries are compared.
     cosine
         From which on two rows count as near duplicates.
     out
@@ -35,18 +38,29 @@ def overlap(
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
-    stores = EmbeddingStore.open(located(private)), EmbeddingStore.open(located(public))
+    own = EmbeddingStore.open(located(private))
+    other = own if public is None else EmbeddingStore.open(located(public))
+    if public is None and own.names is None:
+        raise InputError(f"{private} carries no class names to compare; give a public store")
     with shown_progress():
-        found = compare(*stores, cosine)
-    same = f"{len(found.same)} have the content of a public one"
-    if not found.hashed:
-        same = "contents were not compared: no hashes"
-    print(f"of {stores[0].rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
+        found = compare(own, other, cosine)
+    if public is not None:
+        same = f"{len(found.same)} have the content of a public one"
+        if not found.hashed:
+            same = "contents were not compared: no hashes"
+        print(f"of {own.rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
+    if other.names is not None:
+        examples = f"{len(found.near_names)} reach a cosine of {cosine:g} with a row of the class names"
+        print(f"of {own.rows} private records {examples} that {other.identity} carries")
     print("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:
         return
     with atomic_file(out, force=force) as part, part.open("w", encoding="utf-8") as file:
         file.write("private,public,why,cosine\n")
-        file.writelines(f"{row},{other},content,1\n" for row, other in found.same.tolist())
-        pairs = zip(found.near.tolist(), found.cosines.tolist(), strict=True)
-        file.writelines(f"{row},{other},direction,{value:.6f}\n" for (row, other), value in pairs)
+        file.writelines(f"{row},{place},content,1\n" for row, place in found.same.tolist())
+        for why, near, cosines in (
+            ("direction", found.near, found.cosines),
+            ("class name", found.near_names, found.names_cosines),
+        ):
+            pairs = zip(near.tolist(), cosines.tolist(), strict=True)
+            file.writelines(f"{row},{place},{why},{value:.6f}\n" for (row, place), value in pairs)

@@ -55,7 +55,7 @@ def split(
             identity = source.identity if name == "private" else f"{source.identity}-{name}"
             EmbeddingStore.write(
                 temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
-                dtype=dtype_of(source.x),
+                names=source.names, names_card=source.names_card, dtype=dtype_of(source.x),
             )  # fmt: skip
             lines.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
     print("\n".join(lines))

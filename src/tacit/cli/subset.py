@@ -68,7 +68,7 @@ def subset(
     with shown_progress():
         EmbeddingStore.write(
             out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
-            dtype=dtype_of(source.x), force=force,
+            names=source.names, names_card=source.names_card, dtype=dtype_of(source.x), force=force,
         )  # fmt: skip
     print(f"{out}: {len(chosen)} of {len(labels)} rows, imbalance {imbalance:g}")
     print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")

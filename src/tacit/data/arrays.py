@@ -23,7 +23,8 @@ LABELS = ("y", "labels", "targets")
 class Arrays:
     """Features and labels read from `files`, with the public facts declared about them.
 
-    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format allows it.
+    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format allows it. Files carry
+    no rows of class names.
     """
 
     x: Any = field(repr=False)
@@ -32,6 +33,8 @@ class Arrays:
     identity: str
     files: tuple[Path, ...]
     card: dict[str, Any] = field(default_factory=dict)
+    names: list[NDArray[Any]] | None = None
+    names_card: dict[str, Any] = field(default_factory=dict)
 
     @property
     def classes_declared(self) -> bool:

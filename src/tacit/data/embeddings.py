@@ -3,6 +3,7 @@
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
     metadata.parquet     column `label` (int32) when labelled, and any columns of the user's
+    names.npy            rows of class names, if the store carries some
     .lock                held by an append, so that a second one waits
 
 A store is whole or absent: `write` builds it under a hidden name, `append` adds files that nothing
@@ -54,6 +55,8 @@ class EmbeddingStore:
         Declared name of the private data.
     card : dict
         Public facts about the data and the encoder.
+    names : list of arrays of shape (k, dim), or None
+        Public rows of each class, in the order of `classes`, if the store carries some; `names_card` has facts.
     rows, dim, dtype
         Size and type of `x`.
     content_hash : str
@@ -82,7 +85,7 @@ class EmbeddingStore:
         self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
         self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
         self.identity, self.card = manifest.identity, manifest.card
-        for cached in ("x", "y"):
+        for cached in ("x", "y", "names"):
             self.__dict__.pop(cached, None)
 
     @classmethod
@@ -108,6 +111,8 @@ class EmbeddingStore:
         card: Mapping[str, Any] | None = None,
         identity: str | None = None,
         metadata: Mapping[str, Sequence[Any]] | None = None,
+        names: Any = None,
+        names_card: Mapping[str, Any] | None = None,
         dtype: str = "float16",
         shard_rows: int = 65536,
         force: bool = False,
@@ -130,6 +135,10 @@ class EmbeddingStore:
             Name of the private data; the folder's name by default.
         metadata : dict of sequences of length rows, optional
             Further columns.
+        names : array of shape (C, dim) or sequence of C arrays of shape (k, dim), optional
+            Public rows of each declared class, in their order: of its name, or of examples that may be shown.
+        names_card : dict, optional
+            Public facts about `names`, as JSON: `name` and `hash` of their data, `encoder`, `templates`.
         dtype : {"float16", "float32", "float64"}
             How rows are stored.
         shard_rows : int
@@ -141,7 +150,8 @@ class EmbeddingStore:
         ------
         InputError
             If `folder` exists or cannot be written; if a row is not finite, all zeros, or does not
-            fit `dtype`; if labels are missing, outside `classes` or not one a row. Nothing is left behind.
+            fit `dtype`; if labels are missing, outside `classes` or not one a row; if `names` do not fit the declared
+            classes. Nothing is left behind.
         """
         folder = Path(folder)
         identity = checked_identity(identity or folder.absolute().name)
@@ -156,7 +166,7 @@ class EmbeddingStore:
         facts = writing.json_card(card)
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
             (temporary / "shards").mkdir()
-            Manifest(
+            manifest = Manifest(
                 rows=len(X),
                 dim=X.shape[1],
                 dtype=dtype,
@@ -167,7 +177,10 @@ class EmbeddingStore:
                 classes_declared=classes is not None,
                 identity=identity,
                 card=facts,
-            ).save(temporary)
+            )
+            if names is not None:
+                manifest = writing.write_names(temporary, names, names_card, manifest)
+            manifest.save(temporary)
         return cls.open(folder)
 
     def append(
@@ -232,10 +245,22 @@ class EmbeddingStore:
         """Class values, (rows,), or None."""
         return None if self.y is None else decode_labels(self.y, self.classes)
 
+    @cached_property
+    def names(self) -> list[NDArray[Any]] | None:
+        """Rows of class names, (k, dim) of each class, or None."""
+        stored = self._manifest.names
+        return None if stored is None else np.split(self._shard(stored.file), np.cumsum(stored.counts)[:-1])
+
+    @property
+    def names_card(self) -> dict[str, Any]:
+        """Public facts about `names`; empty if there are none."""
+        stored = self._manifest.names
+        return {} if stored is None else {"hash": stored.file.sha256, **stored.card}
+
     @property
     def content_hash(self) -> str:
         """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
-        return combined_hash(stored.sha256 for stored in self._manifest.files)
+        return combined_hash(stored.sha256 for stored in self._manifest.records)
 
     def metadata(self, columns: Sequence[str] | None = None) -> Any:
         """The labels and further columns, or some of them, as a `pyarrow.Table`."""
@@ -274,7 +299,8 @@ class EmbeddingStore:
             classes = "labels without a class list" if self._manifest.has_labels else "no labels"
         else:
             classes = f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
-        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes})"
+        names = "" if self._manifest.names is None else f", {self._manifest.names.file.rows} rows of class names"
+        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes}{names})"
 
     def __reduce__(self) -> tuple[Callable[[Path], "EmbeddingStore"], tuple[Path]]:
         return EmbeddingStore.open, (self.folder,)  # workers map the files rather than receive them

@@ -13,7 +13,7 @@ from tacit.compute.documents import read_json
 from tacit.data.labels import MOST_LETTERS, ClassValue, class_list
 from tacit.errors import InputError, StoreError, excerpt, quoted
 
-NAME = "manifest.json"
+NAME, NAMES = "manifest.json", "names.npy"
 FORMAT = "tacit-embeddings"
 VERSION = 1
 DTYPES = ("float16", "float32", "float64")
@@ -32,6 +32,15 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
+class StoredNames:
+    """The rows of class names that a store carries: their file, how many each class has, and public facts."""
+
+    file: StoredFile
+    counts: tuple[int, ...]
+    card: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Manifest:
     """All facts about a store except its rows and labels."""
 
@@ -45,15 +54,24 @@ class Manifest:
     classes_declared: bool
     identity: str
     card: dict[str, Any] = field(default_factory=dict)
+    names: StoredNames | None = None
+
+    @property
+    def records(self) -> tuple[StoredFile, ...]:
+        """The files that hold the records."""
+        return (*self.shards, self.metadata)
 
     @property
     def files(self) -> tuple[StoredFile, ...]:
         """The files that belong to the store."""
-        return (*self.shards, self.metadata)
+        return self.records if self.names is None else (*self.records, self.names.file)
 
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
-        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1, ensure_ascii=False)
+        facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        if self.names is None:
+            del facts["names"]
+        text = json.dumps(facts, indent=1, ensure_ascii=False)
         with atomic_file(folder / NAME, force=True) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -90,15 +108,21 @@ class Manifest:
             classes_declared=_typed(stated["classes_declared"], bool),
             identity=checked_identity(_typed(stated["identity"], str)),
             card=_typed(stated["card"], dict),
+            names=None if stated.get("names") is None else _stored_names(stated["names"]),
         )
         if manifest.dtype not in DTYPES:
             raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")
         if sum(shard.rows for shard in shards) != manifest.rows or manifest.metadata.rows != manifest.rows:
             raise ValueError(f"its files do not add up to {manifest.rows} rows")
+        names = manifest.names
+        if names is not None:
+            listed = len(manifest.classes or ()) if manifest.classes_declared else 0
+            if len(names.counts) != listed or sum(names.counts) != names.file.rows:
+                raise ValueError(f"its {names.file.rows} rows of class names do not fit its {listed} declared classes")
         row_bytes = manifest.dim * np.dtype(manifest.dtype).itemsize
-        for shard in shards:
-            if shard.bytes <= shard.rows * row_bytes:
-                raise ValueError(f"{shard.file} cannot hold {shard.rows} rows in {shard.bytes} bytes")
+        for file in (*shards, *([] if names is None else [names.file])):
+            if file.bytes <= file.rows * row_bytes:
+                raise ValueError(f"{file.file} cannot hold {file.rows} rows in {file.bytes} bytes")
         return manifest
 
 
@@ -109,7 +133,7 @@ def dtype_of(rows: Any) -> str:
 
 def is_store(folder: Path) -> bool:
     """Whether `folder` holds a store and nothing else."""
-    others = [path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME)]
+    others = [path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME, NAMES)]
     return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
 
 
@@ -158,6 +182,11 @@ def _read(folder: Path) -> dict[str, Any]:
 def _stored_file(entry: Any) -> StoredFile:
     rows, size = _count(entry["rows"]), _count(entry["bytes"])
     return StoredFile(plain_name(entry["file"]), rows, size, _typed(entry["sha256"], str))
+
+
+def _stored_names(entry: Any) -> StoredNames:
+    counts = tuple(_count(number) for number in _typed(entry["counts"], list))
+    return StoredNames(_stored_file(entry["file"]), counts, _typed(entry["card"], dict))
 
 
 def _count(value: Any) -> int:

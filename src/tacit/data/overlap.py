@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.embeddings import EmbeddingStore
+from tacit.data.imports import Data
 from tacit.errors import InputError
 
 NEAR = 0.98
@@ -24,22 +25,25 @@ class Overlap:
 
     `same` has the pairs of the same content, with the first such public row, and is empty unless both stores hold
     hashes of the content (`hashed`). `near` has the pairs whose cosine reaches the threshold, with the nearest public
-    row, and `cosines` their cosines, (pairs,).
+    row, and `cosines` their cosines, (pairs,). `near_names` and `names_cosines` are the same with the rows of class
+    names that the public store carries, all classes one after another.
     """
 
     same: NDArray[np.int64]
     near: NDArray[np.int64]
     cosines: NDArray[np.float64]
     hashed: bool
+    near_names: NDArray[np.int64]
+    names_cosines: NDArray[np.float64]
 
 
 def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEAR) -> Overlap:
-    """Look for private records in a public store.
+    """Look for private records in a public store, and among the rows of class names that it carries.
 
     Parameters
     ----------
     private, public : EmbeddingStore
-        Of one encoder.
+        Of one encoder. If both are one store, only the class names that it carries are compared with its records.
     cosine : float
         From which on two rows count as near duplicates.
 
@@ -52,14 +56,23 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
     if private.dim != public.dim:
         raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
-    encoders = [store.card.get("encoder") for store in (private, public)]
-    weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
-    if None not in weights and weights[0] != weights[1]:
+    if not encoded_alike(private, public):
         raise InputError("the private rows are of another encoder than the public ones; encode both alike")
+    names = np.empty((0, public.dim)) if public.names is None else np.concatenate(public.names)
+    of_names = _near(private, names, cosine)
+    if private.folder.resolve() == public.folder.resolve():
+        return Overlap(np.empty((0, 2), np.int64), *_near(private, names[:0], cosine), False, *of_names)
     tables = [store.metadata([CONTENT]) for store in (private, public)]
     hashed = all(CONTENT in table.column_names for table in tables)
     same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
-    return Overlap(same, *_near(private, public, cosine), hashed)
+    return Overlap(same, *_near(private, public.x, cosine), hashed, *of_names)
+
+
+def encoded_alike(one: Data, other: Data) -> bool:
+    """Whether the weights of both encoders are the same, or not both are stated."""
+    encoders = [data.card.get("encoder") for data in (one, other)]
+    weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
+    return None in weights or weights[0] == weights[1]
 
 
 def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
@@ -69,14 +82,12 @@ def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _near(
-    private: EmbeddingStore, public: EmbeddingStore, cosine: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _near(private: EmbeddingStore, public: Any, cosine: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The nearest public row of each private one, where it is near enough; both are read in blocks."""
     best, where = np.full(private.rows, -np.inf), np.zeros(private.rows, np.int64)
     step = max(1, BLOCK_VALUES // max(private.dim, 4096))
-    for start in progress(range(0, public.rows, step), "comparing", -(-public.rows // step)):
-        others = _unit(public.x[start : start + step])
+    for start in progress(range(0, len(public), step), "comparing", -(-len(public) // step)):
+        others = _unit(public[start : start + step])
         for first in range(0, private.rows, step):
             block = slice(first, first + step)
             products = _unit(private.x[block]) @ others.T

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
 from tacit.data.labels import ClassValue, clean_labels, encode_labels
-from tacit.data.manifest import Manifest, StoredFile
+from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
+from tacit.data.names import rows_by_class
 from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
 
@@ -92,7 +93,7 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
     return tuple(shards)
 
 
-def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Write blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
@@ -113,6 +114,17 @@ def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile
         pq.write_table(table, file)
         sync(file)
     return stored_file(folder, name, rows)
+
+
+def write_names(folder: Path, names: Any, card: Mapping[str, Any] | None, store: Manifest) -> Manifest:
+    """Write rows of class names beside the records of `store`, whose manifest then names them."""
+    if store.classes is None or not store.classes_declared:
+        raise InputError("names need a declared class list, in their order; pass classes=[...] (--classes FILE)")
+    rows = rows_by_class(names, len(store.classes), store.dim)
+    whole, dtype = np.concatenate(rows), np.dtype(store.dtype)
+    _write_npy(folder / NAMES, checked_blocks(whole, dtype=dtype, name="names"), whole.shape, dtype)
+    counts = tuple(map(len, rows))
+    return replace(store, names=StoredNames(stored_file(folder, NAMES, len(whole)), counts, json_card(card)))
 
 
 def sync(file: Any) -> None:

@@ -1,0 +1,135 @@
+"""Rows of class names: public rows, one or several of each class, in the space of the private rows.
+
+They are the rows of a store of their own, labelled by class, or a store of records carries them beside its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import ClassValue
+from tacit.data.rows import as_rows, check_rows
+from tacit.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
+
+ENCODER = "encoder"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassNames:
+    """The rows of each class, (k, d), in the order of the class list, and public facts about them.
+
+    The facts are JSON: `name` and `hash` of the data that the rows are from, the card of the `encoder`, `templates`.
+    """
+
+    rows: list[NDArray[Any]]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are of all classes."""
+        return sum(map(len, self.rows))
+
+
+def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
+    """Check rows of class names, and return those of each class, (k, width).
+
+    Parameters
+    ----------
+    names : array of shape (n_classes, width), or sequence of n_classes arrays of shape (k, width) or (width,)
+
+    Raises
+    ------
+    InputError
+        If rows are not finite, of zeros, of another width, or not one or more for each class.
+    """
+    try:
+        given = len(names)
+    except TypeError as error:
+        raise InputError(f"names={names!r:.60} must be rows, one or several of each class; pass an array") from error
+    if given != n_classes:
+        raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry a class")
+    return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
+
+
+def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
+    try:
+        rows = np.asarray(of_class)
+    except ValueError as error:
+        raise InputError(f"{name} has entries of different lengths; pass rows of one width") from error
+    rows = np.asarray(as_rows(rows[None] if rows.ndim == 1 else rows, name))
+    if rows.shape[1] != width:
+        raise InputError(f"{name} has shape {rows.shape} and the private rows {width} columns; encode both alike")
+    check_rows(rows, name=name)
+    return rows
+
+
+def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True) -> ClassNames:
+    """The rows of data that hold class names, by the labels of these rows; without labels by their order.
+
+    Parameters
+    ----------
+    data : EmbeddingStore or Arrays
+        Of rows of class names.
+    classes : sequence
+        The class list of the records.
+    where : str
+        What to call the data in messages.
+    declared : bool
+        Whether the class list is declared; rows without labels need that, since their order is that of the list.
+
+    Raises
+    ------
+    InputError
+        If a label is not in the class list, or a class has no row.
+    """
+    if data.labels is None:
+        if not declared:
+            fault = f"{where} has no labels, and rows without labels follow a declared class list"
+            raise InputError(f"{fault}; label the rows, or declare the list (--classes FILE)")
+        if len(data.x) != len(classes):
+            fault = f"{where} has {len(data.x)} rows without labels and the class list {len(classes)} classes"
+            raise InputError(f"{fault}; give one row for each class in their order, or label the rows")
+        return ClassNames(list(np.asarray(data.x)[:, None]), _facts(data))
+    by_position = data.classes is None and data.labels.dtype.kind != "U" and isinstance(classes[0], str)
+    values, indexes = np.unique(data.labels, return_inverse=True)
+    rows = np.split(data.x[np.argsort(indexes, kind="stable")], np.cumsum(np.bincount(indexes))[:-1])
+    of_class = dict(zip(values.tolist(), rows, strict=True))
+    return ClassNames(_in_order(of_class, range(len(classes)) if by_position else classes, where), _facts(data))
+
+
+def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> ClassNames | None:
+    """The rows of class names that a store carries, in the order of another class list; None if it carries none."""
+    if data.names is None or data.classes is None:
+        return None
+    return ClassNames(_in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card)
+
+
+def _in_order(
+    of_class: Mapping[ClassValue, NDArray[Any]], classes: Sequence[ClassValue], where: str
+) -> list[NDArray[Any]]:
+    """The rows of each class in the order of a class list, which must have the same classes."""
+    known = set(classes)
+    unknown = [value for value in of_class if value not in known]
+    if unknown:
+        fault = f"{where} has rows of class {quoted(unknown[0])}, which is not in the class list of the records"
+        raise InputError(f"{fault}; name the classes as that list does")
+    absent = [value for value in classes if value not in of_class]
+    if absent:
+        fault = f"{where} has no row of class {quoted(absent[0])}"
+        raise InputError(f"{fault}; give one row or more for each class of the class list")
+    return [of_class[value] for value in classes]
+
+
+def _facts(data: Data) -> dict[str, Any]:
+    """Public facts about data whose rows are those of class names."""
+    stated = data.card.get("names")
+    encoder = {ENCODER: data.card[ENCODER]} if ENCODER in data.card else {}
+    return {"name": data.identity, "hash": data.content_hash, **encoder, **(stated if isinstance(stated, dict) else {})}
