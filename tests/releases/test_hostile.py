@@ -148,10 +148,10 @@ def test_a_malformed_header_is_refused(folder, header):
         ('{"format": "pickle"}', 'does not say "format": "tacit-release"'),
         (
             '{"format": "tacit-release", "version": 1}',
-            "format version 1, this tacit reads 2; use the tacit that wrote it",
+            "format version 1, this tacit reads 3; use the tacit that wrote it",
         ),
         ('{"format": "tacit-release"}', "format version None"),
-        ('{"format": "tacit-release", "version": 2}', "Field required"),
+        ('{"format": "tacit-release", "version": 3}', "Field required"),
     ],
 )
 def test_a_document_that_is_no_document_is_refused(folder, text, message):

@@ -8,13 +8,16 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import labels_of, ledger_of, read_classes, shown_progress
+from tacit.cli.common import check_apart, check_no_subset, labels_of, ledger_of, read_classes, shown_progress
 from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner, stated_delta
+from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Split, Unit
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
+
+RELEASED = "public rows would be released as they are"
 
 
 def fit(
@@ -25,6 +28,7 @@ def fit(
     out: Path,
     budget: Budget = None,
     public: Path | None = None,
+    names: str | None = None,
     classes: str | None = None,
     groups: Path | None = None,
     unit: Unit = None,
@@ -50,6 +54,9 @@ def fit(
         Folder of the release.
     public
         Public data, for methods that use some.
+    names
+        Rows of class names, for methods that use some: a store or file with rows labelled by class, or with one row
+        for each class in their order. By default those that the private store carries; `none` leaves them out.
     classes
         A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
     groups
@@ -68,34 +75,49 @@ def fit(
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
     from tacit.releases.fitted import check_facts
-    from tacit.releases.provenance import encoder_facts, public_facts
+    from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
     from tacit.releases.release import Release
 
     method = known_method(method)
     check_writable(out, force=force, ours=is_release)
-    learner = make_learner(method, parameters, budget=budget, noise=noise, unit=unit, public=public, seed=seed)
+    stated = None if names == NONE else names
+    learner = make_learner(
+        method, parameters, budget=budget, noise=noise, unit=unit, public=public, names=stated, seed=seed
+    )
     check_releasable(learner, allow_research)
-    check_folder(getattr(learner, "folder", None), out, store, public)
+    check_folder(getattr(learner, "folder", None), out, store, public, None if stated is None else Path(stated))
     facts = asdict(card or CardFacts())
     facts["name"] = facts["name"] or out.name
     check_facts(facts)
     declared = read_classes(classes)
-    if public is not None and located(public, public_split).resolve() == located(store, split).resolve():
-        raise InputError(f"--public {public} is the private data; public rows would be released as they are")
+    private = located(store, split)
+    if public is not None:
+        check_apart("public", located(public, public_split), private, RELEASED)
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, split=split)
         labels = labels_of(data, store)
-        learner.set_params(classes=data.classes if declared is None and data.classes_declared else declared)
-        learner.set_params(ledger=ledger_of(ledger, located(store, split), data))
+        listed = data.classes if declared is None and data.classes_declared else declared
+        learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
+        of_names = names_for(names, data, listed, private) if "names" in learner.flat_parameters() else None
+        if of_names is not None:
+            learner.set_params(names=of_names.rows)
         of_public = None if public is None else _read_public(learner, public, public_split, data, store)
         if of_public is not None:
             learner.set_params(public=of_public.x)
         learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
-        of_rows = None if of_public is None else public_facts(of_public)
-        release = Release.of(learner, **facts, public=of_rows, encoder=encoder_facts(data))
+        release = Release.of(
+            learner,
+            **facts,
+            public=None if of_public is None else public_facts(of_public),
+            names=None if of_names is None else names_facts(of_names),
+            encoder=encoder_facts(data),
+        )
         release.save(out, force=force, allow_research=allow_research)
     _print_fit(method, learner, store, out)
+    if of_names is not None:
+        source = f"the names that {store} carries" if names is None else names
+        print(f"Class names used, which cost nothing: {of_names.count} rows, of {source}")
 
 
 @contextmanager
@@ -125,8 +147,7 @@ def _read_public(learner: Any, public: Path, split: str | None, private: "Data",
     from tacit.data.imports import read_data
 
     data = read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
-    if "subset" in data.card and data.identity == private.identity:
-        raise InputError(f"--public {public} is a subset of {store}; public rows would be released as they are")
+    check_no_subset("public", public, data, private, store, RELEASED)
     return data
 
 

@@ -11,7 +11,7 @@ from tacit.learners.methods import METHODS, load, method_called, setting_called
 if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
 
-COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public")
+COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
 """Parameters that options of the commands set."""
 
 
@@ -42,8 +42,9 @@ def make_learner(
         raise InputError(f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give one")
     if "budget" not in common and "budgets" not in options:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
-    if "public" in common and "public" not in accepted:
-        raise InputError(f"--public does not apply to {method}; leave it out")
+    for name in ("public", "names"):
+        if name in common and name not in accepted:
+            raise InputError(f"--{name} does not apply to {method}; leave it out")
     known = [name for name in accepted if name not in COMMON]
     values = {}
     for option, text in options.items():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tacit.cli.common import read_classes
 from tacit.cli.learner import known_method, make_learner, stated_delta
+from tacit.cli.names import NONE
 from tacit.cli.options import Budget, Method, Unit
 
 
@@ -15,6 +16,7 @@ def promise(
     unit: Unit = None,
     classes: str | None = None,
     public: Path | None = None,
+    names: str | None = None,
     delta: float | None = None,
     **parameters: str,
 ) -> None:
@@ -24,7 +26,7 @@ def promise(
     ----------
     classes
         A number N for 0..N-1, or a file with one class a line.
-    public
+    public, names
         As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
     delta
         Where epsilon is stated; by default at the delta of the budget, or else at 1e-6.
@@ -33,5 +35,8 @@ def promise(
     """
     # a class list costs nothing; the statement depends only on whether it is declared
     declared = read_classes(classes) if classes is not None else 1
-    learner = make_learner(known_method(method), parameters, budget=budget, unit=unit, classes=declared, public=public)
+    learner = make_learner(
+        known_method(method), parameters, budget=budget, unit=unit, classes=declared, public=public,
+        names=None if names == NONE else names,
+    )  # fmt: skip
     print(learner.promise().statement(stated_delta(learner) if delta is None else delta))

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from importlib.metadata import version
-from typing import Any, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from tacit.releases.schema import (
     DType,
     Implementation,
     Mechanisms,
+    Names,
     Pattern,
     PostProcessing,
     Product,
@@ -98,7 +99,8 @@ def of_learner(
     sha256: str,
     *,
     facts: Mapping[str, str | None],
-    public: Mapping[str, str] | None,
+    public: Mapping[str, Any] | None,
+    names: Mapping[str, Any] | None,
     encoder: Mapping[str, str] | None,
     ledger: Ledger | None,
     day: date | str | None,
@@ -136,7 +138,9 @@ def of_learner(
             ),
             utility="not stated",
             public_inputs=PublicInputs(
-                public_data=PublicData(**dict(public or {})), encoder=Provenance(**dict(encoder or {}))
+                public_data=PublicData(**dict(public or {})),
+                class_names=_names(clf, names),
+                encoder=Provenance(**dict(encoder or {})),
             ),
             audit=Audit(),
             **items,  # type: ignore[arg-type]  # pydantic checks
@@ -159,6 +163,14 @@ def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) 
 def check_facts(facts: Mapping[str, str | None]) -> None:
     """Check name, curator, description and intended use before anything is spent."""
     product("learner", facts, None)
+
+
+def _names(clf: Fitted, facts: Mapping[str, Any] | None) -> Names | Literal["none"]:
+    """The rows of class names that the learner, or the learner within a search, was given."""
+    rows = getattr(getattr(clf, "estimator", clf), "names", None)
+    if rows is None:
+        return "none"
+    return Names(rows=sum(len(np.atleast_2d(of_class)) for of_class in rows), **dict(facts or {}))
 
 
 def _pattern(account: Account | None) -> Pattern:

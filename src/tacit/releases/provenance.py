@@ -3,6 +3,7 @@
 from typing import Any
 
 from tacit.data.imports import Data
+from tacit.data.names import ClassNames
 
 
 def public_facts(public: Data) -> dict[str, str]:
@@ -10,6 +11,21 @@ def public_facts(public: Data) -> dict[str, str]:
     commit = public.card.get("source_commit", "not stated")
     revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
     return {"name": one_line(public.identity), "revision": one_line(revision), "hash": public.content_hash}
+
+
+def names_facts(names: ClassNames) -> dict[str, Any]:
+    """Name and hash of the data that rows of class names are from, the encoder's name, and the templates."""
+    facts, encoder, through = names.facts, names.facts.get("encoder"), names.facts.get("through")
+    templates = facts.get("templates")
+    name = facts.get("name", "not stated")
+    if isinstance(through, dict):
+        name = f"{name}, through the public rows of {through.get('name')}"
+    return {
+        "name": one_line(name),
+        "hash": one_line(facts.get("hash", "not stated")),
+        "encoder": one_line(encoder.get("name", "not stated") if isinstance(encoder, dict) else "not stated"),
+        "templates": tuple(map(one_line, templates)) if isinstance(templates, list) else (),
+    }
 
 
 def encoder_facts(data: Data) -> dict[str, str] | None:

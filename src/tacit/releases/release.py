@@ -81,6 +81,7 @@ class Release:
         intended_use: str | None = None,
         public: Mapping[str, str] | None = None,
         encoder: Mapping[str, str] | None = None,
+        names: Mapping[str, Any] | None = None,
         ledger: Ledger | None = None,
         date: date | str | None = None,
     ) -> Release:
@@ -95,6 +96,9 @@ class Release:
         public, encoder : dict, optional
             `name`, `revision` and `hash` of the public rows and of the encoder; for public rows also `overlap`
             with the private ones, as far as known.
+        names : dict, optional
+            `name` and `hash` of the data that the rows of class names are from, `encoder` (its name), `templates` (a
+            tuple); the card counts the rows itself.
         ledger : Ledger, optional
             Whose balance the card states; by default the learner's ledger.
         date : date or str, optional
@@ -111,7 +115,16 @@ class Release:
         facts = {"name": name, "curator": curator, "description": description, "intended_use": intended_use}
         ledger = clf.ledger if ledger is None else ledger
         document = fitted.of_learner(
-            clf, released, arrays, sha256, facts=facts, public=public, encoder=encoder, ledger=ledger, day=date
+            clf,
+            released,
+            arrays,
+            sha256,
+            facts=facts,
+            public=public,
+            names=names,
+            encoder=encoder,
+            ledger=ledger,
+            day=date,
         )
         release = cls(document, arrays, sha256, render_card(document))
         release._check_arrays()

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from tacit.models.decisions import AnyDecision
 
-FORMAT, VERSION = "tacit-release", 2
+FORMAT, VERSION = "tacit-release", 3
 NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
@@ -251,15 +251,36 @@ class Provenance(Model):
 
 
 class PublicData(Provenance):
-    """The public rows, and what is known of their overlap with the private rows."""
+    """The public rows, what is known of their overlap with the private rows, and what makes them public."""
 
     overlap: Text = NOT_STATED
+    premise: Literal["no private record is among the public rows or chose them; otherwise no statement here holds"] = (
+        "no private record is among the public rows or chose them; otherwise no statement here holds"
+    )
+
+
+class Names(Model):
+    """The rows of class names: how many, of which data, and what makes them public."""
+
+    rows: Positive
+    name: Text = NOT_STATED
+    hash: Text = NOT_STATED
+    encoder: Text = NOT_STATED
+    templates: tuple[Text, ...] = ()
+    premise: Literal[
+        "they follow from the task's description and cost nothing; if any came from private records, no statement here "
+        "holds"
+    ] = (
+        "they follow from the task's description and cost nothing; if any came from private records, no statement here "
+        "holds"
+    )
 
 
 class PublicInputs(Model):
     """Item 16."""
 
     public_data: PublicData
+    class_names: Names | Literal["none"]
     encoder: Provenance
 
 
@@ -274,7 +295,7 @@ class Document(Model):
     """All of `release.json`; each item's title is its heading in the card."""
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")

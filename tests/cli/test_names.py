@@ -1,0 +1,167 @@
+"""`--names`: class names from stores and files, for methods that take them."""
+
+import json
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.learners.common.names import name_directions
+from tacit.learners.methods import METHODS
+
+ROWS = np.eye(3, 5) * 2
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Named(tacit.NoisySumPrototypes):
+    """Noisy sums that keep the directions of the names which they were given."""
+
+    names: Any = None
+
+    def _prepare(self, X, labels):
+        self.directions_ = name_directions(self.names, self.classes, X.shape[1], None)
+        Named.seen = self.directions_
+        return super()._prepare(X, labels)
+
+
+@pytest.fixture
+def named(stores, monkeypatch):
+    """Stores, and a method that takes names."""
+    module = types.ModuleType("named_learner")
+    module.Named = Named
+    monkeypatch.setitem(sys.modules, "named_learner", module)
+    monkeypatch.setitem(METHODS, "noisy-sum", "named_learner:Named")
+    monkeypatch.setattr(Named, "seen", None, raising=False)
+    card = {"encoder": {"name": "some:text"}, "names": {"templates": ["{}", "a {}"]}}
+    tacit.EmbeddingStore.write("words", ROWS[::-1], ["cow", "bee", "ant"], card=card)
+    return stores
+
+
+FIT = "fit noisy-sum private --budget rho=1 --out release"
+ITEM = "public_inputs"
+
+
+def card_of(release):
+    document = json.loads((release / "release.json").read_text())
+    return document[ITEM]["class_names"], (release / "CARD.md").read_text()
+
+
+def test_names_of_a_store_are_matched_by_label_and_stated(named, run):
+    status, out, err = run(f"{FIT} --names words")
+    assert status == 0, err
+    assert "Class names used, which cost nothing: 3 rows, of words" in out
+    assert Named.seen.tolist() == np.eye(3, 5).tolist()
+    facts, card = card_of(named / "release")
+    premise = "they follow from the task's description and cost nothing; if any came from private records"
+    assert facts.pop("premise").startswith(premise)
+    assert facts == {
+        "rows": 3, "name": "words", "hash": tacit.EmbeddingStore.open("words").content_hash, "encoder": "some:text",
+        "templates": ["{}", "a {}"],
+    }  # fmt: skip
+    assert "rows = 3, name = words" in card
+    assert premise in card
+    assert run("inspect release")[0] == 0
+
+
+def test_names_cost_nothing(named, run):
+    assert run(f"{FIT} --names words")[0] == run("fit noisy-sum private --budget rho=1 --out plain")[0] == 0
+    with_names, without = (tacit.Release.load(name) for name in ("release", "plain"))
+    assert with_names.guarantee == without.guarantee
+    assert (card_of(named / "plain")[0], "- class names: none" in card_of(named / "plain")[1]) == ("none", True)
+    assert "premise = no private record is among the public rows or chose them" in card_of(named / "plain")[1]
+
+
+def test_names_that_the_store_carries_are_used_unless_left_out(named, run):
+    assert run("import private --names words --out carrying")[0] == 0
+    status, out, _ = run("fit noisy-sum carrying --budget rho=1 --out release")
+    assert status == 0
+    assert "Class names used, which cost nothing: 3 rows, of the names that carrying carries" in out
+    assert Named.seen.tolist() == np.eye(3, 5).tolist()
+    assert card_of(named / "release")[0]["encoder"] == "some:text"
+    Named.seen = None
+    status, out, _ = run("fit noisy-sum carrying --names none --budget rho=1 --out left-out")
+    assert (status, Named.seen) == (0, None)
+    assert "names" not in out
+    assert card_of(named / "left-out")[0] == "none"
+    status, _, err = run("fit least-squares carrying --budget rho=1 --out other")
+    assert status == 0, err  # a method without names
+    (named / "fewer.txt").write_text("ant\nbee\ncow\ndog\n")
+    status, _, err = run("fit noisy-sum carrying --classes fewer.txt --budget rho=1 --out refused")
+    assert status == 2
+    assert "carrying, by the names that it carries, has no row of class 'dog'" in err
+    assert run("import carrying --names none --out dropped")[0] == 0
+    assert tacit.EmbeddingStore.open("dropped").names is None
+
+
+def test_a_file_without_labels_follows_the_class_list(named, run):
+    np.save("rows.npy", ROWS)
+    assert run(f"{FIT} --names rows.npy")[0] == 0
+    assert Named.seen.tolist() == np.eye(3, 5).tolist()
+    assert card_of(named / "release")[0]["name"] == "rows"
+    np.savez("several.npz", x=np.concatenate([ROWS, ROWS]), y=["ant", "bee", "cow"] * 2)
+    status, out, _ = run(f"{FIT} --force --names several.npz")
+    assert status == 0
+    assert "6 rows, of several.npz" in out
+
+
+def refused(run, line):
+    status, out, err = run(line)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    return err
+
+
+def test_names_that_are_refused(named, run):
+    assert "--names does not apply to least-squares; leave it out" in refused(
+        run, "fit least-squares private --names words --budget rho=1 --out release"
+    )
+    assert "--names private is the private data; rows of class names must be public" in refused(
+        run, f"{FIT} --names private"
+    )
+    assert run("subset private --imbalance 2 --out few")[0] == 0
+    assert "--names few is a subset of " in refused(run, f"{FIT} --names few")
+    np.save("rows.npy", ROWS[:2])
+    assert "--names rows.npy has 2 rows without labels and the class list 3 classes" in refused(
+        run, f"{FIT} --names rows.npy"
+    )
+    np.save("rows.npy", np.ones((3, 4)))
+    assert "4" in refused(run, f"{FIT} --names rows.npy")
+    assert "gone" in refused(run, f"{FIT} --names gone")
+    tacit.EmbeddingStore.write("bees", ROWS[:2], ["ant", "bee"])
+    assert "--names bees has no row of class 'cow'" in refused(run, f"{FIT} --names bees")
+    tacit.EmbeddingStore.write("dogs", ROWS, ["ant", "bee", "dog"])
+    assert "--names dogs has rows of class 'dog'" in refused(run, f"{FIT} --names dogs")
+    tacit.EmbeddingStore.write("derived", np.ones((3, 5)), ["ant", "bee", "cow"])
+    line = "fit noisy-sum derived --budget rho=1 --out release --names words"
+    assert "--names words need a declared class list, which orders them" in refused(run, line)
+    assert not (named / "release").exists()
+    assert run("promise noisy-sum --budget rho=1 --names words")[0] == 0
+    assert "--names does not apply to newton" in refused(run, "promise newton --budget rho=1 --names words")
+
+
+def test_another_encoder_is_warned_of(named, run):
+    rng = np.random.default_rng(0)
+    for name, weights in (("images", "a"), ("texts", "b")):
+        card = {"encoder": {"name": name, "weights_sha256": weights}}
+        labels = ["ant", "bee", "cow"] * 4
+        tacit.EmbeddingStore.write(name, rng.normal(size=(12, 5)), labels, classes=["ant", "bee", "cow"], card=card)
+    status, _, err = run("fit noisy-sum images --names texts --budget rho=1 --out release")
+    assert status == 0
+    assert "--names texts and images state encoders with other weights" in err
+
+
+def test_private_records_among_carried_names_are_found(named, run):
+    private = tacit.EmbeddingStore.open("private")
+    tacit.EmbeddingStore.write("leaky", private.x, private.labels, classes=private.classes, names=private.x[:3])
+    status, out, _ = run("overlap leaky --out pairs.csv")
+    assert status == 0
+    assert out.startswith("of 90 private records 3 reach a cosine of 0.98 with a row of the class names that leaky")
+    lines = (named / "pairs.csv").read_text().splitlines()
+    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [f"{n},{n},class name" for n in range(3)]
+    assert "private carries no class names to compare; give a public store" in refused(run, "overlap private")
+    status, out, _ = run("overlap private words")
+    assert out.startswith("of 90 private records contents were not compared: no hashes, ")
+    assert "class names" not in out
