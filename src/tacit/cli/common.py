@@ -24,11 +24,19 @@ def read_classes(text: str | None) -> Any:
     if _is_number(text):
         return int(text)
     try:
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        return class_values(read_lines(Path(text)))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--classes {text} is neither a number nor a readable text file; give one of them") from error
-    names = [line.strip() for line in lines if line.strip()]
+
+
+def class_values(names: list[str]) -> list[str] | list[int]:
+    """Names of classes as whole numbers, if all are."""
     return [int(name) for name in names] if all(_is_number(name.removeprefix("-")) for name in names) else names
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not empty."""
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _is_number(text: str) -> bool:

@@ -1,21 +1,25 @@
-"""`tacit encode`: pictures or texts to a store."""
+"""`tacit encode`: pictures, texts or class names to a store."""
 
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.encode_names import check_alone, class_texts, names_to_carry, write_through
+from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.encoding.encoders.store import Outcome
+    from tacit.encoding.sources.base import Source
 
 
 def encode(
-    source: Path,
+    source: Path | None = None,
     /,
     *,
     encoder: str,
@@ -27,6 +31,9 @@ def encode(
     x: str | None = None,
     y: str | None = None,
     classes: str | None = None,
+    texts: Path | None = None,
+    template: list[str] | None = None,
+    through: Path | None = None,
     identity: str | None = None,
     public: bool = False,
     skip_bad: bool = False,
@@ -40,7 +47,7 @@ def encode(
     shard_rows: int = 4096,
     force: bool = False,
 ) -> None:
-    """Encode pictures or texts into a store. Run it again after an interrupt, and it goes on.
+    """Encode pictures, texts or class names into a store. Run it again after an interrupt, and it goes on.
 
     Parameters
     ----------
@@ -48,6 +55,7 @@ def encode(
         A folder or archive of pictures with a subfolder for each class, or flat beside a table of labels; a table of
         texts or pictures (.csv, .jsonl, .parquet, or saved by Hugging Face datasets); .npy or .npz of pixels; or what
         the owners of MNIST, CIFAR, STL-10 or Food-101 ship. A source with several splits becomes a folder of stores.
+        Left out, the store has rows of the class names in --texts.
     encoder
         timm:NAME, torchvision:MODEL/WEIGHTS, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME,
         onnx:FILE or torch:module.path.
@@ -67,6 +75,15 @@ def encode(
         Name of the column, or array, of labels, where it is not a usual one.
     classes
         The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+    texts
+        A file with one class name a line, or, where --classes or the source lists the classes, with one text for each
+        class in their order. With a source, the store carries the rows of the class names.
+    template
+        What is encoded for each class: "a photo of a {}", with the name in place of {}; may be given several times. By
+        default the name alone. With a source whose classes are declared, the store carries their rows.
+    through
+        For encoders without a text side: a store of public labelled rows of that encoder. The class names of both are
+        encoded by --encoder, and each class gets the mean of the public classes whose names are near its own.
     identity
         Declared name of the private data, under which a ledger knows it; by default the store's name.
     public
@@ -96,26 +113,42 @@ def encode(
     from tacit.data.manifest import holds_stores, is_store
     from tacit.encoding.encoders import load_encoder
     from tacit.encoding.encoders.store import Options, encode_to_stores
-    from tacit.encoding.sources import open_source, splits
+    from tacit.encoding.names import TEMPLATE, load_text_side, names_source
+    from tacit.encoding.sources import splits
 
-    chosen = splits(source) if split is None else [split]
-    several = len(chosen) > 1
-    check_writable(out, force=force, ours=holds_stores if several else is_store)
+    of_records = {"split": split, "labels": labels, "x": x, "y": y, "public": public, "skip-bad": skip_bad}
+    if source is None:
+        check_alone(texts, of_records | {"mirror": mirror})
+    elif through is not None:
+        raise InputError(f"--through {through} makes a store of class names alone; leave the source {source} out")
+    chosen = [split] if split is not None or source is None else splits(source)
+    check_writable(out, force=force, ours=holds_stores if len(chosen) > 1 else is_store)
     if workers is None:
         workers = max(1, min((os.cpu_count() or 1) - 1, 8))
     options = Options(read_classes(classes), public, skip_bad, dtype, batch, workers, shard_rows)
-    names = {name: name for name in chosen} if several else {"": chosen[0] if chosen else None}
-    sources = {
-        out_name: open_source(source, name, labels=labels, x=x, y=y, public=public) for out_name, name in names.items()
-    }
-    for name, opened in sources.items():
-        if opened.labels is None and not public:
-            said = "no labels are found; where there are some, stop this and name their column with --y or --labels"
-            print(f"tacit: {source / name}: {said}", file=sys.stderr)
-    features = load_encoder(
-        encoder, kind=next(iter(sources.values())).kind, weights=weights, sidecar=sidecar, device=device,
-        precision=precision, mirror=mirror, projection=projection,
-    )  # fmt: skip
+    templates = template or [TEMPLATE]
+    loading: dict[str, Any] = {
+        "weights": weights, "sidecar": sidecar, "device": device, "precision": precision, "projection": projection,
+    }  # fmt: skip
+    if source is None:
+        listed, descriptions = class_texts(texts, options.classes)
+        sources = {"": names_source(listed, templates, descriptions)}
+        features = load_text_side(encoder, **loading)
+        if through is not None:
+            with shown_progress():
+                write_through(
+                    out, through, listed, descriptions, templates, features, dtype=dtype, identity=identity, force=force
+                )
+            return
+        options = replace(options, classes=None)  # the names are the class list
+    else:
+        sources = _opened(source, chosen, labels=labels, x=x, y=y, public=public)
+        kind = next(iter(sources.values())).kind
+        features = load_encoder(encoder, kind=kind, mirror=mirror, **loading)
+        if texts is not None or template is not None:
+            side = features if kind == "text" else load_text_side(encoder, **loading)
+            carried = names_to_carry(sources.values(), options.classes, texts, templates, side)
+            options = replace(options, names=carried)
     try:
         with shown_progress():
             outcomes = encode_to_stores(sources, features, out, options, identity=identity, force=force)
@@ -126,10 +159,25 @@ def encode(
         _say(out / name, outcome, sources[name].left_out)
 
 
+def _opened(path: Path, splits: Sequence[str | None], *, public: bool, **options: Any) -> dict[str, "Source"]:
+    """The sources by the names of their stores in the output; "" is the output itself."""
+    from tacit.encoding.sources import open_source
+
+    names = {str(name): name for name in splits} if len(splits) > 1 else {"": splits[0] if splits else None}
+    sources = {store: open_source(path, split, public=public, **options) for store, split in names.items()}
+    for name, opened in sources.items():
+        if opened.labels is None and not public:
+            said = "no labels are found; where there are some, stop this and name their column with --y or --labels"
+            print(f"tacit: {path / name}: {said}", file=sys.stderr)
+    return sources
+
+
 def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
     """One line about a store."""
     store = outcome.store
     facts = [f"{store.rows} rows of width {store.dim}"]
+    if store.names is not None:
+        facts.append(f"{sum(map(len, store.names))} rows of class names")
     if store.classes is not None:
         how = "declared" if store.classes_declared else "read off the labels; declare public ones with --classes"
         facts.append(f"{len(store.classes)} classes ({how})")

@@ -8,7 +8,15 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_apart, check_no_subset, labels_of, ledger_of, read_classes, shown_progress
+from tacit.cli.common import (
+    check_apart,
+    check_no_subset,
+    labels_of,
+    ledger_of,
+    read_classes,
+    read_lines,
+    shown_progress,
+)
 from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner, stated_delta
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Split, Unit
@@ -156,7 +164,7 @@ def _groups(path: Path, learner: Any) -> list[str]:
     if "groups" not in inspect.signature(learner.fit).parameters:
         raise InputError(f"--groups does not apply to {type(learner).__name__}; leave it out")
     try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--groups {path} is not a readable text file; give one group a line") from error
 

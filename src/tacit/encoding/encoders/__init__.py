@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import existing, file_hash
 from tacit.data.formats.npy import map_npy
-from tacit.encoding.encoders.base import Features, Request
+from tacit.encoding.encoders.base import Features, OtherKindError, Request
 from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
 
@@ -89,7 +89,7 @@ def load_encoder(
         raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
     if kind not in FAMILIES[family].takes:
         takes, instead = ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
-        raise InputError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
+        raise OtherKindError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
     matrix = None if projection is None else _read_projection(Path(projection))

@@ -23,6 +23,10 @@ SLICE = 4  # pictures that a thread takes at once
 TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that little is padded
 
 
+class OtherKindError(InputError):
+    """An encoder of pictures is given texts, or the other way round."""
+
+
 @dataclass(frozen=True)
 class Request:
     """The options of `load_encoder` for a family; `name` is what follows the family's name and a colon."""

@@ -154,6 +154,13 @@ def _encode_by_features(
     features = load(kind)
     if (features.backbone.input is None) != (kind == "text"):
         raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
+    return encode_records(records, features, batch, workers)
+
+
+def encode_records(
+    records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
+) -> NDArray[np.float32]:
+    """Rows of records of the kind that the encoder takes."""
     batches = batches_of(iter(records), batch_size(features, batch))
     encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
     rows: list[NDArray[np.float32]] = []

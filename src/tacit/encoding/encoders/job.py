@@ -24,7 +24,8 @@ from tacit.compute.shared import digest
 from tacit.data.arrays import combined_hash
 from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile
-from tacit.data.writing import LABEL, label_indexes, stored_file, sync
+from tacit.data.names import ClassNames
+from tacit.data.writing import LABEL, label_indexes, stored_file, sync, write_names
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
 from tacit.encoding.sources.base import Source
@@ -54,6 +55,8 @@ class Options:
         Processes that decode pictures; 0 decodes in this one.
     shard_rows : int
         Records in one file of the store, and what an interrupt loses at most.
+    names : ClassNames, optional
+        Rows of class names that the store shall carry, in the order of the declared class list.
 
     """
 
@@ -64,6 +67,7 @@ class Options:
     batch: int | None = None
     workers: int = 0
     shard_rows: int = SHARD_ROWS
+    names: ClassNames | None = None
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -96,7 +100,10 @@ class Job:
     identity: str
 
     def __post_init__(self) -> None:
-        _ = self.classes  # labels are checked before anything is encoded
+        listed, declared = self.classes  # labels are checked before anything is encoded
+        names = self.options.names
+        if names is not None and (not declared or len(names.rows) != len(listed)):
+            raise InputError("names are not those of a declared class list; give one entry for each class (--classes)")
 
     @property
     def rows(self) -> int:
@@ -173,7 +180,7 @@ class Job:
         classes, declared = self.classes
         content = combined_hash(value for shard in self.shards() for value in shard.contents)
         source = {"kind": self.source.kind, "public": self.options.public, "content_sha256": content}
-        Manifest(
+        manifest = Manifest(
             rows=sum(file.rows for file in files),
             dim=dim,
             dtype=self.options.dtype,
@@ -183,8 +190,11 @@ class Job:
             classes=classes,
             classes_declared=declared,
             identity=self.identity,
-            card={"encoder": self.features.card, "source": source},
-        ).save(folder)
+            card={"encoder": self.features.card, "source": source, **self.source.facts},
+        )
+        if self.options.names is not None:
+            manifest = write_names(folder, self.options.names.rows, self.options.names.facts, manifest)
+        manifest.save(folder)
 
     def _is_finished(self, number: int) -> bool:
         name = f"{number:05d}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.compute.extras import check_installed
 from tacit.data.rows import one_line
-from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.base import Backbone, OtherKindError, Request
 from tacit.encoding.encoders.on_torch import OnTorch
 from tacit.encoding.encoders.onnx import read_sidecar
 from tacit.encoding.encoders.pictures import picture_input
@@ -39,7 +39,7 @@ def load(request: Request) -> Backbone:
     if request.kind == "text":
         if stated is not None:
             said = f"{name} takes pictures, and the source holds texts"
-            raise InputError(f"{said}; set {ATTRIBUTE} = None if it takes texts")
+            raise OtherKindError(f"{said}; set {ATTRIBUTE} = None if it takes texts")
         return OnTorch(module, module, request, name, files=files)
     if not stated:
         said = f"{name} does not say what pictures it takes"

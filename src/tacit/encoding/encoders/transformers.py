@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.compute.documents import read_object
 from tacit.data.rows import one_line
-from tacit.encoding.encoders.base import Backbone, Request
+from tacit.encoding.encoders.base import Backbone, OtherKindError, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
 from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
@@ -39,13 +39,19 @@ def load(request: Request) -> Backbone:
             raise InputError(f"{said} ({one_line(error)}); get it again") from error
         wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
         return OnTorch(module, partial(_picture_features, module), request, name, wanted)
+    if not hasattr(module, "get_text_features") and module.main_input_name != "input_ids":
+        said = f"{name} takes pictures, and the source holds texts"
+        raise OtherKindError(f"{said}; choose sentence-transformers:")
     from transformers import AutoTokenizer
 
     with loading(f"the tokenizer of {name}", folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    positions = getattr(module.config, "max_position_embeddings", MOST_TOKENS)
+    config = getattr(module.config, "text_config", module.config)
+    positions = getattr(config, "max_position_embeddings", MOST_TOKENS)
     longest = min(tokenizer.model_max_length, positions, MOST_TOKENS)
-    tokenize = partial(tokenizer, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+    # SigLIP reads the last position, and was trained on texts padded to the full length
+    padding = "max_length" if module.config.model_type.startswith("siglip") else "longest"
+    tokenize = partial(tokenizer, padding=padding, truncation=True, max_length=longest, return_tensors="pt")
     run = partial(_text_features, module)
     return OnTorch(module, run, request, name, tokenize=tokenize, files=other_files(folder))
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +44,8 @@ class Source:
         Files that are no pictures, or have no label where others have one.
     folder : path or None
         The folder that is read, in which no output may lie.
+    facts : dict
+        Public facts that the store's card keeps.
     """
 
     kind: Kind
@@ -55,6 +57,7 @@ class Source:
     classes_declared: bool = False
     left_out: tuple[str, ...] = ()
     folder: Path | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -129,10 +129,7 @@ def bert_model(models):
     from tacit.encoding.encoders.on_torch import ready
 
     ready("transformers")
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+    from transformers import BertConfig, BertModel
 
     config = BertConfig(
         vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
@@ -140,6 +137,16 @@ def bert_model(models):
     )  # fmt: skip
     folder = models / "bert"
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    _save_tokenizer(folder, 32)
+    return folder
+
+
+def _save_tokenizer(folder, longest):
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from transformers import PreTrainedTokenizerFast
+
     own = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
     own.pre_tokenizer = Whitespace()
     PreTrainedTokenizerFast(
@@ -148,8 +155,24 @@ def bert_model(models):
         pad_token="[PAD]",
         cls_token="[CLS]",
         sep_token="[SEP]",
-        model_max_length=32,
+        model_max_length=longest,
     ).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def siglip_model(models):
+    """A SigLIP of transformers with the same vocabulary."""
+    from tacit.encoding.encoders.on_torch import ready
+
+    ready("transformers")
+    from transformers import SiglipConfig, SiglipModel
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    words = {"vocab_size": len(WORDS), "max_position_embeddings": 16, "projection_size": 16}
+    pictures = {"image_size": SIZE, "patch_size": 16}
+    folder = models / "siglip"
+    SiglipModel(SiglipConfig(text_config=sizes | words, vision_config=sizes | pictures)).save_pretrained(folder)
+    _save_tokenizer(folder, 64)
     return folder
 
 

@@ -1,0 +1,88 @@
+"""`tacit encode --texts` and `--template`: rows of class names, as a store or carried by a store of records."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import class_values, read_lines
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.names import ClassNames
+    from tacit.encoding.encoders.base import Features
+    from tacit.encoding.sources.base import Source
+
+
+def check_alone(texts: Path | None, options: Mapping[str, object]) -> None:
+    """Without a source, refuse options for one; class names must be there."""
+    if texts is None:
+        raise InputError("there is nothing to encode; give a source, or class names by --texts FILE")
+    for name, value in options.items():
+        if value not in (None, False):
+            shown = f"--{name}" if value is True else f"--{name} {value}"
+            raise InputError(f"{shown} is for a source of records, and --texts {texts} is encoded; leave it out")
+
+
+def class_texts(texts: Path | None, classes: Any) -> tuple[Any, list[str] | None]:
+    """The class list of `--texts`, or that of `classes` with the texts of `--texts` for it, if there are any."""
+    if texts is None:
+        return classes, None
+    try:
+        lines = read_lines(texts)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--texts {texts} is not a readable text file; give one class name a line") from error
+    if not lines:
+        raise InputError(f"--texts {texts} holds no class names; give one a line")
+    return (class_values(lines), None) if classes is None else (classes, lines)
+
+
+def names_to_carry(
+    sources: Iterable["Source"], classes: Any, texts: Path | None, templates: Sequence[str], features: "Features"
+) -> "ClassNames":
+    """Rows of the names of the classes that `--classes` or all sources declare."""
+    from tacit.data.labels import class_list
+    from tacit.data.names import ClassNames
+    from tacit.encoding.names import encode_names
+
+    lists = [source.classes if source.classes_declared else None for source in sources]
+    listed = lists[0] if classes is None else class_list(classes)
+    if listed is None or (classes is None and any(other != listed for other in lists)):
+        raise InputError("class names follow a declared class list, one for all splits; declare it with --classes FILE")
+    _, descriptions = class_texts(texts, listed)
+    rows = encode_names(listed, features, templates=templates, descriptions=descriptions)
+    facts = {"name": "class names", "encoder": features.card, "templates": list(templates)}
+    return ClassNames(list(rows), facts)
+
+
+def write_through(
+    out: Path,
+    through: Path,
+    classes: Any,
+    descriptions: Sequence[str] | None,
+    templates: Sequence[str],
+    features: "Features",
+    **options: Any,
+) -> None:
+    """Write a store of class names in the space of public labelled rows, and say so; options are those of `write`."""
+    import numpy as np
+
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import read_data
+    from tacit.data.labels import class_list, encode_labels
+    from tacit.encoding.names import encode_names, names_through
+
+    public, listed = read_data(through, check=False), class_list(classes)
+    if public.labels is None:
+        raise InputError(f"--through {through} holds no labels; give public rows with their class names")
+    known = list(public.classes or np.unique(public.labels).tolist())
+    if not isinstance(known[0], str):
+        fault = f"--through {through} has classes without names"
+        raise InputError(f"{fault}; import it with --classes FILE, one name a line")
+    names = encode_names(listed, features, templates=templates, descriptions=descriptions)
+    public_names = encode_names(known, features, templates=templates)
+    rows = names_through(names, public_names, public.x, encode_labels(public.labels, known))
+    source = {"name": public.identity, "hash": public.content_hash}
+    facts = {"what": "rows of class names", "encoder": features.card, "templates": list(templates), "through": source}
+    card = {"names": facts} | ({"encoder": public.card["encoder"]} if "encoder" in public.card else {})
+    store = EmbeddingStore.write(out, rows, np.asarray(listed), classes=listed, card=card, **options)
+    print(f"{out}: {store.rows} rows of class names of width {store.dim}, through {len(known)} public classes")

@@ -1,0 +1,120 @@
+"""Rows of class names: texts of templates, and the mean of public classes with near names in closed form."""
+
+import numpy as np
+import pytest
+
+from tacit.encoding.encoders import load_encoder
+from tacit.encoding.names import encode_names, names_source, names_through
+from tacit.errors import InputError
+
+TEMPLATES = ["a {}", "{} and {}"]
+
+
+def test_every_name_in_every_template():
+    source = names_source(["fire_truck", "cat"], TEMPLATES)
+    assert list(source.names) == ["a fire truck", "fire truck and fire truck", "a cat", "cat and cat"]
+    assert list(source.records(2)) == ["a cat", "cat and cat"]
+    assert source.labels.tolist() == ["fire_truck", "fire_truck", "cat", "cat"]
+    assert (source.classes, source.classes_declared) == (["fire_truck", "cat"], True)
+    assert source.facts == {"names": {"what": "rows of class names", "templates": TEMPLATES}}
+    described = names_source(2, ["{}"], ["an_apple", "a pear"])
+    assert list(described.names) == ["an_apple", "a pear"]
+    assert described.labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("classes", "templates", "descriptions", "said"),
+    [
+        ([], ["{}"], None, "classes is empty"),
+        (["a", "b", "a"], ["{}"], None, "class 'a' is listed twice in classes; name each class once"),
+        (["a"], [], None, "templates are empty"),
+        (["a"], ["a photo"], None, "template 'a photo' lacks {}, which the name replaces; write"),
+        (["a"], ["{}", "{}"], None, "template '{}' is given twice; remove one"),
+        (["a", "b"], ["{}"], ["one"], "there are 1 texts for 2 classes; give one for each"),
+        (["a", "b"], ["{}"], ["one", " "], "the text of a class is empty"),
+    ],
+)
+def test_lists_and_templates_that_are_wrong(classes, templates, descriptions, said):
+    with pytest.raises(InputError, match=said):
+        names_source(classes, templates, descriptions)
+
+
+def softmax(values):
+    return np.exp(values) / np.exp(values).sum()
+
+
+def test_rows_through_public_classes_in_closed_form():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 6)), rng.integers(0, 4, 50)
+    names, public_names = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))
+    found = names_through(names, public_names, X, y)
+    means = np.array([(X / np.linalg.norm(X, axis=1, keepdims=True))[y == k].mean(axis=0) for k in range(4)])
+    for c in range(3):
+        cosines = [names[c] @ one / np.linalg.norm(names[c]) / np.linalg.norm(one) for one in public_names]
+        assert np.allclose(found[c], softmax(np.array(cosines) / 0.05) @ means, rtol=0, atol=1e-12)
+    hot = names_through(names, public_names, X, y, temperature=1e6)
+    assert np.allclose(hot, means.mean(axis=0), atol=1e-5)
+    cold = names_through(public_names * 3, public_names, X, y, temperature=1e-3)
+    assert np.allclose(cold, means, atol=1e-12)
+
+
+def test_public_classes_without_rows_have_no_part_and_templates_are_averaged():
+    X, y = np.eye(3), [0, 1, 1]
+    public = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    found = names_through([[[3.0, 0.0], [0.0, 1.0]]], public, X, y, temperature=2.0)
+    assert np.allclose(found, [[0.5, 0.25, 0.25]], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([[1.0]], [[1.0, 2.0]], np.eye(2), [0, 0]), "names have 1 columns and public_names 2"),
+        (([[1.0], [1.0, 2.0]], [[1.0]], np.eye(2), [0, 0]), "names has rows of 2 widths"),
+        (([[1.0]], [[1.0]], np.eye(2), [0, 1]), "y must have the position in public_names, 0 to 0, of each of 2 rows"),
+        (([[1.0]], [[1.0]], np.eye(2), [0]), "y must have the position"),
+        (([[1.0]], [[1.0]], np.eye(2), ["a", "b"]), "y must have the position"),
+    ],
+)
+def test_what_does_not_fit_together(arguments, said):
+    with pytest.raises(InputError, match=said):
+        names_through(*arguments)
+    with pytest.raises(InputError, match="temperature=0 must be above 0"):
+        names_through([[1.0]], [[1.0]], np.eye(1), [0], temperature=0)
+
+
+def test_names_are_encoded_by_the_text_side(sentence_model, clip_model):
+    for encoder, weights in (("sentence-transformers:tiny", sentence_model), ("open_clip:tiny", clip_model)):
+        features = load_encoder(encoder, kind="text", weights=weights, precision="float32")
+        found = encode_names(["a", "b_c"], encoder, templates=["{}", "text {}"], weights=weights, precision="float32")
+        assert [rows.shape[0] for rows in found] == [2, 2]
+        wanted = features(["a", "text a", "b c", "text b c"])
+        assert np.allclose(np.concatenate(found), wanted, atol=1e-5)
+
+
+def test_siglip_reads_texts_of_full_length(siglip_model):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = AutoModel.from_pretrained(siglip_model), AutoTokenizer.from_pretrained(siglip_model)
+    found = encode_names(["a", "b c"], "transformers:tiny", weights=siglip_model, precision="float32")
+    tokens = tokenizer(["a", "b c"], padding="max_length", max_length=16, return_tensors="pt")
+    with torch.inference_mode():
+        wanted = model.get_text_features(**tokens)
+    wanted = getattr(wanted, "pooler_output", wanted).numpy()
+    assert np.allclose(np.concatenate(found), wanted, atol=1e-5)
+
+
+REMEDY = "has no text side that encodes class names; take sentence-transformers:NAME with --through STORE"
+
+
+@pytest.mark.parametrize(
+    "encoder", ["timm:resnet18.a1_in1k", "torchvision:resnet18", "onnx:model.onnx", "torch:ours.Net"]
+)
+def test_encoders_of_pictures_name_the_remedy(encoder, own_module):
+    with pytest.raises(InputError, match=REMEDY):
+        encode_names(["a"], encoder)
+
+
+def test_a_transformer_of_pictures_names_the_remedy(vit_model):
+    with pytest.raises(InputError, match=REMEDY):
+        encode_names(["a"], "transformers:tiny", weights=vit_model)
