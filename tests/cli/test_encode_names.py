@@ -111,7 +111,7 @@ def test_names_through_public_rows(encode, sides):
     EmbeddingStore.write("numbers", rows, [0, 1] * 20, classes=2)
     EmbeddingStore.write("bare", rows)
     for folder, said in (
-        ("numbers", "--through numbers has classes without names; import it with --classes FILE"),
+        ("numbers", "--through numbers has classes without names; give one text for each by --through-texts FILE"),
         ("bare", "--through bare holds no labels; give public rows with their class names"),
         ("gone", "gone"),
     ):
@@ -119,6 +119,12 @@ def test_names_through_public_rows(encode, sides):
         assert (status, err.count("\n")) == (2, 1)
         assert said in err
     assert not (sides / "refused").exists()
+    (sides / "words.txt").write_text("cab\ndad\n")
+    EmbeddingStore.write("words", rows, [0, 1] * 20, classes=2, card={"class_words": ["dad", "cab"]}, dtype="float32")
+    EmbeddingStore.write("swapped", rows, [1, 0] * 20, classes=2, dtype="float32")
+    for options in (["words"], ["swapped", "--through-texts", "words.txt"]):
+        assert encode(*TEXTS, "--dtype", "float32", "--through", *options, "--out", "again", "--force")[0] == 0
+        assert np.asarray(EmbeddingStore.open("again").x) == pytest.approx(np.asarray(store.x), abs=1e-6)
 
 
 NO_SIDE = "has no text side that encodes class names; take sentence-transformers:NAME with --through STORE"
@@ -139,6 +145,7 @@ NO_SIDE = "has no text side that encodes class names; take sentence-transformers
         (["--encoder", "torch:sides.Pictures", "--texts", "classes.txt"], NO_SIDE),
         (["--encoder", "timm:resnet18", "--texts", "classes.txt"], NO_SIDE),
         (["table.csv", "--encoder", "torch:sides.Texts", "--template", "{}"], "class names follow a declared class"),
+        ([*TEXTS, "--through-texts", "x"], "--through-texts x is for the classes of --through STORE; leave it out"),
         (["table.csv", *TEXTS, "--through", "x"], "--through x makes a store of class names alone; leave the source"),
     ],
 )

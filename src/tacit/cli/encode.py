@@ -34,6 +34,7 @@ def encode(
     texts: Path | None = None,
     template: list[str] | None = None,
     through: Path | None = None,
+    through_texts: Path | None = None,
     identity: str | None = None,
     public: bool = False,
     skip_bad: bool = False,
@@ -84,6 +85,9 @@ def encode(
     through
         For encoders without a text side: a store of public labelled rows of that encoder. The class names of both are
         encoded by --encoder, and each class gets the mean of the public classes whose names are near its own.
+    through_texts
+        A file with one text for each public class in their order, where the class list has no names but numbers or
+        codes; by default `class_words` of the card.
     identity
         Declared name of the private data, under which a ledger knows it; by default the store's name.
     public
@@ -121,6 +125,8 @@ def encode(
         check_alone(texts, of_records | {"mirror": mirror})
     elif through is not None:
         raise InputError(f"--through {through} makes a store of class names alone; leave the source {source} out")
+    if through is None and through_texts is not None:
+        raise InputError(f"--through-texts {through_texts} is for the classes of --through STORE; leave it out")
     chosen = [split] if split is not None or source is None else splits(source)
     check_writable(out, force=force, ours=holds_stores if len(chosen) > 1 else is_store)
     if workers is None:
@@ -137,8 +143,9 @@ def encode(
         if through is not None:
             with shown_progress():
                 write_through(
-                    out, through, listed, descriptions, templates, features, dtype=dtype, identity=identity, force=force
-                )
+                    out, through, through_texts, listed, descriptions, templates, features, dtype=dtype,
+                    identity=identity, force=force,
+                )  # fmt: skip
             return
         options = replace(options, classes=None)  # the names are the class list
     else:

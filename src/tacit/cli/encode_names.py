@@ -27,13 +27,18 @@ def class_texts(texts: Path | None, classes: Any) -> tuple[Any, list[str] | None
     """The class list of `--texts`, or that of `classes` with the texts of `--texts` for it, if there are any."""
     if texts is None:
         return classes, None
-    try:
-        lines = read_lines(texts)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--texts {texts} is not a readable text file; give one class name a line") from error
-    if not lines:
-        raise InputError(f"--texts {texts} holds no class names; give one a line")
+    lines = _texts("texts", texts)
     return (class_values(lines), None) if classes is None else (classes, lines)
+
+
+def _texts(option: str, path: Path) -> list[str]:
+    try:
+        lines = read_lines(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--{option} {path} is not a readable text file; give one class name a line") from error
+    if not lines:
+        raise InputError(f"--{option} {path} holds no class names; give one a line")
+    return lines
 
 
 def names_to_carry(
@@ -57,6 +62,7 @@ def names_to_carry(
 def write_through(
     out: Path,
     through: Path,
+    through_texts: Path | None,
     classes: Any,
     descriptions: Sequence[str] | None,
     templates: Sequence[str],
@@ -75,11 +81,14 @@ def write_through(
     if public.labels is None:
         raise InputError(f"--through {through} holds no labels; give public rows with their class names")
     known = list(public.classes or np.unique(public.labels).tolist())
-    if not isinstance(known[0], str):
-        fault = f"--through {through} has classes without names"
-        raise InputError(f"{fault}; import it with --classes FILE, one name a line")
+    stated = public.card.get("class_words") if through_texts is None else _texts("through-texts", through_texts)
+    words = [str(text) for text in stated] if isinstance(stated, list) else None
+    if words is None and not isinstance(known[0], str):
+        raise InputError(
+            f"--through {through} has classes without names; give one text for each by --through-texts FILE"
+        )
     names = encode_names(listed, features, templates=templates, descriptions=descriptions)
-    public_names = encode_names(known, features, templates=templates)
+    public_names = encode_names(known, features, templates=templates, descriptions=words)
     rows = names_through(names, public_names, public.x, encode_labels(public.labels, known))
     source = {"name": public.identity, "hash": public.content_hash}
     facts = {"what": "rows of class names", "encoder": features.card, "templates": list(templates), "through": source}

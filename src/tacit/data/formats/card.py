@@ -8,7 +8,9 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError, quoted
 
 # Label counts and accuracies in a card are facts about records: they stay behind.
-PUBLIC = ("dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order", "reduction")
+PUBLIC = (
+    "dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order", "reduction", "class_words",
+)  # fmt: skip
 
 
 class Card(NamedTuple):
