@@ -1,41 +1,22 @@
 """`--names`: class names from stores and files, for methods that take them."""
 
 import json
-import sys
-import types
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tacit
-from tacit.learners.common.names import name_directions
+from named_learner import Named
 from tacit.learners.methods import METHODS
 
 ROWS = np.eye(3, 5) * 2
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Named(tacit.NoisySumPrototypes):
-    """Noisy sums that keep the directions of the names which they were given."""
-
-    names: Any = None
-
-    def _prepare(self, X, labels):
-        self.directions_ = name_directions(self.names, self.classes, X.shape[1], None)
-        Named.seen = self.directions_
-        return super()._prepare(X, labels)
-
-
 @pytest.fixture
 def named(stores, monkeypatch):
     """Stores, and a method that takes names."""
-    module = types.ModuleType("named_learner")
-    module.Named = Named
-    monkeypatch.setitem(sys.modules, "named_learner", module)
     monkeypatch.setitem(METHODS, "noisy-sum", "named_learner:Named")
-    monkeypatch.setattr(Named, "seen", None, raising=False)
+    monkeypatch.setattr(Named, "seen", None)
     card = {"encoder": {"name": "some:text"}, "names": {"templates": ["{}", "a {}"]}}
     tacit.EmbeddingStore.write("words", ROWS[::-1], ["cow", "bee", "ant"], card=card)
     return stores

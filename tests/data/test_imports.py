@@ -271,12 +271,11 @@ def test_a_split_is_named_once_and_only_of_a_folder(tmp_path):
 def test_a_card_can_be_given(tmp_path):
     path, card = tmp_path / "pets.npz", tmp_path / "about.json"
     np.savez(path, x=X, y=Y)
-    card.write_text(
-        json.dumps({"classes": NAMES, "licence": "CC0", "class_words": ["a cat"], "quality_nonprivate": {}})
-    )
+    public = {"licence": "CC0", "class_words": ["a cat"]}
+    card.write_text(json.dumps({"classes": NAMES, **public, "quality_nonprivate": {}}))
     data = read_data(path, card=card)
     check(data, [NAMES[i] for i in Y], NAMES)
-    assert data.card == {"licence": "CC0", "class_words": ["a cat"]}
+    assert data.card == public
     card.write_text(json.dumps({"licence": "CC0"}))
     check(read_data(path, card=card))
     for text, message in [

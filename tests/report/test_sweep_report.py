@@ -211,6 +211,12 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
     assert found(accuracy.best_parameter, [*results, other]) == []
 
 
+def test_class_names_are_always_said():
+    results = some(learner=["sums", "auto"], names=[True, False])
+    assert sorted(set(groups.labels(results).values())) == ["auto", "auto, class names", "sums", "sums, class names"]
+    assert set(groups.labels(some(learner="sums", names=True)).values()) == {"sums, class names"}
+
+
 def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several():
     results = some(public=["x", "y"], public_rows=[100, 10], encoder=["e", "f"], seed=[0, 1])
     results += [one("n" * 20, learner="without"), one("o" * 20, learner="one only", public="x", public_rows=10)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.experiments.data import DataSource, of_public
+from tacit.experiments.data import NAMES, DataSource, names_rows, of_public, public_rows
 from tacit.experiments.plan import SEARCHES
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
@@ -47,13 +47,15 @@ class Cell:
     tuning: str
     keep: tuple[str, ...]
     timed: bool = False
+    names: bool = False
 
     @property
     def key(self) -> str:
         """Hash of everything that decides the result; where the files are and the plan's name do not."""
-        left_out = ("plan", "source") if self.timed else ("plan", "source", "timed")
+        left_out = ["plan", "source", *(name for name in ("timed", "names") if not getattr(self, name))]
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
         used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
+        used += [NAMES] if self.names else []
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
         content = [__version__, data, values]
@@ -90,7 +92,12 @@ class Cell:
         unprotected = tuple(counts if name.startswith("class counts") else name for name in guarantee.unprotected)
         return replace(guarantee, unprotected=unprotected)
 
-    def make(self, public: Any = None, classes: Any = None, sizes: Any = 1) -> Any:
+    def public_inputs(self) -> dict[str, Any]:
+        """Arguments of `make`: the public rows and the rows of class names, None where they are not used."""
+        public = None if self.public is None else public_rows(self.source, self.public, self.public_rows)
+        return {"public": public, "names": names_rows(self.source) if self.names else None}
+
+    def make(self, classes: Any = None, sizes: Any = 1, *, public: Any = None, names: Any = None) -> Any:
         """The learner, for research, with noise that follows from the key; `sizes` are the realised counts."""
         common: dict[str, Any] = {"unit": self.unit, "noise": "research", "random_state": int(self.key, 16) % 2**32}
         common |= {} if classes is None else {"classes": classes}
@@ -101,8 +108,8 @@ class Cell:
             common |= {"budgets": budget["groups"], "delta": budget["delta"]}
         if self.realised:
             parameters["counts"] = np.maximum(sizes, 1).tolist()  # a class without records counts as one
-        if public is not None:
-            parameters["public"] = public
+        rows = {"public": public, "names": names}
+        parameters |= {name: given for name, given in rows.items() if given is not None}
         grouped = {name: parameters.pop(name) for name in list(parameters) if "__" in name}
         learner = load(METHODS[self.method])(**parameters).set_params(**grouped)
         if search is None:

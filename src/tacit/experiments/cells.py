@@ -19,7 +19,7 @@ from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest, nested
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 
-SET_BY_CELL = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public")
+SET_BY_CELL = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
 MOST_CELLS = 50_000
 Path = tuple[str | int, ...]
 """Keys and positions that lead to a part of the plan."""
@@ -86,6 +86,7 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
                 tuning=_tuning(spec),
                 keep=tuple(spec.keep),
                 timed=plan.timed,
+                names=_names(variant, source),
             )
             if first.key in by_key:
                 raise PlanError(f"learner {variant.label!r} repeats other cells; remove one of them", variant.path)
@@ -156,6 +157,17 @@ def _publics(variant: Variant, source: DataSource) -> Iterator[tuple[str | None,
         yield name, rows
 
 
+def _names(variant: Variant, source: DataSource) -> bool:
+    """Whether rows of class names are used."""
+    spec = variant.spec
+    if spec.names and "names" not in inspect.signature(load(METHODS[spec.method])).parameters:
+        raise PlanError(f"{spec.method} takes no class names; leave names out", (*variant.path, "names"))
+    if spec.names and source.names is None:
+        fault = "the data have no rows of class names"
+        raise PlanError(f"{fault}; give the data set names: PATH, or leave names out", (*variant.path, "names"))
+    return spec.names
+
+
 def _budgets(plan: Plan, variant: Variant) -> Iterator[tuple[Path, Any]]:
     """Each budget, after the path to it."""
     place: Path = (*variant.path, "budgets") if variant.spec.budgets else ("budgets",)
@@ -190,11 +202,10 @@ def _plain_budget(budget: Any, path: Path) -> Any:
 def _check_learner(cell: Cell, variant: Variant, place: Path) -> None:
     """Check that the learner has a privacy cost for this budget under the plan's unit, and takes data of this shape."""
     n, width = records(cell.source, 1.0, cell.subset_seed).x.shape
-    public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # every cell records the warnings of its fit
-            cell.make(public, list(cell.source.classes)).check(n, width, **cell.groups(n))
+            cell.make(list(cell.source.classes), **cell.public_inputs()).check(n, width, **cell.groups(n))
     except BudgetError as error:
         raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
     except (TacitError, TypeError) as error:

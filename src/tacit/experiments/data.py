@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
+from tacit.data.names import carried_names, names_of
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
@@ -27,6 +28,7 @@ from tacit.experiments.plan import DataSet
 
 SHUFFLE = 0  # seed: in which order the columns of "scrambled" are
 COMPONENTS = 16  # of digits-components
+NAMES, CARRIED = "names", ""
 BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their columns in another order
 
 
@@ -34,7 +36,8 @@ BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their c
 class DataSource:
     """Where the parts of a data set are (train, test and the public sets), and hashes of their content.
 
-    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share.
+    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share. `names` is
+    where the rows of class names are: CARRIED if the training store carries them, None if there are none.
     """
 
     builtin: str | None
@@ -45,9 +48,10 @@ class DataSource:
     hashes: tuple[tuple[str, str], ...]
     rows: int | None = None
     test_rows: int | None = None
+    names: str | None = None
 
     def hash_of(self, part: str) -> str:
-        """Of "train", "test" or `of_public(name)`."""
+        """Of "train", "test", "names" or `of_public(name)`."""
         return dict(self.hashes)[part]
 
 
@@ -93,7 +97,15 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     for own_labels in labels:
         encode_labels(own_labels, list(classes))
     hashes = tuple((name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items())
-    return DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows)
+    private, tested = parts["train"][1], parts["test"][1]
+    names = CARRIED if private.names is not None else None
+    if data.names is not None:
+        names = str(root / data.names)
+    source = DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows, names)
+    if names is None:
+        return source
+    rows = _names(source, private.classes_declared or tested.classes_declared)
+    return replace(source, hashes=(*hashes, (NAMES, digest(rows))))
 
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
@@ -162,6 +174,26 @@ def public_rows(source: DataSource, name: str, n: int | None) -> Any:
     if n > len(rows):
         raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
     return rows[first_rows(len(rows), n)]
+
+
+@lru_cache(maxsize=2)
+def names_rows(source: DataSource) -> list[NDArray[Any]]:
+    """The rows of class names of each class."""
+    return _names(source)
+
+
+def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
+    """The rows of class names; those without labels are refused unless the class list is `declared`."""
+    train = _read(source.train, "train")
+    if source.names == CARRIED:
+        carried = carried_names(train, source.classes, source.train)
+        return [] if carried is None else carried.rows
+    read = _read(str(source.names), "train", train.x.shape[1])
+    subset = "subset" in read.card and read.identity == train.identity
+    if subset or (read.identity, read.content_hash) == (train.identity, train.content_hash):
+        raise InputError(f"names: {source.names} are private records; name public rows of each class, or leave it out")
+    check_rows(read.x, name=str(source.names))
+    return names_of(read, source.classes, str(source.names), declared=declared).rows
 
 
 @lru_cache(maxsize=2)

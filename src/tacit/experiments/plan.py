@@ -65,6 +65,9 @@ class DataSet(_Part):
     train: str | None = Field(None, description="A store's folder, or any file or folder that `tacit import` reads")
     test: str | None = Field(None, description="Of the same kind")
     public: dict[Name, str] = Field({}, description="Public sets by name")
+    names: str | None = Field(
+        None, description="Rows of class names, of the same kind; by default those that the training store carries"
+    )
     rows: int | None = Field(None, ge=1, description="How many training records to use; all of them by default")
     test_rows: int | None = Field(None, ge=1, description="How many test records to use; all of them by default")
 
@@ -87,6 +90,7 @@ class LearnerSpec(_Part):
     search: SearchSpec | None = None
     public: list[Name] = Field([], description="Public sets of the data set to use, one after the other")
     public_rows: list[int] = Field([], description="How many public rows to use; all of them by default")
+    names: bool = Field(False, description="Whether to use the data's rows of class names")
     budgets: list[Any] = Field([], description="Instead of the plan's")
     shares: dict[str, Share] = Field({}, description="Of records in each budget group, for personal budgets")
     tuning: Literal["none", "paid", "unpaid"] | None = Field(None, description="How fixed parameters were chosen")
@@ -183,7 +187,7 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
         raise PlanError(f"data {data.name!r} needs either builtin or train and test; give one of the two", path)
     if data.builtin is None and data.test is None:
         raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
-    if data.builtin is not None and (data.test or data.public):
+    if data.builtin is not None and (data.test or data.public or data.names):
         raise PlanError(f"data {data.name!r} is built in, with test and public rows; leave the paths out", path)
 
 

@@ -57,6 +57,8 @@ class Result:
         Neighbouring relation of the guarantee.
     tuning : {"none", "paid", "unpaid"}
         How the parameters were chosen: before any data, on private records within the guarantee, or outside it.
+    names : bool
+        Whether rows of class names were used.
     status : {"done", "failed"}
     error : str or None
         Of a cell that failed, on one line; all fields below are then empty.
@@ -101,6 +103,7 @@ class Result:
     unit: str
     tuning: str
     status: str
+    names: bool = False
     error: str | None = None
     accuracy: float | None = None
     balanced_accuracy: float | None = None
@@ -151,7 +154,16 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
     InputError
         If there are no results, or the condition cannot be read.
     """
-    return [Result(**row) for row in query(folder, where).to_pylist()]
+    rows = query(folder, where).to_pylist()
+    # results of earlier versions lack fields, whose defaults stand then
+    return [
+        Result(**{name: value for name, value in row.items() if value is not None or name in NEEDED}) for row in rows
+    ]
+
+
+def _stated(row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a row less those that an earlier version did not write; their defaults stand."""
+    return {name: value for name, value in row.items() if value is not None or name in NEEDED}
 
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
@@ -214,6 +226,7 @@ def _schema() -> pa.Schema:
 
     kinds: dict[str, Any] = {
         "str": pa.string(),
+        "bool": pa.bool_(),
         "int": pa.int64(),
         "float": pa.float64(),
         "list[float]": pa.list_(pa.float64()),

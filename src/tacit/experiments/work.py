@@ -23,7 +23,7 @@ from tacit.compute.timing import timing
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
 from tacit.experiments.cell import Cell
-from tacit.experiments.data import Records, public_rows, records
+from tacit.experiments.data import Records, records
 from tacit.experiments.results import PREDICTION, REST, Result
 from tacit.models import metrics
 from tacit.models.decisions import pooled
@@ -34,7 +34,7 @@ from tacit.version import __version__
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
     "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "imbalance", "seed",
-    "unit", "tuning",
+    "unit", "tuning", "names",
 )  # fmt: skip
 """Fields of a result that are those of its cell."""
 MEANS_2D = "means_2d"
@@ -75,8 +75,7 @@ def work(folder: Path, cell: Cell) -> Result:
 def measure(cell: Cell) -> dict[str, Any]:
     """Fit and measure; fields of the result by name."""
     data = records(cell.source, cell.imbalance, cell.subset_seed)
-    public = None if cell.public is None else public_rows(cell.source, cell.public, cell.public_rows)
-    learner = cell.make(public, np.arange(len(data.classes)), data.sizes)
+    learner = cell.make(np.arange(len(data.classes)), data.sizes, **cell.public_inputs())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if cell.timed:  # compiles loops, starts threads and reads files into memory

@@ -128,23 +128,24 @@ def best_parameter(sweep: SweepResults) -> Iterator[Figure]:
     for (method,), family in grouped(sweep.done, "method"):
         varying, private = _varying(family), [one for one in family if currency(one)]
         if len(varying) == 1:
-            for key, results in grouped(private, *PLACE, currency, "public", "public_rows"):
+            for key, results in grouped(private, *PLACE, currency, "public", "public_rows", "names"):
                 yield from _of_parameter(method, varying[0], key, results)
 
 
 def _of_parameter(method: str, name: str, key: tuple[Any, ...], results: Sequence[Result]) -> Iterator[Figure]:
-    data, encoder, unit, kind, public, rows = key
+    data, encoder, unit, kind, public, rows, names = key
     panels = cost_panels(results, (), lambda one: str(parameters_of(one).get(name, "default")), BALANCED)
     series = sorted({point.series for panel in panels for point in panel.points}, key=natural)
     if len(series) < 2:
         return
     of_public = "" if public is None else f", public set {public}" + ("" if rows is None else f", {rows} rows")
+    of_public += ", class names" if names else ""
     about = (
         f"Balanced accuracy of {method} for each {name}. {about_seeds(panels, 'band')} Rings, and the values named "
         "below: the best median at each cost. It is picked on the test set, which is tuning that nobody paid for."
     )
     yield Figure(
-        name=slug("best", name, method, data, encoder, public, rows, unit, kind),
+        name=slug("best", name, method, data, encoder, public, rows, "names" if names else None, unit, kind),
         title=f"{data}, {encoder}: best {name} of {method} against {kind}{of_public} ({unit_words(unit)})",
         caption=caption(about + (f" {AXIS_ABOVE}" if kind == "rho" else ""), panels),
         legend=name,

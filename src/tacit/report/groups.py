@@ -99,13 +99,17 @@ class SweepResults:
 
 
 def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
-    """A label for the learner of each result: its name, and fields that tell its results apart, `without` one."""
+    """A label for the learner of each result: its name, and fields that tell its results apart, `without` one.
+
+    Whether class names were used, or counts are unprotected, is always said.
+    """
     texts = {}
     for _, group in grouped(results, "learner"):
         fields = [name for name in DISTINGUISHING if name != without and len({getattr(one, name) for one in group}) > 1]
         for one in group:
+            names = ["class names"] if one.names else []
             counts = ["counts unprotected"] if REALISED in unprotected(one) else []
-            texts[one.key] = ", ".join([one.learner, *(_in_words(name, one) for name in fields), *counts])
+            texts[one.key] = ", ".join([one.learner, *(_in_words(name, one) for name in fields), *names, *counts])
     return texts
 
 
