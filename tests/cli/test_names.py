@@ -118,6 +118,11 @@ def test_names_that_are_refused(named, run):
     tacit.EmbeddingStore.write("derived", np.ones((3, 5)), ["ant", "bee", "cow"])
     line = "fit noisy-sum derived --budget rho=1 --out release --names words"
     assert "--names words need a declared class list, which orders them" in refused(run, line)
+    card = {"names": {"through": {"name": "p", "hash": tacit.EmbeddingStore.open("private").content_hash}}}
+    tacit.EmbeddingStore.write("leaky", ROWS, ["ant", "bee", "cow"], card=card)
+    assert "--names leaky was made through the private data; make it through public" in refused(
+        run, f"{FIT} --names leaky"
+    )
     assert not (named / "release").exists()
     assert run("promise noisy-sum --budget rho=1 --names words")[0] == 0
     assert "--names does not apply to newton" in refused(run, "promise newton --budget rho=1 --names words")

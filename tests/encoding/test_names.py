@@ -118,3 +118,21 @@ def test_encoders_of_pictures_name_the_remedy(encoder, own_module):
 def test_a_transformer_of_pictures_names_the_remedy(vit_model):
     with pytest.raises(InputError, match=REMEDY):
         encode_names(["a"], "transformers:tiny", weights=vit_model)
+
+
+def test_a_store_of_pictures_carries_names_of_the_same_model(clip_model, tmp_path, monkeypatch, capsys):
+    from tacit.cli.main import main
+    from tacit.data.embeddings import EmbeddingStore
+
+    monkeypatch.chdir(tmp_path)
+    np.save("pets_x.npy", np.random.default_rng(0).integers(0, 255, (6, 32, 32, 3), dtype=np.uint8))
+    np.save("pets_y.npy", np.arange(6) % 2)
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    encoder = ["--encoder", "open_clip:tiny", "--weights", str(clip_model), "--precision", "float32"]
+    line = ["encode", "pets_x.npy", *encoder, "--classes", "classes.txt", "--mirror", "--workers", "0", "--out", "pets"]
+    assert main([*line, "--template", "a {}"]) == 0, capsys.readouterr().err
+    store = EmbeddingStore.open("pets").verify()
+    wanted = load_encoder("open_clip:tiny", kind="text", weights=clip_model, precision="float32")(["a cat", "a dog"])
+    assert (store.rows, store.dim) == (6, 24)
+    assert np.allclose(np.concatenate(store.names), wanted, rtol=2e-3, atol=1e-3)
+    assert store.names_card["encoder"]["weights_sha256"] == store.card["encoder"]["weights_sha256"]

@@ -457,6 +457,7 @@ MUTANTS = [
     _of("experiments", "cell", "plans: the key forgets the names", "used += [NAMES] if self.names else []", "pass", "experiments/test_names.py"),
     _of("experiments", "cell", "plans: names change the key of cells without them", '("timed", "names") if not', '("timed",) if not', "experiments/test_names.py"),
     _of("experiments", "data", "plans: private records as names", "if subset or (read.identity, read.content_hash) == (train.identity, train.content_hash):", "if False:", "experiments/test_names.py"),
+    _of("data", "names", "names: means of the private classes", 'through.get("hash") == private.content_hash', "False", "cli/test_names.py"),
     _of("data", "names", "names: in the order of the file", "return [of_class[value] for value in classes]", "return list(of_class.values())"),
     _of("data", "names", "names: an order that private labels chose", "if not declared:", "if False:"),
     _of("data", "manifest", "names: counts that do not add up", "if len(names.counts) != listed or sum(names.counts) != names.file.rows:", "if False:", "data/test_names.py"),

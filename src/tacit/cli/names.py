@@ -35,7 +35,7 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     """
     from tacit.data.imports import located, read_data
     from tacit.data.labels import class_list
-    from tacit.data.names import carried_names, names_of
+    from tacit.data.names import carried_names, check_through, names_of
     from tacit.data.overlap import encoded_alike
 
     if option == NONE or (option is None and data.names is None):
@@ -45,7 +45,10 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
         raise InputError(f"{shown} need a declared class list, which orders them; declare it with --classes FILE")
     listed = class_list(classes)
     if option is None:
-        return carried_names(data, listed, f"{store}, by the names that it carries,")
+        carried = carried_names(data, listed, f"{store}, by the names that it carries,")
+        if carried is not None:
+            check_through(carried, data, f"the names that {store} carries")
+        return carried
     path = Path(option)
     check_apart("names", located(path), store, WHY)
     names = read_data(path, width=data.x.shape[1])
@@ -53,4 +56,6 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     if not encoded_alike(names, data):
         said = f"--names {path} and {store} state encoders with other weights"
         warnings.warn(f"{said}; names help only in the space of the private rows", stacklevel=2)
-    return names_of(names, listed, f"--names {path}")
+    found = names_of(names, listed, f"--names {path}")
+    check_through(found, data, f"--names {path}")
+    return found

@@ -112,6 +112,14 @@ def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> Clas
     return ClassNames(_in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card)
 
 
+def check_through(names: ClassNames, private: Data, where: str) -> None:
+    """Refuse names that were made through the private records as if these were public."""
+    through = names.facts.get("through")
+    if isinstance(through, dict) and through.get("hash") == private.content_hash:
+        fault = f"{where} was made through the private data"
+        raise InputError(f"{fault}; make it through public labelled rows (tacit encode --texts --through STORE)")
+
+
 def _in_order(
     of_class: Mapping[ClassValue, NDArray[Any]], classes: Sequence[ClassValue], where: str
 ) -> list[NDArray[Any]]:

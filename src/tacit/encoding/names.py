@@ -13,7 +13,7 @@ from tacit.data.labels import class_list
 from tacit.data.rows import as_rows, checked_blocks
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import Features, OtherKindError
-from tacit.encoding.encoders.estimator import encode_records
+from tacit.encoding.encoders.batches import encode_records
 from tacit.encoding.sources.base import Source, stamp
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows

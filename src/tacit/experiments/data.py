@@ -20,7 +20,7 @@ from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
-from tacit.data.names import carried_names, names_of
+from tacit.data.names import carried_names, check_through, names_of
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
@@ -193,7 +193,9 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
     if subset or (read.identity, read.content_hash) == (train.identity, train.content_hash):
         raise InputError(f"names: {source.names} are private records; name public rows of each class, or leave it out")
     check_rows(read.x, name=str(source.names))
-    return names_of(read, source.classes, str(source.names), declared=declared).rows
+    names = names_of(read, source.classes, str(source.names), declared=declared)
+    check_through(names, train, f"names: {source.names}")
+    return names.rows
 
 
 @lru_cache(maxsize=2)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.engines.workers import shielding_workers
+from tacit.compute.progress import progress
 from tacit.encoding.encoders.base import TEXT_WINDOW, Features
 from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, decoded
 from tacit.encoding.sources.base import Record
@@ -63,6 +64,22 @@ def encode_batches(
     else:
         decode = PictureDecoder(wanted)
         yield from (_encode(decode(batch), features, dtype) for batch in batches)
+
+
+def encode_records(
+    records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
+) -> NDArray[np.float32]:
+    """Rows of records of the kind that the encoder takes, (n, dim); InputError if one cannot be encoded."""
+    batches = batches_of(iter(records), batch_size(features, batch))
+    encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
+    rows: list[NDArray[np.float32]] = []
+    done = 0
+    for part in progress(encoded, "encoding", len(records), lambda part: len(part.good)):
+        for place, why in part.faults:
+            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
+        rows.append(part.values)
+        done += len(part.good)
+    return np.concatenate(rows)
 
 
 @dataclass(frozen=True)

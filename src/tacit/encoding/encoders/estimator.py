@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tacit.compute.progress import progress
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import BATCH, Features
-from tacit.encoding.encoders.batches import batch_size, batches_of, check_workers, encode_batches
+from tacit.encoding.encoders.batches import check_workers, encode_records
 from tacit.encoding.encoders.pictures import Unreadable, of_pillow
 from tacit.encoding.sources.arrays import are_pictures, check_pixels, picture
 from tacit.encoding.sources.base import Kind, Record
@@ -155,22 +155,6 @@ def _encode_by_features(
     if (features.backbone.input is None) != (kind == "text"):
         raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
     return encode_records(records, features, batch, workers)
-
-
-def encode_records(
-    records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
-) -> NDArray[np.float32]:
-    """Rows of records of the kind that the encoder takes."""
-    batches = batches_of(iter(records), batch_size(features, batch))
-    encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
-    rows: list[NDArray[np.float32]] = []
-    done = 0
-    for part in progress(encoded, "encoding", len(records), lambda part: len(part.good)):
-        for place, why in part.faults:
-            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
-        rows.append(part.values)
-        done += len(part.good)
-    return np.concatenate(rows)
 
 
 def _encode_by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDArray[np.float32]:
