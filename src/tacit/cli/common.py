@@ -68,10 +68,7 @@ def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
     """The ledger at `path`, or the one beside the data, if there is one."""
     from tacit.privacy.ledger import Ledger
 
-    if path is not None:
-        return Ledger(path, data.identity)
-    beside = Ledger.beside(store, data.identity)
-    return beside if beside.path.exists() else None
+    return Ledger.in_use(path, store, data.identity)
 
 
 def tell_of_ledger(path: Path, data: "Data") -> None:

@@ -110,8 +110,7 @@ class Cell:
             parameters["counts"] = np.maximum(sizes, 1).tolist()  # a class without records counts as one
         rows = {"public": public, "names": names}
         parameters |= {name: given for name, given in rows.items() if given is not None}
-        grouped = {name: parameters.pop(name) for name in list(parameters) if "__" in name}
-        learner = load(METHODS[self.method])(**parameters).set_params(**grouped)
+        learner = load(METHODS[self.method])().set_params(**parameters)
         if search is None:
             return learner.set_params(**common)
         return load(SEARCHES[search["how"]])(learner, search["candidates"], **search["options"], **common)

@@ -82,9 +82,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     summary: ClassVar[str] = ""  # what is released, in a phrase
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
-    scores_public: ClassVar[bool] = (
-        False  # whether a fit scores all public rows: it checks them, and resumes in `folder`
-    )
+    scores_public: ClassVar[bool] = False  # whether a fit scores public rows: it checks them, and resumes in `folder`
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
     estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
@@ -133,8 +131,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     @classmethod
     def of_flat(cls, **parameters: Any) -> Self:
         """The learner with these parameters; fields of grouped parameters have their names of `flat_names`."""
-        grouped = {cls.flat_names[name]: parameters.pop(name) for name in list(parameters) if name in cls.flat_names}
-        learner: Self = cls(**parameters).set_params(**grouped)
+        learner: Self = cls().set_params(
+            **{cls.flat_names.get(name, name): value for name, value in parameters.items()}
+        )
         return learner
 
     @classmethod

@@ -1,13 +1,11 @@
-"""Rows of embeddings: finite, on the unit sphere, in blocks, and their sums and inner products."""
+"""Rows of embeddings: finite, on the unit sphere, about a public centre, and their inner products."""
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.bits import first_not_finite
-from tacit.compute.progress import progress
 from tacit.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -72,29 +70,6 @@ def normalisation(centre: Floats | None) -> str:
 def centre_array(centre: Floats | None) -> dict[str, Floats]:
     """The centre among the arrays of a release, where there is one."""
     return {} if centre is None else {"centre": centre}
-
-
-def pieces(
-    rows: NDArray[Any], labels: NDArray[np.int64], label: str
-) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
-    """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
-    starts = range(0, len(rows), BLOCK_ROWS)
-    parts = [(rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts]
-    return progress(parts, label, len(parts))
-
-
-def blocks(rows: NDArray[Any], labels: NDArray[np.int64], label: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    """The same in float64."""
-    for piece, piece_labels in pieces(rows, labels, label):
-        yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels
-
-
-def exact_class_sums(pieces: Iterable[tuple[Floats, NDArray[np.int64]]], *, n_classes: int, width: int) -> Floats:
-    """What `gaussian.noisy_class_sums` releases, without clipping and noise; not private."""
-    sums = np.zeros((n_classes, width))
-    for rows, labels in pieces:
-        np.add.at(sums, labels, rows)
-    return sums
 
 
 def inner_products(rows: Floats, others: Floats) -> Floats:

@@ -70,6 +70,14 @@ class Ledger:
         data = Path(data).resolve()  # a link to the data shares the ledger of the data
         return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
 
+    @classmethod
+    def in_use(cls, path: Path | None, data: str | Path, identity: str) -> Ledger | None:
+        """The ledger at `path`; without a path, the ledger beside the data, if its file exists."""
+        if path is not None:
+            return cls(path, identity)
+        beside = cls.beside(data, identity)
+        return beside if beside.path.exists() else None
+
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, identity={self.identity!r})"
 

@@ -71,11 +71,11 @@ class ClassCounts:
 
     @property
     def uncertainty(self) -> float:
-        """Floor of a count: the noise level, and 1 at least."""
+        """Noise level of a count, and 1 at least."""
         return max(self.noise_multiplier, 1.0)
 
     def log_shares(self, counts: Floats) -> Floats:
-        """Log class shares, floored at the noise level; added to logits to balance classes. Zeros if not balanced."""
+        """`log_shares` with the noise level added to each count; zeros if classes are not balanced."""
         return log_shares(counts, self.uncertainty) if self.balanced else np.zeros(len(counts))
 
     def facts(self) -> dict[str, float | str]:

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tacit.compute.progress import progress
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.rows import Floats, exact_class_sums
+from tacit.models.rows import BLOCK_ROWS, Floats
 
 Blocks = Iterable[tuple[Any, Integers]]
 """Rows of shape (b, width), floats or `IntegerRows`, and their class indices, of shape (b,)."""
 
 
-def class_sums(blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Sum of each class's rows, of shape (n_classes, width): `gaussian.event(multiplier)`."""
-    if multiplier == 0:
-        return exact_class_sums(blocks, n_classes=n_classes, width=width)
-    return gaussian.noisy_class_sums(blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise)
+def pieces(rows: NDArray[Any], labels: Integers, label: str) -> Iterator[tuple[NDArray[Any], Integers]]:
+    """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
+    starts = range(0, len(rows), BLOCK_ROWS)
+    parts = [(rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts]
+    return progress(parts, label, len(parts))
+
+
+def blocks(rows: NDArray[Any], labels: Integers, label: str) -> Iterator[tuple[Floats, Integers]]:
+    """`pieces` in float64."""
+    for piece, piece_labels in pieces(rows, labels, label):
+        yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels
+
+
+def class_sums(
+    blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource, unit_rows: bool = False
+) -> Floats:
+    """Sum of each class's rows, of shape (n_classes, width): `gaussian.event(multiplier)`.
+
+    With noise, rows are clipped to norm 1, or made unit if `unit_rows`; without noise, they are added as they are.
+    """
+    if multiplier > 0:
+        return gaussian.noisy_class_sums(
+            blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise, unit_rows=unit_rows
+        )
+    sums = np.zeros((n_classes, width))
+    for rows, labels in blocks:
+        np.add.at(sums, labels, rows)
+    return sums
 
 
 def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:

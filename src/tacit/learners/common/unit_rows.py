@@ -14,12 +14,13 @@ from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import declared_counts, public_centre, real
+from tacit.learners.common.sums import blocks
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.outer_products import rounded
 from tacit.mechanisms.rounding import check_width
 from tacit.models.decisions import LinearHead
 from tacit.models.released import Released
-from tacit.models.rows import Floats, blocks, centre_array, normalisation, unit_rows_about
+from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit
 

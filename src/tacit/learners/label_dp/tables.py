@@ -70,7 +70,7 @@ def randomize_table(
         count += len(labels)
     if count == 0:
         raise InputError(f"{table} has no rows below its header; give a table with labels")
-    book = _ledger(ledger, table, identity)
+    book = Ledger.in_use(ledger, table, identity or table.stem)
     guarantee = guarantee_of(mechanism.event, book)
     drawn = noise_source(noise, seed)
     if book is not None:
@@ -134,14 +134,6 @@ def _number(label: Any, row: int) -> float:
         return float(label)
     except (TypeError, ValueError) as error:
         raise InputError(f"row {row} has a label that is no number; drop or correct it") from error
-
-
-def _ledger(path: Path | None, table: Path, identity: str | None) -> Ledger | None:
-    known_as = identity or table.stem
-    if path is not None:
-        return Ledger(path, known_as)
-    beside = Ledger.beside(table, known_as)
-    return beside if beside.path.exists() else None
 
 
 def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:

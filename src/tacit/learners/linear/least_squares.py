@@ -145,13 +145,15 @@ class LeastSquares(UnitRowClassifier):
     def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats | None]:
         """Noisy G, b and, with `alpha`, A; exact ones under an infinite budget."""
         z_moments, z_sums, z_classes = self._multipliers()
-        width, shape = records.width, {"n_classes": len(self.classes_), "width": records.width}
+        width, n_classes = records.width, len(self.classes_)
         moments = second_moments(records.blocks("second moments"), width=width, multiplier=z_moments, noise=noise)
-        sums = class_sums(records.blocks("class sums"), multiplier=z_sums, noise=noise, **shape)
+        blocks = records.blocks("class sums")
+        sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
         if z_classes is None:
             return moments, sums, None
         blocks = records.blocks("class moments")
-        return moments, sums, class_second_moments(blocks, multiplier=z_classes, noise=noise, **shape)
+        of_classes = class_second_moments(blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise)
+        return moments, sums, of_classes
 
     @phase(SOLVING)
     def _discriminants(self, moments: Floats, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:

@@ -167,8 +167,8 @@ class AutoPrototypes(UnitRowClassifier):
             (np.column_stack([block * scale[0], np.full(len(labels), scale[1])]), labels)
             for block, labels in records.blocks("class sums")
         )
-        shape = {"n_classes": len(self.classes_), "width": records.width + 1}
-        sums = class_sums(rows, multiplier=multiplier, noise=noise, **shape)
+        n_classes, width = len(self.classes_), records.width + 1
+        sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)
         return np.asarray(sums / np.append(np.full(records.width, scale[0]), scale[1]))
 
     @phase(SOLVING)

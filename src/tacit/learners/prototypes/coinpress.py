@@ -14,12 +14,12 @@ from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
-from tacit.learners.common.sums import class_counts
+from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype, pooled
 from tacit.models.released import Released
-from tacit.models.rows import Floats, blocks, exact_class_sums, pieces
+from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.unit import Unit
@@ -142,7 +142,7 @@ class CoinPressPrototypes(PrivateClassifier):
         of_steps, of_counts = self._multipliers()
         if 0.0 in of_steps:
             self.steps_: tuple[Step, ...] = ()
-            self.prototypes_ = self._exact_means(prepared)
+            self.prototypes_ = self._exact_means(prepared, noise)
         else:
             counts = prepared.counts
             if counts is None:
@@ -162,11 +162,12 @@ class CoinPressPrototypes(PrivateClassifier):
         return Released("one noisy mean per class", {"prototypes": self.prototypes_}, prepared.decision, facts)
 
     @phase(SET_UP)
-    def _exact_means(self, records: ScaledRecords) -> Floats:
+    def _exact_means(self, records: ScaledRecords, noise: NoiseSource) -> Floats:
         n_classes = len(self.classes_)
         parts = blocks(records.X, records.labels, "class means")
         rows = ((pooled(block, self.pooling), of_rows) for block, of_rows in parts)
-        sums = exact_class_sums(rows, n_classes=n_classes, width=records.X.shape[1] // self.pooling)
+        width = records.X.shape[1] // self.pooling
+        sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=0.0, noise=noise)
         return sums / np.maximum(np.bincount(records.labels, minlength=n_classes), 1)[:, None]
 
     @phase(SOLVING)

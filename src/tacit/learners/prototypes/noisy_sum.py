@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, phase
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.sums import class_sums, pieces
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
-from tacit.models.rows import centre_array, exact_class_sums, normalisation, pieces, unit_rows_about
+from tacit.models.rows import centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
@@ -95,12 +96,9 @@ class NoisySumPrototypes(PrivateClassifier):
             rows = pieces(prepared.X, prepared.labels, "class sums")
             if z == 0 or self.centre_ is not None:
                 rows = ((unit_rows_about(block, self.centre_), of_rows) for block, of_rows in rows)
-            if z == 0:
-                self.prototypes_ = exact_class_sums(rows, n_classes=n_classes, width=width)
-            else:
-                self.prototypes_ = gaussian.noisy_class_sums(
-                    rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, unit_rows=True
-                )
+            self.prototypes_ = class_sums(
+                rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
+            )
         facts = {
             "row norm": 1.0,
             "noise standard deviation": z,
