@@ -71,6 +71,46 @@ def test_the_sensitivity_of_the_sum_is_one_unit(seed, a, b):
     assert np.array_equal(product_sums(once, shape=(a, b)), whole)
 
 
+class Doubled:
+    """Left rows that are twice the right ones, in units of the integers."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, part):
+        return Doubled(len(range(*part.indices(self.n))))
+
+    def of(self, right):
+        assert right.shape[0] == self.n
+        return 2 * right / NORM
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_left_rows_may_follow_from_the_right_rows(threads, monkeypatch):
+    """Their sum is that of left rows known beforehand, whoever computes them and in how many pieces."""
+    right = rounded(np.random.default_rng(0).normal(size=(50, 4)) / 9)
+    expected = product_sums([(2 * right.values.astype(np.float64) / NORM, right)], shape=(4, 4))
+    monkeypatch.setattr("tacit.compute.threads.thread_count", lambda: threads)
+    monkeypatch.setattr(outer_products, "_CACHED_ROWS", 7)
+    monkeypatch.setattr(outer_products, "_EXACT_ROWS", 20)
+    assert np.array_equal(product_sums([(Doubled(50), right)], shape=(4, 4)), expected)
+
+
+@pytest.mark.parametrize("strip", [1, 10, 30, 2**22])
+def test_a_wide_matrix_is_computed_strip_by_strip(strip, monkeypatch):
+    """Every entry is that of the whole product, and its noise that of one draw of the upper triangle."""
+    rows = np.random.default_rng(0).normal(size=(40, 9))
+    whole, upper = products(rows, rows), np.triu_indices(9)
+    expected = ResearchNoise(0).gaussian(whole[upper], 2.0 * UNIT) / UNIT
+    monkeypatch.setattr(outer_products, "_STRIP", strip)
+    released = outer_products.noisy_second_moments([rows], width=9, noise_multiplier=2.0, noise=ResearchNoise(0))
+    assert np.array_equal(released[upper], expected)
+    assert np.array_equal(released, released.T)
+
+
 def test_the_bound_is_reached():
     one = products(np.array([[5.0, 0.0]]), np.array([[0.0, 3.0]]))
     assert Fraction(int(np.abs(one).max()), UNIT) > Fraction(9999, 10000)

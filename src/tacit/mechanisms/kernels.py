@@ -280,3 +280,52 @@ def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: A
                 narrow[j] += np.int32(min(max(row[j], least), most)) - base
         for j in range(len(narrow)):
             total[j] += np.int64(narrow[j])
+
+
+@_compiled
+def truncate_rows(rows: Any, scale: float) -> None:
+    """Scale rows (b, d) of float64 by `scale`, longer ones to norm `scale`, and round toward zero, all in place.
+
+    The norm of the result is at most scale/(1 - 2^-32): see `rounding.py`. Rows without a finite norm become zeros.
+    """
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        norm = math.sqrt(_squared(row))
+        if norm < math.inf:
+            factor = scale / max(norm, 1.0)
+            for j in range(len(row)):
+                row[j] = np.trunc(row[j] * factor)
+        else:
+            row[:] = 0.0
+
+
+@_compiled
+def below_largest(scores: Any, factor: float, offsets: Any) -> None:
+    """Multiply scores (b, C) by a factor, add offsets (b, C) or (1, C), and subtract each row's largest, in place."""
+    for i in range(scores.shape[0]):
+        row, added = scores[i], offsets[i if len(offsets) > 1 else 0]
+        largest = -math.inf
+        for j in range(len(row)):
+            row[j] = row[j] * factor + added[j]
+            largest = max(largest, row[j])
+        for j in range(len(row)):
+            row[j] -= largest
+
+
+@_compiled
+def shares_less_one_hot(weights: Any, labels: Any) -> None:
+    """Divide weights (b, C) by the sum of their row and subtract 1 at the row's label, in place."""
+    for i in range(weights.shape[0]):
+        row = weights[i]
+        total = _sum(row)
+        for j in range(len(row)):
+            row[j] /= total
+        row[labels[i]] -= 1.0
+
+
+@partial(_compiled, fastmath=_LAX)
+def _sum(row: Any) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        total += row[j]
+    return total

@@ -22,12 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.threads import in_threads
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import integer_rows, row_norms, short_blocks
+from tacit.mechanisms.rounding import row_norms, short_blocks, whole_rows
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -36,6 +38,8 @@ NORM = 2**18
 UNIT = NORM**2
 _EXACT_ROWS = 2**13  # sums of so many products are exact in float64
 _MOST_ROWS = 2**26
+_CACHED_ROWS = 2**10  # so many rows and their products stay in the caches
+_STRIP = 2**22  # entries of a large matrix that are added or noised at once
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,24 @@ class IntegerRows:
 
 def rounded(rows: Floats) -> IntegerRows:
     """Round rows of shape (b, d), scaled into the unit ball, to integers of norm at most `NORM`."""
-    return IntegerRows(integer_rows(rows, NORM).astype(np.float32))
+    return IntegerRows(whole_rows(rows, NORM).astype(np.float32))
+
+
+class LeftRows(Protocol):
+    """Left rows that threads compute, a few at a time, from the right rows of the same records."""
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+
+    def __getitem__(self, part: slice) -> Self:
+        """Select records."""
+
+    def of(self, right: Floats) -> Floats:
+        """Left rows (b, a), as a new contiguous array; right rows (b, d) are integers of norm at most `NORM`."""
 
 
 def noisy_products(
-    blocks: Iterable[tuple[Floats, Floats | IntegerRows]],
+    blocks: Iterable[tuple[Floats | LeftRows, Floats | IntegerRows]],
     *,
     shape: tuple[int, int],
     noise_multiplier: float,
@@ -81,7 +98,7 @@ def noisy_second_moments(
 
     Mirrored entries have the same noise; see `noisy_products` for the rest.
     """
-    totals = product_sums(((rows, rows) for rows in blocks), shape=(width, width))
+    totals = triangle_sums(blocks, width=width)
     return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise)[0])
 
 
@@ -114,12 +131,36 @@ def noisy_weighted_second_moments(
 
 
 def product_sums(
-    blocks: Iterable[tuple[Floats | IntegerRows, Floats | IntegerRows]], *, shape: tuple[int, int]
+    blocks: Iterable[tuple[Floats | LeftRows, Floats | IntegerRows]], *, shape: tuple[int, int]
 ) -> Integers:
     """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
+
+    def sums_of(block: tuple[Floats | LeftRows, Floats | IntegerRows]) -> Floats:
+        left, right = block
+        sums = np.zeros(shape[::-1])
+        for start in range(0, len(left), _CACHED_ROWS):
+            part = slice(start, start + _CACHED_ROWS)
+            whole = _whole(right[part])
+            rows = left[part] if isinstance(left, np.ndarray) else left[part].of(whole)
+            sums += whole.T @ _whole(rows)  # this way round OpenBLAS is faster
+        return sums.T
+
     totals = np.zeros(shape, dtype=np.int64)
-    for left, right in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
-        totals += _exact(_whole(left), _whole(right))
+    for sums in in_threads(sums_of, short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS)):
+        totals += sums.astype(np.int64)
+    return totals
+
+
+def triangle_sums(blocks: Iterable[Floats | IntegerRows], *, width: int) -> Integers:
+    """The upper triangle of the exact sum of x x' over integer rows x, in units of 2^-36; not private.
+
+    The array has shape (width, width); what lies below the diagonal has no meaning.
+    """
+    totals = np.zeros((width, width), dtype=np.int64)
+    for rows, _ in short_blocks(((rows, rows) for rows in blocks), _EXACT_ROWS, _MOST_ROWS):
+        whole = _whole(rows)
+        for strip in _strips(width):
+            totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
     return totals
 
 
@@ -156,12 +197,21 @@ def class_event(noise_multiplier: float) -> Parallel:
 
 
 def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSource) -> Floats:
-    rows, columns = np.triu_indices(totals.shape[-1])
-    released = noise.gaussian(totals[:, rows, columns], scale=noise_multiplier * UNIT) / UNIT
-    result = np.empty(totals.shape)
-    result[:, rows, columns] = released
-    result[:, columns, rows] = released
+    """Symmetric matrices from noisy upper triangles, in the memory of the totals (K, d, d), which are overwritten."""
+    result = totals.view(np.float64)
+    for strip in _strips(totals.shape[-1], len(totals)):
+        part = totals[:, strip, strip.start :]
+        rows, columns = np.triu_indices(part.shape[1], m=part.shape[2])
+        released = noise.gaussian(part[:, rows, columns], scale=noise_multiplier * UNIT) / UNIT
+        result[:, strip, strip.start :][:, rows, columns] = released
+        result[:, strip.start :, strip][:, columns, rows] = released
     return result
+
+
+def _strips(width: int, n_matrices: int = 1) -> list[slice]:
+    """Strips of rows of square matrices of this width, with `_STRIP` entries in all matrices together."""
+    rows = max(1, _STRIP // (n_matrices * width))
+    return [slice(start, min(start + rows, width)) for start in range(0, width, rows)]
 
 
 def _factors(weights: Floats) -> Floats:
@@ -177,7 +227,7 @@ def _factors(weights: Floats) -> Floats:
 def _whole(rows: Floats | IntegerRows) -> Floats:
     if isinstance(rows, IntegerRows):
         return rows.values.astype(np.float64)
-    return integer_rows(rows, NORM).astype(np.float64)
+    return whole_rows(rows, NORM)
 
 
 def _exact(left: Floats, right: Floats) -> Integers:

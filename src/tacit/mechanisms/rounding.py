@@ -2,9 +2,10 @@
 
 A row longer than 1 is scaled down to norm 1. Then each row is multiplied by unit (1 - 2^-32) and rounded toward zero,
 which never lengthens it. The factor covers the float64 error of the norm and of the divisions, which is at most
-(d + 8) 2^-53 relative and so below 2^-32 for d <= 2^20. Hence every integer row has norm at most `unit`. A row with an
-entry that is not finite, or whose norm overflows, becomes zeros. This depends on the row alone, so such a row too
-changes a sum by at most `unit`. `tests/mechanisms/test_rounding.py` checks the bound in exact arithmetic.
+(d + 8) 2^-53 relative in any order of summation, and so below 2^-32 for d <= 2^20. Hence every integer row has norm at
+most `unit`. A row with an entry that is not finite, or whose norm overflows, becomes zeros. This depends on the row
+alone, so such a row too changes a sum by at most `unit`. `tests/mechanisms/test_rounding.py` checks the bound in exact
+arithmetic.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,14 +39,17 @@ def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def integer_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.int64]:
     """Round rows of shape (n, d), scaled into the unit ball, to integers of norm at most `unit`."""
+    return np.asarray(whole_rows(rows, unit).astype(np.int64))
+
+
+def whole_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.float64]:
+    """The same integers in float64, which holds those up to 2^53."""
+    from tacit.mechanisms.kernels import truncate_rows
+
     check_width(rows.shape[1])
-    rows = np.ascontiguousarray(rows)  # so that no bit of a row's norm depends on other rows
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = row_norms(rows)
-        factor = unit * SLACK / np.maximum(norms, 1.0)
-        scaled = np.trunc(rows * factor[:, None])
-    scaled[~np.isfinite(norms)] = 0.0
-    return np.asarray(scaled.astype(np.int64))
+    whole = np.array(rows, np.float64, order="C")
+    truncate_rows(whole, unit * SLACK)
+    return whole
 
 
 def short_blocks(blocks: Iterable[tuple[First, Second]], rows: int, most: int) -> Iterator[tuple[First, Second]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tacit.compute.threads import in_threads
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, IntegerRows
@@ -28,22 +30,68 @@ def logits(rows: IntegerRows | Floats, head: Floats) -> Floats:
     """
     if not isinstance(rows, IntegerRows):
         return rows @ head.T
+    whole, unit = _whole_head(head)
+    result: Floats = rows.values.astype(np.float64) @ whole.T
+    result *= unit
+    return result
+
+
+def _whole_head(head: Floats) -> tuple[Floats, float]:
+    """A head in whole numbers of norm below 2^35, and the power of two that turns its products into logits."""
     size = math.frexp(float(np.abs(head).max(initial=0.0)))[1]  # of the entries, lest their squares overflow
     longest = float(np.linalg.norm(np.ldexp(head, -size), axis=1).max(initial=0.0))
-    power = 34 - math.frexp(longest)[1] - size
-    whole = rows.values.astype(np.float64) @ np.ascontiguousarray(np.rint(np.ldexp(head, power)).T)
-    result: Floats = np.ldexp(whole, -power) / NORM
-    return result
+    power = min(34 - math.frexp(longest)[1] - size, 1000)  # so that 2^-power is a normal number
+    return np.rint(np.ldexp(head, power)), math.ldexp(1 / NORM, -power)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Softmax of logits plus offsets, less the one-hot label: left rows of gradients, in units of the clip norm.
+
+    Parameters
+    ----------
+    labels : array of shape (b,)
+    offsets : array of shape (b, C) or (1, C)
+    head : array of shape (C, d)
+        Multiplied with right rows. If both are whole numbers as in `logits`, each residual is a function of its own
+        row, label and offsets alone, to the last bit: compiled loops go through a row in an order that only its
+        length decides, and numpy computes each exponential by itself.
+    unit : float
+        Multiplied with these products.
+    clip : float
+    """
+
+    labels: Integers
+    offsets: Floats
+    head: Floats
+    unit: float
+    clip: float
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, part: slice) -> Residuals:
+        offsets = self.offsets[part] if len(self.offsets) == len(self.labels) else self.offsets
+        return replace(self, labels=self.labels[part], offsets=offsets)
+
+    def of(self, right: Floats) -> Floats:
+        """Residuals of right rows (b, d), of shape (b, C)."""
+        from tacit.mechanisms.kernels import below_largest, shares_less_one_hot
+
+        shares: Floats = right @ self.head.T
+        below_largest(shares, self.unit, self.offsets)
+        np.exp(shares, out=shares)
+        shares_less_one_hot(shares, self.labels)
+        if self.clip != 1:
+            shares /= self.clip
+        return shares
 
 
 def residuals(rows: IntegerRows | Floats, labels: Integers, head: Floats, offsets: Floats) -> Floats:
     """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C); each row as `logits` has it."""
-    shares = logits(rows, head) + offsets
-    shares -= shares.max(axis=1, keepdims=True)
-    np.exp(shares, out=shares)
-    shares /= shares.sum(axis=1, keepdims=True)
-    shares[np.arange(len(labels)), labels] -= 1.0
-    return shares
+    whole, unit = _whole_head(head) if isinstance(rows, IntegerRows) else (head, 1.0)
+    right = rows.values.astype(np.float64) if isinstance(rows, IntegerRows) else rows
+    return Residuals(labels, np.atleast_2d(offsets), whole, unit, 1.0).of(right)
 
 
 def noisy_gradient(
@@ -53,12 +101,12 @@ def noisy_gradient(
 
     It costs `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise is added.
     """
-    of_blocks = offsets if isinstance(offsets, list) else [offsets] * len(blocks)
+    of_blocks = offsets if isinstance(offsets, list) else [np.atleast_2d(offsets)] * len(blocks)
     pairs = zip(blocks, of_blocks, strict=True)
-    products = ((residuals(rows, labels, head, added), rows) for (rows, labels), added in pairs)
     if multiplier == 0:
-        total: Floats = sum((left.T @ rows for left, rows in products), np.zeros_like(head))
-        return total
-    scaled = ((left / clip, rows) for left, rows in products)
-    total = outer_products.noisy_products(scaled, shape=head.shape, noise_multiplier=multiplier, noise=noise)
+        products = in_threads(lambda pair: residuals(*pair[0], head, pair[1]).T @ pair[0][0], pairs)
+        return sum(products, np.zeros_like(head))
+    whole, unit = _whole_head(head)
+    lefts = ((Residuals(labels, added, whole, unit, clip), rows) for (rows, labels), added in pairs)
+    total = outer_products.noisy_products(lefts, shape=head.shape, noise_multiplier=multiplier, noise=noise)
     return total * clip
