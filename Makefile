@@ -35,6 +35,7 @@ mutants: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/prototypes.py
+	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/votes.py
 	$(BIN)/python benchmarks/teachers.py
 	$(BIN)/python benchmarks/labels.py

@@ -21,6 +21,7 @@ PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.m
 FROM_NOTHING = ("README.md", "quickstart.md")  # the other pages take the stores of the quickstart for granted
 # what sets up a working copy, which the tests already have
 SKIPPED = ("make", "git ", "pip ", "python -m venv", "python3 -m venv", "source ", ". ", "cd ", "#")
+SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit."))
 
 
@@ -85,6 +86,28 @@ def test_tests_named_in_the_docs_exist():
     for page in (ROOT / "docs").glob("*.md"):
         for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
             assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name}: {file}::{name}"
+
+
+def failures(text):
+    """How many examples in the `pycon` blocks of a page, run one after the other, print something else."""
+    runner, names = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), {}
+    for block in SESSION.findall(text):
+        examples = doctest.DocTestParser().get_doctest(block, names, "page", None, 0)
+        runner.run(examples, clear_globs=False)
+        names = examples.globs
+    return runner.summarize().failed
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_examples_in_pages(page):
+    text = page.read_text(encoding="utf-8")
+    assert failures(text) == 0
+    assert text.count(">>> ") == sum(block.count(">>> ") for block in SESSION.findall(text)), "mark the block as pycon"
+
+
+def test_an_example_that_rots_is_noticed():
+    assert failures("```pycon\n>>> x = 2\n```\nand\n```pycon\n>>> x + 1\n3\n```\n") == 0
+    assert failures("```pycon\n>>> 1 + 1\n3\n```\n") == 1
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -239,7 +239,7 @@ MUTANTS = [
         "learners/prototypes/test_auto.py"),
     _of(PROTOTYPES, "auto", "auto: square scores in floating point",
         "logits(outer_products.rounded(np.ldexp(along, -33) ** 2), squares)", "np.asarray(np.ldexp(along, -33) ** 2 @ squares.T)"),
-    _of(PROTOTYPES, "auto", "auto: axes are not rounded", "np.rint(np.ldexp(axes, 15))", "np.ldexp(axes, 15)"),
+    _of(PROTOTYPES, "auto", "auto: axes are not rounded", "np.rint(np.ldexp(axes[:, strip], 15))", "np.ldexp(axes[:, strip], 15)"),
     _of(PROTOTYPES, "auto", "auto: the posterior takes noise for less", "multiplier / math.sqrt(1 - COUNT_SHARE), multiplier", "multiplier / 2, multiplier"),
     _of(PROTOTYPES, "auto", "auto: refined without the posterior's squares",
         "square_scores(rows, scores[\"axes\"], scores[\"squares\"]) + added for", "added + np.zeros((len(rows), 1)) for"),

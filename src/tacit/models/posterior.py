@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.rows import Floats, unit_rows_about
+from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
 
 ROWS, ANCHORS, NEIGHBOURS = 16_384, 2_048, 0.01
 WITHIN, ABOUT_NEIGHBOURHOOD, ELSEWHERE = 0.7, 0.3, 0.5
@@ -42,11 +43,11 @@ class PublicPrior:
     """What public rows say about classes."""
 
     axes: Floats
-    """Public principal axes, the columns of a (d, d) array."""
+    """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide: `principal_axes`."""
     variances: Floats
-    """Second moments along the axes, (d,); a tenth of them is spread evenly."""
+    """Second moments along the axes, (p,); a tenth of them is spread evenly."""
     neighbourhoods: Floats
-    """Means of neighbourhoods of public rows, along the axes, (J, d)."""
+    """Means of neighbourhoods of public rows, along the axes, (J, p)."""
 
     @property
     def within(self) -> Floats:
@@ -70,26 +71,20 @@ class ClassPosterior:
 
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
-    """Learn the prior from public rows of shape (m, d); at most 16,384 of them, evenly spaced, are used."""
-    rows = unit_rows_about(_spaced(public, ROWS), centre)
-    values, axes = np.linalg.eigh(rows.T @ rows / len(rows))
-    variances = np.maximum(values[::-1], 0.0)
+    """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
+    rows = unit_rows_about(spaced(public, min(ROWS, MOST_ENTRIES // public.shape[1])), centre)
+    variances, axes = principal_axes(rows)
     if variances.max() <= 0:
         variances = np.ones_like(variances) / len(variances)
     variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
-    axes = np.ascontiguousarray(axes[:, ::-1])
     return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes)
-
-
-def _spaced(rows: NDArray[np.generic], most: int) -> NDArray[np.generic]:
-    return rows if len(rows) <= most else np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)])
 
 
 def _neighbourhoods(rows: Floats) -> Floats:
     """For evenly spaced rows, the mean of the nearest 1 % of all rows."""
     nearest = max(1, round(NEIGHBOURS * len(rows)))
     narrow = rows.astype(np.float32)
-    anchors = np.asarray(_spaced(narrow, ANCHORS))
+    anchors = np.asarray(spaced(narrow, ANCHORS))
     means = np.empty(anchors.shape)
     for start in range(0, len(anchors), 256):
         similarity = anchors[start : start + 256] @ narrow.T
@@ -108,7 +103,7 @@ def class_posterior(
     """
     grand = _grand_mean(sums, noise, counts, count_noise)
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
-    picked = _spaced(prior.neighbourhoods, PICKED)
+    picked = spaced(prior.neighbourhoods, PICKED)
     few = _families(prior, np.asarray(picked), grand)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
     doubt = np.hypot(count_noise, 0.05 * sizes)

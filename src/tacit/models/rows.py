@@ -11,6 +11,7 @@ from tacit.errors import InputError
 Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 8192
+BLOCK_ENTRIES = 2**22
 
 
 def check_finite(x: NDArray[Any], name: str = "X") -> None:
@@ -57,8 +58,17 @@ def with_lengths_about(rows: NDArray[Any], centre: Floats | None) -> tuple[Float
 
 def unit_rows_about(rows: NDArray[Any], centre: Floats | None) -> Floats:
     """Unit rows less a public centre, made unit again; without a centre, unit rows."""
-    rows, lengths = with_lengths_about(rows, centre)
-    return rows / lengths
+    result = np.empty(rows.shape)
+    for part in row_parts(rows):
+        block, lengths = with_lengths_about(rows[part], centre)
+        np.divide(block, lengths, out=result[part])
+    return result
+
+
+def row_parts(rows: NDArray[Any]) -> list[slice]:
+    """Cut rows so that a part has at most `BLOCK_ROWS` rows and, unless it is a single row, `BLOCK_ENTRIES` entries."""
+    length = max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(rows.shape[1], 1)))
+    return [slice(start, start + length) for start in range(0, len(rows), length)]
 
 
 def normalisation(centre: Floats | None) -> str:

@@ -7,15 +7,16 @@ import tacit
 from tacit.compute import memory
 from tacit.errors import InputError
 from tacit.learners.common import matrices
+from tacit.models import spectra
 
 WIDTH = 60
 PUBLIC = np.random.default_rng(0).normal(size=(40, WIDTH))
 X, Y = PUBLIC + 1, np.arange(40) % 2
 LEARNERS = {
-    "auto": (tacit.AutoPrototypes, {"public": PUBLIC}, 5),
-    "least-squares": (tacit.LeastSquares, {}, 6),
-    "least-squares, by class": (tacit.LeastSquares, {"alpha": 0.5}, 9),
-    "feature-covariance": (tacit.FeatureCovariance, {"epochs": 1}, 6),
+    "auto": (tacit.AutoPrototypes, {"public": PUBLIC}, 2.5 + 12 * 40 / (8 * WIDTH)),
+    "least-squares": (tacit.LeastSquares, {}, 2.5),
+    "least-squares, by class": (tacit.LeastSquares, {"alpha": 0.5}, 7),
+    "feature-covariance": (tacit.FeatureCovariance, {"epochs": 1}, 2.5),
     "newton": (tacit.Newton, {"epochs": 1}, 12),
     "newton, not pooled": (tacit.Newton, {"epochs": 1, "pooled": False}, 8),
 }
@@ -24,12 +25,12 @@ ALL = pytest.mark.parametrize("name", LEARNERS)
 
 def make(name, **given):
     kind, parameters, _ = LEARNERS[name]
-    return kind("rho=0.5", classes=2, **parameters | given)
+    return kind(**{"budget": "rho=0.5", "classes": 2} | parameters | given)
 
 
 @ALL
 def test_what_does_not_fit_is_refused_before_a_charge(name, monkeypatch, tmp_path):
-    ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), LEARNERS[name][2] * 8 * WIDTH**2
+    ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), int(LEARNERS[name][2] * 8 * WIDTH**2)
     monkeypatch.setattr(matrices, "available_memory", lambda: size - 1)
     with pytest.raises(InputError, match=r"60 columns make matrices of 60 x 60.* available; project all rows to fewer"):
         make(name, ledger=ledger).fit(X, Y)
@@ -64,10 +65,28 @@ def stop(*given):
 def test_the_time_counts_spectra_and_secure_noise(monkeypatch):
     monkeypatch.setattr(matrices, "available_memory", lambda: None)
     monkeypatch.setattr(matrices, "thread_count", lambda: 2)
-    with pytest.warns(UserWarning, match="take about 19.2 GB of memory and roughly 30 minutes"):
-        matrices.Matrices(6, decomposed=1, noised=1).check(20_000)
-    with pytest.warns(UserWarning, match="roughly 13 minutes"):
-        matrices.Matrices(6, decomposed=1).check(20_000)
+    with pytest.warns(UserWarning, match="take about 1.6 GB of memory and roughly 6 minutes"):
+        matrices.Matrices(2, decomposed=1, noised=1).check(10_000)
+    with pytest.warns(UserWarning, match="roughly 100 seconds"):
+        matrices.Matrices(2, decomposed=1).check(10_000)
+
+
+@pytest.mark.parametrize("available", [None, 2**40])
+def test_wide_rows_get_two_gigabytes_however_much_there_is(available, monkeypatch):
+    monkeypatch.setattr(matrices, "available_memory", lambda: available)
+    line = (
+        r"10000 columns make matrices of 10000 x 10000, which take about 2.4 GB of memory; "
+        r"the most beyond 4096 columns is 2.15 GB; project all rows to fewer columns, by a PCA"
+    )
+    with pytest.raises(InputError, match=line):
+        matrices.Matrices(3, decomposed=1).check(10_000)
+    with pytest.warns(UserWarning, match="take about 6.71 GB"):
+        matrices.Matrices(50, decomposed=1).check(4096)
+    monkeypatch.setattr(matrices, "WARN_SECONDS", 0)
+    with pytest.warns(UserWarning, match="matrices of 10000 x 100, which take about 0.024 GB of memory and roughly 0"):
+        matrices.Matrices(3, decomposed=1, most=100).check(10_000)
+    with pytest.warns(UserWarning, match=r"take about 0.829 GB"):
+        matrices.Matrices(3, decomposed=1, most=100, public_rows=16_384).check(10_000)
 
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
@@ -76,6 +95,15 @@ def test_infinite_budgets_and_research_noise_draw_no_secure_noise(kind):
         learner = make(kind).set_params(**given)
         learner.classes_ = np.arange(2)
         assert (learner._matrices().noised > 0) == (draws and kind != "auto")
+
+
+@pytest.mark.parametrize("budget", ["rho=1e4", "rho=0.001"])
+def test_auto_learns_from_wide_rows_along_few_axes(budget, monkeypatch, tmp_path):
+    monkeypatch.setattr(spectra, "MOST_AXES", 10)
+    model = make("auto", budget=budget, noise="research", random_state=0).fit(X, Y)
+    assert model.axes_.shape == (WIDTH, 10)
+    release = tacit.Release.load(tacit.Release.of(model).save(tmp_path / "out", allow_research=True)).verify()
+    assert np.array_equal(release.predict(X), model.predict(X))
 
 
 def test_the_available_memory_is_that_of_the_container_at_most(monkeypatch, tmp_path):

@@ -86,7 +86,7 @@ def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
     model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10], ridge=3.0)
     model.classes_ = np.array([0, 1])
     moments, sums, counts = np.diag([30.0, 12.0, 8.0]), np.array([[20.0, 2, 0], [1, 4, 1]]), np.array([40.0, 10])
-    theta, offsets = model._discriminants(moments, sums, counts)
+    theta, offsets = model._discriminants(moments.copy(), sums, counts)
     deviation = model._multipliers()[1]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50
     scatter = moments - sum(np.outer(b, b) / n for b, n in zip(sums, counts, strict=True))

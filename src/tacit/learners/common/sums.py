@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.rows import BLOCK_ROWS, Floats
+from tacit.models.rows import Floats, row_parts
 
 Blocks = Iterable[tuple[Any, Integers]]
 """Rows of shape (b, width), floats or `IntegerRows`, and their class indices, of shape (b,)."""
@@ -19,8 +19,7 @@ Blocks = Iterable[tuple[Any, Integers]]
 
 def pieces(rows: NDArray[Any], labels: Integers, label: str) -> Iterator[tuple[NDArray[Any], Integers]]:
     """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
-    starts = range(0, len(rows), BLOCK_ROWS)
-    parts = [(rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]) for start in starts]
+    parts = [(rows[part], labels[part]) for part in row_parts(rows)]
     return progress(parts, label, len(parts))
 
 
@@ -58,7 +57,9 @@ def second_moments(blocks: Blocks, *, width: int, multiplier: float, noise: Nois
     rows = (rows for rows, _ in blocks)
     if multiplier > 0:
         return outer_products.noisy_second_moments(rows, width=width, noise_multiplier=multiplier, noise=noise)
-    moments: Floats = sum((block.T @ block for block in rows), np.zeros((width, width)))
+    moments = np.zeros((width, width))
+    for block in rows:
+        moments += block.T @ block
     return moments
 
 

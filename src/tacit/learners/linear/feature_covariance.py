@@ -90,7 +90,7 @@ class FeatureCovariance(SecondOrderClassifier):
         return compose([of_sums, *self._counts().events()])
 
     def _matrices(self) -> Matrices:
-        return Matrices(held=6, decomposed=1, noised=self._noised(1))
+        return Matrices(held=2.5, decomposed=1, noised=self._noised(1))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         z, epochs, width = self._sum_multiplier(), self._epochs(), prepared.width

@@ -23,6 +23,7 @@ from tacit.privacy.events import Event, compose
 
 # chosen on CIFAR-10
 SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
+STRIP = 512  # rows of a matrix that are computed at once
 NOISE_IN_MEAN = 4.0  # weight of the variance of a mean's noise, added to the variance within classes
 
 
@@ -112,9 +113,9 @@ class LeastSquares(UnitRowClassifier):
 
     def _matrices(self) -> Matrices:
         if self.alpha is None:
-            return Matrices(held=6, decomposed=1, noised=self._noised(1))
+            return Matrices(held=2.5, decomposed=1, noised=self._noised(1))
         n_classes = len(self.classes_)
-        return Matrices(held=3 * n_classes + 3, decomposed=n_classes, noised=self._noised(n_classes + 1))
+        return Matrices(held=n_classes + 5, decomposed=n_classes, noised=self._noised(n_classes + 1))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         moments, sums, class_moments = self._moments(prepared, noise)
@@ -157,11 +158,14 @@ class LeastSquares(UnitRowClassifier):
 
     @phase(SOLVING)
     def _discriminants(self, moments: Floats, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-        """One theta per class, and what is added to its scores."""
+        """One theta per class, and what is added to its scores; `moments` are overwritten."""
         counts = np.maximum(counts, self._counts().uncertainty)[:, None]
         total, z_sums = counts.sum(), self._multipliers()[1]
         means, centre = sums / counts, sums.sum(axis=0) / total
-        within = moments - means.T @ sums + z_sums**2 * np.sum(1 / counts) * np.eye(len(moments))
+        within = moments  # in its memory, since matrices may be large
+        for start in range(0, len(within), STRIP):
+            within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
+        np.einsum("ii->i", within)[:] += z_sums**2 * np.sum(1 / counts)
         values, axes = spectrum(within)
         variances = (values + self._ridge(len(moments))) / total
         along, at_centre = (means - centre) @ axes, centre @ axes

@@ -12,6 +12,7 @@ from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.unit_rows import UnitRowClassifier
 from tacit.models.rows import Floats
+from tacit.models.spectra import eigenvectors
 
 NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 
@@ -46,8 +47,8 @@ class SecondOrderClassifier(UnitRowClassifier):
 
 
 def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of the nearest positive semidefinite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
+    """Eigenvalues and eigenvectors of the nearest positive semidefinite matrix; `matrix` is overwritten."""
+    values, vectors = eigenvectors(matrix)
     return np.maximum(values, 0.0), vectors
 
 

@@ -22,9 +22,10 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import IntegerRows
 from tacit.models.decisions import QuadraticHead
-from tacit.models.posterior import ClassPosterior, PublicPrior, class_posterior, density, public_prior
+from tacit.models.posterior import ROWS, ClassPosterior, PublicPrior, class_posterior, density, public_prior
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
+from tacit.models.spectra import MOST_AXES
 from tacit.privacy.events import Event, compose
 
 # where each was chosen: docs/auto.md
@@ -37,6 +38,7 @@ BELIEF, BELIEF_HALVED_AT, LEAST_TRUST = 0.3, 20.0, 0.25
 NARROW, WIDE = 0.5, 1.5
 SAMPLING_IN_SUM = 0.01
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
+STRIP = 512  # axes that rows are multiplied with at once
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -104,7 +106,8 @@ class AutoPrototypes(UnitRowClassifier):
         return compose([gaussian.event(self._part(QUARTER)), outer_products.event(self._part(1 - QUARTER))])
 
     def _matrices(self) -> Matrices:
-        return Matrices(held=5, decomposed=1)
+        public_rows = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
+        return Matrices(held=2.5, decomposed=1, most=MOST_AXES, public_rows=public_rows)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
@@ -216,5 +219,8 @@ def square_scores(rows: IntegerRows | Floats, axes: Floats, squares: Floats) -> 
     """
     if not isinstance(rows, IntegerRows):
         return np.asarray((rows @ axes) ** 2 @ squares.T)
-    along = rows.values.astype(np.float64) @ np.rint(np.ldexp(axes, 15))
+    whole, along = rows.values.astype(np.float64), np.empty((len(rows), axes.shape[1]))
+    for start in range(0, axes.shape[1], STRIP):  # lest wide axes be copied as a whole
+        strip = slice(start, start + STRIP)
+        along[:, strip] = whole @ np.rint(np.ldexp(axes[:, strip], 15))
     return logits(outer_products.rounded(np.ldexp(along, -33) ** 2), squares)
