@@ -1,14 +1,15 @@
-"""What noisy class sums say about class means, given a public prior: empirical Bayes in closed form.
+"""What noisy class sums say about class means, given public knowledge: empirical Bayes in closed form.
 
 All of this is post-processing of a release and public rows. Coordinates are those of the public principal axes, with
 variances w; rows x are unit rows about the public centre.
 
-Model. A class has n records about its mean m, with covariance W = 0.7 w. Its released sum is S ~ N(n m, n W + s^2 I),
-its released count N(n, t^2). The prior of m is a mixture of three families, whose weights the classes share:
+Model. A class has n records about its mean m, with covariance h w; h is the within-class share, which follows from the
+sums (`within_share`). Its released sum is S ~ N(n m, n h w + s^2 I), its released count N(n, t^2). The prior of m is a
+mixture of three families, whose weights the classes share:
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
-    "shifted"     the same neighbourhoods, moved to the private grand mean
-    "elsewhere"   about the private grand mean alone, variance 0.5 w
+    "shifted"     the same neighbourhoods, moved to the private grand mean g
+    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w (`named_centres`)
 
 The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
 neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
@@ -16,13 +17,12 @@ weights and the distribution of n over classes are estimated by EM on all classe
 neighbourhoods, and n by its posterior, or by its count where that is known well (`KNOWN`).
 Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
-Decision. The density of a row in a class, m integrated out: N(x; E m, V + Var m), with V the within-class covariance
-softened to the power 0.6, and Var m multiplied as `density` is told. A class known poorly is wide, not noisy, so it
-keeps a share of the space.
-
 Where the constants were chosen is said in docs/auto.md.
 """
 
+from __future__ import annotations
+
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,11 +31,12 @@ from numpy.typing import NDArray
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
 
-ROWS, ANCHORS, NEIGHBOURS = 16_384, 2_048, 0.01
-WITHIN, ABOUT_NEIGHBOURHOOD, ELSEWHERE = 0.7, 0.3, 0.5
-ISOTROPIC, SOFTNESS, FLOOR = 0.1, 0.6, 0.003
+ROWS, ANCHORS, SAMPLE, NEIGHBOURS = 16_384, 2_048, 1_024, 0.01
+ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
+ISOTROPIC, LEAST_WITHIN, LEAST_BETWEEN = 0.1, 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
+SCALE, SCALE_DEVIATION, USEFUL = 0.35, 0.25, 0.1  # prior of the length of names, and the least that helps
 
 
 @dataclass(frozen=True)
@@ -48,26 +49,38 @@ class PublicPrior:
     """Second moments along the axes, (p,); a tenth of them is spread evenly."""
     neighbourhoods: Floats
     """Means of neighbourhoods of public rows, along the axes, (J, p)."""
+    sample: Floats
+    """Some of the public rows, along the axes."""
 
-    @property
-    def within(self) -> Floats:
-        """Variances within a class, softened for decisions and scaled so that within/softened averages 1."""
-        within = WITHIN * self.variances + FLOOR * self.variances.max()
-        softened = within**SOFTNESS
-        return np.asarray(softened * np.mean(within / softened))
+
+@dataclass(frozen=True)
+class NoisySums:
+    """Released sums (C, p) along the axes and sizes (C,) of classes, with the standard deviations of their noise."""
+
+    sums: Floats
+    noise: float
+    counts: Floats
+    count_noise: float
 
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    """What is believed of each class: mean and variance of its mean, each (C, d), along the axes; and its size, (C,).
+    """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
 
-    `trust` is the weight of the two families of public neighbourhoods, from 0 to 1.
+    `trust` is the weight of the families whose centres differ between classes, from 0 to 1; `within` is the share of
+    the variance of rows that lies within classes.
     """
 
     mean: Floats
     variance: Floats
     sizes: Floats
     trust: float
+    within: float
+
+    def clarity(self, noise: float) -> Floats:
+        """Share of each class's sum, in squared length, that is not noise of this standard deviation; (C,)."""
+        signal = self.sizes**2 * max(1 - self.within, LEAST_BETWEEN)
+        return np.asarray(signal / (signal + self.mean.shape[1] * noise**2))
 
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
@@ -77,7 +90,7 @@ def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPr
     if variances.max() <= 0:
         variances = np.ones_like(variances) / len(variances)
     variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
-    return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes)
+    return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes, spaced(rows, SAMPLE) @ axes)
 
 
 def _neighbourhoods(rows: Floats) -> Floats:
@@ -93,18 +106,27 @@ def _neighbourhoods(rows: Floats) -> Floats:
     return means
 
 
-def class_posterior(
-    prior: PublicPrior, sums: Floats, noise: float, counts: Floats, count_noise: float
-) -> ClassPosterior:
-    """Posterior of every class's mean and size.
+def within_share(release: NoisySums) -> float:
+    """Share of the variance of unit rows that lies within classes, at least 0.4: 1 less the squared length of means.
 
-    `sums`, of shape (C, d), are noisy class sums along the axes, and `counts`, of shape (C,), noisy class sizes. The
-    noise in their entries has standard deviations `noise` and `count_noise`.
+    E |S|^2 = n^2 |m|^2 + n (1 - |m|^2) + p s^2 for unit rows, so that each class's |m|^2 follows without bias.
+
+    >>> S, n = np.array([[60.0, 0.0], [0.0, 60.0]]), np.array([100.0, 100.0])
+    >>> round(within_share(NoisySums(S, 0.0, n, 0.0)), 3)  # means of length 0.6
+    0.646
     """
-    grand = _grand_mean(sums, noise, counts, count_noise)
+    n = release.counts
+    pairs = float((n * (n - 1) - release.count_noise**2).sum())
+    energy = float((release.sums**2).sum()) - release.sums.size * release.noise**2 - float(n.sum())
+    return min(max(1 - energy / pairs, LEAST_WITHIN), 1.0) if pairs > 0 else 1.0
+
+
+def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | None = None) -> ClassPosterior:
+    """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
+    sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
+    within, grand = within_share(release), _grand_mean(release)
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
-    picked = spaced(prior.neighbourhoods, PICKED)
-    few = _families(prior, np.asarray(picked), grand)
+    few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
@@ -112,69 +134,101 @@ def class_posterior(
     known = count_noise < KNOWN * np.quantile(counts, 0.25)
     records = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
 
-    each = [family.posterior(sums, records, noise) for family in _families(prior, prior.neighbourhoods, grand)]
+    families = _families(prior, prior.neighbourhoods, grand, centres, within)
+    each = [family.posterior(sums, records, noise) for family in families]
     weights = _normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, float(1 - of_families[-1]))
+    trust = 1.0 if centres is not None else float(1 - of_families[-1])
+    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
 
 
-def density(prior: PublicPrior, posterior: ClassPosterior, widening: float) -> tuple[Floats, Floats, Floats]:
-    """Log density of a row u along the axes, as squares, slopes and offsets: u^2 . squares + u . slopes + offsets.
+def named_posterior(prior: PublicPrior, release: NoisySums, names: Floats | None) -> tuple[ClassPosterior, bool]:
+    """The posterior, and whether it takes account of names, (C, p) along the axes.
 
-    `widening` multiplies the variance of the class means.
+    Where sums are clear a class relies on the posterior without names, where they are noise on that about its name: the
+    weight of the former is the root of `clarity`.
     """
-    precision = 1.0 / (prior.within + widening * posterior.variance)
-    offsets = -0.5 * (posterior.mean**2 * precision - np.log(precision)).sum(axis=1)
-    return -0.5 * precision, posterior.mean * precision, offsets
+    plain = class_posterior(prior, release)
+    centres = None if names is None else named_centres(prior, release, plain, names)
+    if centres is None:
+        return plain, False
+    named = class_posterior(prior, release, centres)
+    f = np.sqrt(plain.clarity(release.noise))[:, None]
+    mean, variance = f * plain.mean + (1 - f) * named.mean, f * plain.variance + (1 - f) * named.variance
+    trust = float(f.mean() * plain.trust + (1 - f.mean()) * named.trust)
+    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within), True
 
 
-def _grand_mean(sums: Floats, noise: float, counts: Floats, count_noise: float) -> Floats:
+def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats) -> Floats | None:
+    """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict the names.
+
+    The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
+    have b = 0. Names count as contradicted if b, raised by two standard deviations, is below 0.1.
+    """
+    n, w = plain.sizes[:, None], float(prior.variances.mean())
+    precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
+    spread = names - (precision * names).sum(axis=0) / precision.sum()
+    information = float((precision * spread**2).sum())
+    if information <= 0:
+        return None
+    b, variance = float((precision * spread * release.sums / n).sum()) / information, 1 / information
+    if b + 2 * math.sqrt(variance) < USEFUL:
+        return None
+    b = (b / variance + SCALE / SCALE_DEVIATION**2) / (1 / variance + 1 / SCALE_DEVIATION**2)
+    return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - names.mean(axis=0)))
+
+
+def _grand_mean(release: NoisySums) -> Floats:
     """Mean of all private rows, shrunk by the share of its energy that is noise."""
-    n_classes, width = sums.shape
-    total = max(float(counts.sum()), count_noise * n_classes**0.5, float(n_classes))
-    mean = sums.sum(axis=0) / total
+    n_classes, width = release.sums.shape
+    total = max(float(release.counts.sum()), release.count_noise * n_classes**0.5, float(n_classes))
+    mean = release.sums.sum(axis=0) / total
     energy = float(mean @ mean)
-    signal = max(energy - n_classes * width * (noise / total) ** 2, 0.0)
+    signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
 
 
 class _Family:
-    """A prior of class means: equally likely points with a variance about them."""
+    """A prior of class means: equally likely points (J, p) with a variance about them, or one point for each class."""
 
-    def __init__(self, prior: PublicPrior, means: Floats, spread: float) -> None:
-        self.means, self.squares = means, means**2
+    def __init__(self, prior: PublicPrior, means: Floats, spread: float, within: float, own: bool = False) -> None:
+        self.means, self.squares, self.own = means, means**2, own
         self.about = spread * prior.variances
-        self.within = WITHIN * prior.variances
+        self.within = within * prior.variances
 
     def _log_likelihood(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
         n = sizes[:, None]
         precision = 1.0 / (n**2 * self.about + n * self.within + noise**2)
+        common = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1)
+        if self.own:
+            each = (precision * (n * sums * self.means - 0.5 * n**2 * self.squares)).sum(axis=1, keepdims=True)
+            return each, common
         each = (n * sums * precision) @ self.means.T - 0.5 * (n**2 * precision) @ self.squares.T
-        common = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1) - np.log(len(self.means))
-        return each, common
+        return each, common - np.log(len(self.means))
 
     def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
         each, common = self._log_likelihood(sums, np.full(len(sums), size), noise)
         return np.asarray(_log_sum(each) + common)
 
     def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
-        """Log evidence (C,), mean and variance (C, d) of each class's mean."""
+        """Log evidence (C,), mean and variance (C, p) of each class's mean."""
         each, common = self._log_likelihood(sums, sizes, noise)
         shares = _normalised(each, axis=1)
         n = sizes[:, None]
         gain = self.about / (self.about + self.within / n + (noise / n) ** 2)
-        centre = shares @ self.means
-        scatter = np.maximum(shares @ self.squares - centre**2, 0.0)
+        centre = self.means if self.own else shares @ self.means
+        scatter = 0.0 if self.own else np.maximum(shares @ self.squares - centre**2, 0.0)
         mean = centre + gain * (sums / n - centre)
-        evidence = _log_sum(each) + common
-        return evidence, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+        return _log_sum(each) + common, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
 
 
-def _families(prior: PublicPrior, means: Floats, grand: Floats) -> list[_Family]:
+def _families(prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float) -> list[_Family]:
     shifted = means - prior.neighbourhoods.mean(axis=0) + grand
-    points = ((means, ABOUT_NEIGHBOURHOOD), (shifted, ABOUT_NEIGHBOURHOOD), (grand[None], ELSEWHERE))
-    return [_Family(prior, means, spread) for means, spread in points]
+    public = [_Family(prior, points, ABOUT_NEIGHBOURHOOD, within) for points in (means, shifted)]
+    if centres is None:
+        return [*public, _Family(prior, grand[None], ELSEWHERE, within)]
+    return [*public, _Family(prior, centres, ABOUT_NAME, within, own=True)]
 
 
 def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:

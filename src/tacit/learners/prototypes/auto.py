@@ -14,15 +14,24 @@ from tacit.errors import InputError
 from tacit.learners.common.balance import log_shares
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import public_rows
-from tacit.learners.common.softmax import logits, noisy_gradient
+from tacit.learners.common.softmax import noisy_gradient
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import IntegerRows
-from tacit.models.decisions import QuadraticHead
-from tacit.models.posterior import ROWS, ClassPosterior, PublicPrior, class_posterior, density, public_prior
+from tacit.models.decisions import LinearHead, QuadraticHead
+from tacit.models.posterior import (
+    LEAST_BETWEEN,
+    ROWS,
+    ClassPosterior,
+    NoisySums,
+    PublicPrior,
+    named_posterior,
+    public_prior,
+)
+from tacit.models.quadratic import blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -32,13 +41,16 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 STEPS = 60
-AMPLE, REFINE_FROM = 70.0, 2.2
-SMALL_CLASSES = 0.25
-BELIEF, BELIEF_HALVED_AT, LEAST_TRUST = 0.3, 20.0, 0.25
-NARROW, WIDE = 0.5, 1.5
-SAMPLING_IN_SUM = 0.01
+SMALL_CLASSES, UNCLEAR, CLEAR = 0.25, 1.5, 4.0
+BELIEF = 1.5
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
-STRIP = 512  # axes that rows are multiplied with at once
+
+
+@dataclass(frozen=True, eq=False)
+class NamedRows(UnitRows):
+    """Private records, and directions of the class names, of shape (C, d)."""
+
+    names: Floats | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -98,6 +110,8 @@ class AutoPrototypes(UnitRowClassifier):
     needs_public = True
     public_use = "needed"
 
+    names: Any = None
+
     def _part(self, share: float) -> float:
         """Noise multiplier of what this share of the budget buys."""
         return self._multiplier() / math.sqrt(share)
@@ -112,32 +126,36 @@ class AutoPrototypes(UnitRowClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
             raise InputError("public=None must be public rows to learn from; pass public=X_public (--public STORE)")
-        return super()._prepare(X, labels)
+        rows = super()._prepare(X, labels)
+        names = name_directions(self.names, self.classes, X.shape[1], rows.centre)
+        return NamedRows(X, labels, rows.centre, names=names)
 
-    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+    def _fit(self, prepared: NamedRows, noise: NoiseSource) -> Released:
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
+        names = None if prepared.names is None else prepared.names @ prior.axes
         sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
-        posterior = self._posterior(prior, sums, spent)
-        signal = self._signal(posterior, spent)
-        if signal < AMPLE and self._multiplier() > 0:
+        posterior, used = self._posterior(prior, sums, spent, names)
+        if self._signal(posterior) < CLEAR and self._multiplier() > 0:
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
-            posterior = self._posterior(prior, sums, spent)
-            signal = self._signal(posterior, spent)
-        self.refined_ = signal >= REFINE_FROM * math.sqrt(len(self.classes_)) * posterior.trust**2
-        if self.refined_:
-            belief = BELIEF / (1 + signal / (BELIEF_HALVED_AT * max(posterior.trust, LEAST_TRUST)))
-            arrays = _scores(prior, posterior, belief, NARROW)
-            arrays["coefficients"] = refine(arrays, prepared, posterior.sizes, self._part(1 - spent), noise)
-        else:
+            posterior, used = self._posterior(prior, sums, spent, names)
+        self.refined_ = self._signal(posterior) >= UNCLEAR
+        if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
-            posterior = self._posterior(prior, sums, 1.0)
-            arrays = _scores(prior, posterior, 1.0, WIDE)
+            posterior, used = self._posterior(prior, sums, 1.0, names)
         self.spent_on_sums_ = spent if self.refined_ else 1.0
+        self.names_used_ = used
+        clarity = posterior.clarity(self._part(self.spent_on_sums_) / math.sqrt(1 - COUNT_SHARE))
+        scores = blended(
+            posterior, prior.variances, prior.sample, clarity, names if used else None, linear=self.refined_
+        ).times(BELIEF)
+        self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
+        if self.refined_:
+            self.coefficients_ = refine(self.coefficients_, prepared, posterior.sizes, self._part(1 - spent), noise)
         self.prototypes_, self.sizes_ = posterior.mean @ prior.axes.T, posterior.sizes
-        self.coefficients_, self.intercepts_ = arrays["coefficients"], arrays["intercepts"]
-        self.axes_, self.squares_, self.centre_ = arrays["axes"], arrays["squares"], prepared.centre
+        self.centre_ = prepared.centre
+        arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
         facts = {
             "noise multiplier of the sums": self._part(self.spent_on_sums_),
             "releases of the sums": "one" if self.spent_on_sums_ == QUARTER else "several, averaged",
@@ -152,15 +170,18 @@ class AutoPrototypes(UnitRowClassifier):
                 "gradient clip norm": CLIP,
                 "sampling": "none; every record is used in every step",
             }
-        source = "noisy class sums and noisy gradients" if self.refined_ else "noisy class sums"
-        what = f"one quadratic score per class, from {source}"
-        return Released(what, arrays | centre_array(self.centre_), QuadraticHead(), facts)
+            return Released(
+                "one linear score per class, from noisy class sums and noisy gradients", arrays, LinearHead(), facts
+            )
+        self.axes_, self.squares_ = prior.axes, scores.squares
+        arrays |= {"axes": self.axes_, "squares": self.squares_}
+        return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
 
-    def _signal(self, posterior: ClassPosterior, spent: float) -> float:
-        """Size of the small classes, less its uncertainty, over the noise of half the budget and of sampling."""
-        uncertainty = self._part(spent) / math.sqrt(COUNT_SHARE)
-        small = max(float(np.quantile(posterior.sizes, SMALL_CLASSES)) - uncertainty, 1.0)
-        return small / math.sqrt(self._part(0.5) ** 2 + SAMPLING_IN_SUM * small)
+    def _signal(self, posterior: ClassPosterior) -> float:
+        """Length of the sums of the small classes over that of noise and sampling, at the whole budget."""
+        n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
+        noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
+        return n * math.sqrt(max(1 - posterior.within, LEAST_BETWEEN) / noise)
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
@@ -175,52 +196,24 @@ class AutoPrototypes(UnitRowClassifier):
         return np.asarray(sums / np.append(np.full(records.width, scale[0]), scale[1]))
 
     @phase(SOLVING)
-    def _posterior(self, prior: PublicPrior, sums: Floats, spent: float) -> ClassPosterior:
+    def _posterior(
+        self, prior: PublicPrior, sums: Floats, spent: float, names: Floats | None
+    ) -> tuple[ClassPosterior, bool]:
         multiplier = self._part(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
-        return class_posterior(prior, sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)
-
-
-def _scores(prior: PublicPrior, posterior: ClassPosterior, belief: float, widening: float) -> dict[str, Floats]:
-    """Arrays of a `QuadraticHead`: log densities of the classes, times `belief`."""
-    squares, slopes, offsets = density(prior, posterior, widening)
-    return {
-        "coefficients": belief * slopes @ prior.axes.T,
-        "intercepts": belief * offsets,
-        "axes": prior.axes,
-        "squares": belief * squares,
-    }
+        return named_posterior(prior, NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise), names)
 
 
 @phase(SOLVING)
-def refine(
-    scores: dict[str, Floats], records: UnitRows, sizes: Floats, multiplier: float, noise: NoiseSource
-) -> Floats:
-    """Coefficients after gradient descent, in which log class shares are added to the scores."""
+def refine(start: Floats, records: UnitRows, sizes: Floats, multiplier: float, noise: NoiseSource) -> Floats:
+    """Coefficients (C, d) after gradient descent, in which log class shares are added to the scores."""
     z, n, n_classes = multiplier * math.sqrt(STEPS), float(sizes.sum()), len(sizes)
-    start, added = scores["coefficients"], scores["intercepts"] + log_shares(sizes, 0.0)
-    blocks = records.block_list(exact=z == 0)
-    offsets = [square_scores(rows, scores["axes"], scores["squares"]) + added for rows, _ in blocks]
+    blocks, added = records.block_list(exact=z == 0), log_shares(sizes, 0.0)
 
     def gradient(moved: Floats) -> Floats:
-        of_loss = noisy_gradient(start + moved, offsets, blocks, clip=CLIP, multiplier=z, noise=noise)
+        of_loss = noisy_gradient(start + moved, added, blocks, clip=CLIP, multiplier=z, noise=noise)
         return of_loss + RIDGE * moved
 
     longest = LONGEST_STEP * n_classes
     rate = learning_rate(longest, records=n, n_classes=n_classes, noise=z * CLIP, steps=STEPS)
     return start + descend(gradient, np.zeros_like(start), rate=rate / n, steps=STEPS)
-
-
-def square_scores(rows: IntegerRows | Floats, axes: Floats, squares: Floats) -> Floats:
-    """Squares of the rows along the axes, times `squares` of shape (C, d).
-
-    If rows are `IntegerRows`, each score depends on its own row alone: axes become whole numbers of norm 2^15 about, so
-    that products with rows of norm 2^18 are exact.
-    """
-    if not isinstance(rows, IntegerRows):
-        return np.asarray((rows @ axes) ** 2 @ squares.T)
-    whole, along = rows.values.astype(np.float64), np.empty((len(rows), axes.shape[1]))
-    for start in range(0, axes.shape[1], STRIP):  # lest wide axes be copied as a whole
-        strip = slice(start, start + STRIP)
-        along[:, strip] = whole @ np.rint(np.ldexp(axes[:, strip], 15))
-    return logits(outer_products.rounded(np.ldexp(along, -33) ** 2), squares)

@@ -1,0 +1,101 @@
+"""Scores of classes from a posterior of their means: density, cosine and names, blended by what the sums could tell.
+
+Rows u and all arrays are along the public principal axes, with variances w; h is the within-class share.
+
+"density"   log N(u; E m, V + Var m/2), V being h w softened to the power 0.6. A class known poorly is wide, not noisy,
+            so it keeps a share of the space. Right where means are spread evenly about the grand mean.
+"cosine"    the cosine of u and E m after division by (h w)^0.15. No length enters, so that no class takes the rows of
+            others; right where the centres that public rows or names give a class differ between classes.
+"names"     the cosine of u and the name, where there are names.
+
+Density and cosine are weighed by the trust of the posterior, with three more classes of which two are trusted; these
+and names by the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within
+rows, so that weights mean the same for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.models.posterior import ClassPosterior
+from tacit.models.rows import Floats
+
+FLOOR, SOFTNESS, ROOT, WIDENING = 0.003, 0.6, 0.3, 0.5
+TRUSTED, PRIOR_CLASSES = 2.0, 3.0
+NAMES = 0.05  # clarity at which names and the posterior have equal weight
+
+
+@dataclass(frozen=True)
+class QuadraticScores:
+    """Scores u^2 . squares + u . slopes + offsets, with squares and slopes of shape (C, p) and offsets (C,)."""
+
+    squares: Floats
+    slopes: Floats
+    offsets: Floats
+
+    def of(self, rows: Floats) -> Floats:
+        """Scores of rows (b, p) along the axes, of shape (b, C)."""
+        return np.asarray(rows**2 @ self.squares.T + rows @ self.slopes.T + self.offsets)
+
+    def standardised(self, rows: Floats) -> QuadraticScores:
+        """Divided by the standard deviation of scores about their mean of each row."""
+        scores = self.of(rows)
+        deviation = float((scores - scores.mean(axis=1, keepdims=True)).std())
+        return self.times(1 / deviation if deviation > 0 else 1.0)
+
+    def times(self, factor: float) -> QuadraticScores:
+        """All scores times a factor."""
+        return QuadraticScores(factor * self.squares, factor * self.slopes, factor * self.offsets)
+
+    def plus(self, other: QuadraticScores) -> QuadraticScores:
+        """The sum of both scores."""
+        return QuadraticScores(self.squares + other.squares, self.slopes + other.slopes, self.offsets + other.offsets)
+
+
+def density(posterior: ClassPosterior, variances: Floats) -> QuadraticScores:
+    """Log density of a row in each class, its mean integrated out."""
+    within = _within(posterior, variances)
+    softened = within**SOFTNESS
+    precision = 1.0 / (softened * np.mean(within / softened) + WIDENING * posterior.variance)
+    offsets = -0.5 * (posterior.mean**2 * precision - np.log(precision)).sum(axis=1)
+    return QuadraticScores(-0.5 * precision, posterior.mean * precision, offsets)
+
+
+def cosine(means: Floats, weights: Floats | float = 1.0) -> QuadraticScores:
+    """Inner products with `means`, (C, p), of length 1, in which axes have these weights; 0 for a mean of zeros."""
+    slopes = weights * means
+    lengths = np.sqrt((slopes * means).sum(axis=1, keepdims=True))
+    slopes = slopes / np.where(lengths > 0, lengths, 1.0)
+    return QuadraticScores(np.zeros_like(slopes), slopes, np.zeros(len(slopes)))
+
+
+def blended(
+    posterior: ClassPosterior,
+    variances: Floats,
+    rows: Floats,
+    clarity: Floats,
+    names: Floats | None,
+    *,
+    linear: bool = False,
+) -> QuadraticScores:
+    """The scores of the module's docstring; `linear` leaves the density out.
+
+    They are standardised on public rows (b, p).
+    """
+    scores = cosine(posterior.mean, _within(posterior, variances) ** -ROOT).standardised(rows)
+    if not linear:
+        n_classes = len(posterior.mean)
+        trust = (posterior.trust * n_classes + TRUSTED) / (n_classes + PRIOR_CLASSES)
+        by_density = density(posterior, variances).standardised(rows)
+        scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
+    if names is None:
+        return scores
+    share = float(clarity.mean()) / (float(clarity.mean()) + NAMES)
+    both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
+    return both.standardised(rows)
+
+
+def _within(posterior: ClassPosterior, variances: Floats) -> Floats:
+    return np.asarray(posterior.within * variances + FLOOR * variances.max())
