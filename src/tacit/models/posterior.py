@@ -77,9 +77,14 @@ class ClassPosterior:
     trust: float
     within: float
 
+    @property
+    def between(self) -> float:
+        """Squared length of a class mean."""
+        return max(1 - self.within, LEAST_BETWEEN)
+
     def clarity(self, noise: float) -> Floats:
         """Share of each class's sum, in squared length, that is not noise of this standard deviation; (C,)."""
-        signal = self.sizes**2 * max(1 - self.within, LEAST_BETWEEN)
+        signal = self.sizes**2 * self.between
         return np.asarray(signal / (signal + self.mean.shape[1] * noise**2))
 
 

@@ -31,7 +31,7 @@ from tacit.models.posterior import (
     named_posterior,
     public_prior,
 )
-from tacit.models.quadratic import blended
+from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -41,8 +41,8 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 STEPS = 60
-SMALL_CLASSES, UNCLEAR, CLEAR = 0.25, 1.5, 4.0
-BELIEF = 1.5
+SMALL_CLASSES, CLEAR = 0.25, 1.3
+BELIEF = 1.0
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
 
 
@@ -140,7 +140,7 @@ class AutoPrototypes(UnitRowClassifier):
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             posterior, used = self._posterior(prior, sums, spent, names)
-        self.refined_ = self._signal(posterior) >= UNCLEAR
+        self.refined_ = self._signal(posterior) >= CLEAR * prudent_trust(posterior)
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             posterior, used = self._posterior(prior, sums, 1.0, names)
@@ -178,10 +178,10 @@ class AutoPrototypes(UnitRowClassifier):
         return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Length of the sums of the small classes over that of noise and sampling, at the whole budget."""
+        """Squared length of the means of the small classes over noise and sampling of their sums at the whole budget."""
         n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
-        return n * math.sqrt(max(1 - posterior.within, LEAST_BETWEEN) / noise)
+        return n * posterior.between / math.sqrt(noise)
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
