@@ -23,7 +23,6 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import (
-    LEAST_BETWEEN,
     ROWS,
     ClassPosterior,
     NoisySums,
@@ -178,7 +177,7 @@ class AutoPrototypes(UnitRowClassifier):
         return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Squared length of the means of the small classes over noise and sampling of their sums at the whole budget."""
+        """Squared length of the small classes' means, over the noise of their sums at the whole budget."""
         n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
