@@ -40,7 +40,7 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 STEPS = 60
-SMALL_CLASSES, CLEAR = 0.25, 1.3
+SMALL_CLASSES, CLEAR = 0.25, 0.8
 BELIEF = 1.0
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
 
