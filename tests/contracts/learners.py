@@ -83,7 +83,7 @@ VARIANTS = {
         {"k": 5},
         {"k": 1, "d_min": 0.5, "d_max": 1.5},
         {"k": 1, "selection": "permute-and-flip"},
-        {"centre": True},
+        {"centre": True, "names": CENTRES},
         {"d_min": "public", "d_max": "public"},
     ],
     "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],
