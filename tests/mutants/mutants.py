@@ -477,7 +477,7 @@ MUTANTS = [
     _of(PROTOTYPES, "public", "public: names are not favoured", "min(int(scores[c, c]) + added, LARGEST_SCORE)", "int(scores[c, c])"),
     _of(PROTOTYPES, "public", "public: names overflow", "min(int(scores[c, c]) + added, LARGEST_SCORE)", "int(scores[c, c]) + added"),
     _of(PATE, "student", "student: names whatever the labels say", ">= likelihood(*drawn)", ">= math.inf"),
-    _of(PATE, "student", "student: the labels that choose are learned from", "order, [math.ceil(HELD * len(y))])", "order, [0])[::-1]"),
+    _of(PATE, "student", "student: the labels that choose are learned from", "softmax_about(X[used], y[used], scale", "softmax_about(X, y, scale"),
     _of(PROTOTYPES, "public", "public: epsilon ignores the unit", "return budget.exponential(Unit(self.unit))", "return budget.exponential()"),
     _of(PROTOTYPES, "public", "public: drawn at the epsilon of another unit", "epsilon, n_classes, public, how = self._epsilon(),", "epsilon, n_classes, public, how = Budget.parse(self.budget).exponential(),"),
     _of(PATE, "filter", "filter: the largest allowance of a mixed teacher", "np.where(self.payers, allowed, np.inf).min(axis=0)", "np.where(self.payers, allowed, 0).max(axis=0)", AGGREGATE),
