@@ -14,7 +14,6 @@ from tacit.errors import InputError
 from tacit.learners.common.balance import log_shares
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.common.softmax import noisy_gradient
 from tacit.learners.common.sums import class_sums
@@ -43,13 +42,6 @@ STEPS = 60
 SMALL_CLASSES, CLEAR = 0.25, 0.8
 BELIEF = 1.0
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
-
-
-@dataclass(frozen=True, eq=False)
-class NamedRows(UnitRows):
-    """Private records, and directions of the class names, of shape (C, d)."""
-
-    names: Floats | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -125,11 +117,9 @@ class AutoPrototypes(UnitRowClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
             raise InputError("public=None must be public rows to learn from; pass public=X_public (--public STORE)")
-        rows = super()._prepare(X, labels)
-        names = name_directions(self.names, self.classes, X.shape[1], rows.centre)
-        return NamedRows(X, labels, rows.centre, names=names)
+        return super()._prepare(X, labels)
 
-    def _fit(self, prepared: NamedRows, noise: NoiseSource) -> Released:
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None if prepared.names is None else prepared.names @ prior.axes
