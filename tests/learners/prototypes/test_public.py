@@ -245,9 +245,12 @@ def test_names_are_candidates_of_every_class(data):
     """Without noise the nearest of public rows and names is taken, whichever class a name is of."""
     x, y, public = data
     means = np.array([unit(x[y == c]).mean(axis=0) for c in range(3)])
-    model = fit(data, "epsilon=inf", names=means[[1, 0, 2]], **WHOLE)
-    assert model.indices_.tolist() == [len(public) + 1, len(public), len(public) + 2]
+    model = fit((x, y, -means), "epsilon=inf", names=means[[1, 0, 2]], **WHOLE)
+    assert model.indices_.tolist() == [3 + 1, 3, 3 + 2]
     assert np.allclose(model.prototypes_, unit(means), rtol=0, atol=1e-12)
+    cosines = np.array([(1 + unit(x[y == c]) @ unit(means).T).sum(axis=0) for c in range(3)])
+    weights = np.array([[7 / 8, 1, 7 / 8], [1, 7 / 8, 7 / 8], [7 / 8, 7 / 8, 1]])
+    assert np.allclose(model.utilities_[:, [4, 3, 5]], cosines * weights / 2, rtol=1e-3)
     mixed = fit(data, "epsilon=inf", names=[means[0], -means[1], -means[2]], **WHOLE)
     assert mixed.indices_[0] == len(public)
     assert np.array_equal(mixed.prototypes_[1:], public[mixed.indices_[1:]])

@@ -68,9 +68,9 @@ class PublicPrototypes(PrivateClassifier):
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Public rows of the class names, one or several of each class, in the order of the declared classes. The name of
         every class, which is the direction of its rows about the centre, is a further candidate of each class, so that
-        wrong names do little harm. A class's own name is as likely as all other candidates together if all score
-        alike, so that names decide where noise dominates the records. They need k = 1: joint selection goes by the
-        worst of k rows, and was less accurate with names.
+        names in a wrong order do little harm; those of other classes count by 7/8 of their scores. A class's own name
+        is as likely as all other candidates together if all score alike, so that names decide where noise dominates the
+        records. They need k = 1: joint selection goes by the worst of k rows, and was less accurate with names.
     k : int, default=1
         Public records per class.
     d_min, d_max : float or "public", default="public"
@@ -232,10 +232,11 @@ class PublicPrototypes(PrivateClassifier):
         if names is None:
             return np.zeros((n_classes, 0), dtype=np.int64)
         with class_scores(how, names, prepared.X, prepared.labels, n_classes) as totals:
-            scores = np.array(totals)
+            whole: Integers = np.asarray(totals)
+        scores: Integers = whole - whole // 8  # monotone, and a record raises it by no more than before
         added = favour(len(prepared.public) + n_classes, how.sensitivity, epsilon)
         for c in range(n_classes):
-            scores[c, c] = min(int(scores[c, c]) + added, LARGEST_SCORE)
+            scores[c, c] = min(int(whole[c, c]) + added, LARGEST_SCORE)
         return scores
 
     @phase(SELECTION)
