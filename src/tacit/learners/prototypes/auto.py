@@ -26,6 +26,7 @@ from tacit.models.posterior import (
     ClassPosterior,
     NoisySums,
     PublicPrior,
+    class_posterior,
     named_posterior,
     public_prior,
 )
@@ -124,20 +125,23 @@ class AutoPrototypes(UnitRowClassifier):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None if prepared.names is None else prepared.names @ prior.axes
         sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
-        posterior, used = self._posterior(prior, sums, spent, names)
-        if self._signal(posterior) < CLEAR and self._multiplier() > 0:
+        plain = class_posterior(prior, self._release(prior, sums, spent))
+        if self._signal(plain) < CLEAR and self._multiplier() > 0:
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
-            posterior, used = self._posterior(prior, sums, spent, names)
-        self.refined_ = self._signal(posterior) >= CLEAR * prudent_trust(posterior)
+            plain = class_posterior(prior, self._release(prior, sums, spent))
+        self.refined_ = self._signal(plain) >= CLEAR * prudent_trust(plain)
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
-            posterior, used = self._posterior(prior, sums, 1.0, names)
+            plain = class_posterior(prior, self._release(prior, sums, 1.0))
         self.spent_on_sums_ = spent if self.refined_ else 1.0
-        self.names_used_ = used
-        clarity = posterior.clarity(self._part(self.spent_on_sums_) / math.sqrt(1 - COUNT_SHARE))
+        release = self._release(prior, sums, self.spent_on_sums_)
+        names = None if prepared.names is None else prepared.names @ prior.axes
+        named = None if names is None else named_posterior(prior, release, plain, names)
+        self.names_used_, posterior = named is not None, named or plain
+        clarity, linear = plain.clarity(release.noise), self.refined_
         scores = blended(
-            posterior, prior.variances, prior.sample, clarity, names if used else None, linear=self.refined_
+            posterior, prior.variances, prior.sample, clarity, names if named else None, linear=linear
         ).times(BELIEF)
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         if self.refined_:
@@ -184,13 +188,11 @@ class AutoPrototypes(UnitRowClassifier):
         sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)
         return np.asarray(sums / np.append(np.full(records.width, scale[0]), scale[1]))
 
-    @phase(SOLVING)
-    def _posterior(
-        self, prior: PublicPrior, sums: Floats, spent: float, names: Floats | None
-    ) -> tuple[ClassPosterior, bool]:
+    def _release(self, prior: PublicPrior, sums: Floats, spent: float) -> NoisySums:
+        """Sums and counts that this share of the budget bought, along the axes."""
         multiplier = self._part(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
-        return named_posterior(prior, NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise), names)
+        return NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)
 
 
 @phase(SOLVING)
