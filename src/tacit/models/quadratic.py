@@ -8,9 +8,9 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
             others; right where the centres that public rows or names give a class differ between classes.
 "names"     the cosine of u and the name, where there are names.
 
-Density and cosine are weighed by the trust of the posterior, with three more classes of which two are trusted; these
-and names by the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within
-rows, so that weights mean the same for all.
+Density and cosine are weighed by the trust of the posterior, as if three more classes were trusted; these and names by
+the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within rows, so that
+weights mean the same for all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
 
 FLOOR, SOFTNESS, ROOT, WIDENING = 0.003, 0.6, 0.3, 0.5
-TRUSTED, PRIOR_CLASSES = 2.0, 3.0
+PRIOR_CLASSES = 3.0
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 
@@ -97,9 +97,9 @@ def blended(
 
 
 def prudent_trust(posterior: ClassPosterior) -> float:
-    """The trust, as if three more classes had been seen, of which two are trusted."""
+    """The trust, as if three more classes had been seen that look like public rows."""
     n_classes = len(posterior.mean)
-    return (posterior.trust * n_classes + TRUSTED) / (n_classes + PRIOR_CLASSES)
+    return (posterior.trust * n_classes + PRIOR_CLASSES) / (n_classes + PRIOR_CLASSES)
 
 
 def _within(posterior: ClassPosterior, variances: Floats) -> Floats:

@@ -130,7 +130,7 @@ class AutoPrototypes(UnitRowClassifier):
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= CLEAR * prudent_trust(plain)
+        self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             plain = class_posterior(prior, self._release(prior, sums, 1.0))
@@ -171,8 +171,12 @@ class AutoPrototypes(UnitRowClassifier):
         return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Squared length of the small classes' means, over the noise of their sums at the whole budget."""
-        n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
+        """Squared length of a class mean over the noise of its sum at the whole budget.
+
+        Of a small class where public rows can be trusted, since more sums would help it; else of a class on average.
+        """
+        trust = prudent_trust(posterior)
+        n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
 
