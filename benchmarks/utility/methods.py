@@ -22,7 +22,10 @@ from tacit.privacy.unit import Unit
 
 ROUGH_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, math.inf)
 FEW_EPSILONS = (0.1, 0.5, 2.0, 8.0, math.inf)
-SEEDS, FEW_SEEDS = 5, 3
+NAMED_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 8.0)
+SETTING_EPSILONS = (0.1, 0.5, 2.0)  # of settings with few cells
+SEEDS, FEW_SEEDS, SETTING_SEEDS = 5, 3, 2
+NAMED = " with names"
 K = 5
 NOISE_SEEDS = 1000  # differs from the seeds of the problems, so that noise is independent of the choice of records
 QUANTILES = (0.9, 0.999)
@@ -35,7 +38,9 @@ def budget(rough: float) -> str:
     return f"rho={rough**2 / 2!r}"
 
 
-def _learner(kind: type, **parameters: object) -> Callable[[Problem, int, Sequence[float]], Predictions]:
+def _learner(
+    kind: type, *, named: bool = False, **parameters: object
+) -> Callable[[Problem, int, Sequence[float]], Predictions]:
     def predictions(data: Problem, seed: int, roughs: Sequence[float]) -> Predictions:
         shared = {
             "classes": data.n_classes,
@@ -43,6 +48,8 @@ def _learner(kind: type, **parameters: object) -> Callable[[Problem, int, Sequen
             "noise": "research",
             "random_state": NOISE_SEEDS + seed,
         }
+        if named:
+            shared["names"] = data.names
         for rough in roughs:
             given = {name: value(data) if callable(value) else value for name, value in parameters.items()}
             yield rough, kind(budget(rough), **shared | given).fit(data.x, data.y).predict(data.test_x)
@@ -92,10 +99,23 @@ METHODS: dict[str, Callable[[Problem, int, Sequence[float]], Predictions]] = {
     "global-adapt": _learner(tacit.GlobalAdapt),
     "newton": _learner(tacit.Newton),
     "projected": _learner(tacit.ProjectedPrototypes),
+    f"auto{NAMED}": _learner(tacit.AutoPrototypes, named=True),
+    f"gradient-descent{NAMED}": _learner(tacit.GradientDescent, named=True),
+    "names": _learner(tacit.NamePrototypes, named=True),
 }
 EXPENSIVE = ("newton", "projected")
+IN_FEW = ("auto", "noisy-sum", "least-squares", "gradient-descent", "feature-covariance")
 
 
-def grid(method: str) -> tuple[tuple[float, ...], int]:
-    """Rough epsilons and number of seeds of a method."""
+def needs_names(method: str) -> bool:
+    """Whether a method takes rows of class names."""
+    return method == "names" or method.endswith(NAMED)
+
+
+def grid(method: str, few: bool = False) -> tuple[tuple[float, ...], int]:
+    """Rough epsilons and number of seeds of a method, in a setting with few or many cells."""
+    if few:
+        return SETTING_EPSILONS, SETTING_SEEDS if method in IN_FEW or needs_names(method) else 0
+    if needs_names(method):
+        return NAMED_EPSILONS, SETTING_SEEDS
     return (FEW_EPSILONS, FEW_SEEDS) if method in EXPENSIVE else (ROUGH_EPSILONS, SEEDS)

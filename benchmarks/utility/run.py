@@ -1,6 +1,7 @@
 """The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page of figures.
 
-python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only cifar10/10/auto ...] [--cells FILE]
+python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--workers 2] [--only cifar10/10/auto ...]
+    [--cells FILE]
 
 EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy, train_y.npy, test_x.npy and
 test_y.npy. Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells
@@ -25,8 +26,8 @@ from pathlib import Path
 import numpy as np
 from floor import beside_the_floor
 from joblib import Parallel, delayed
-from methods import METHODS, grid
-from problems import RATIOS, problem
+from methods import METHODS, grid, needs_names
+from problems import SETTINGS, problem
 from table import Cell, html, markdown, summary
 
 from tacit.compute.atomic import atomic_file
@@ -39,9 +40,9 @@ def tasks(only: list[str]) -> list[Task]:
     """Tasks (data set, imbalance, method, seed) whose "data set/imbalance/method" starts with a word of `only`."""
     found = [
         (dataset, ratio, method, seed)
-        for method, dataset in product(METHODS, RATIOS)
-        for ratio in reversed(RATIOS[dataset])
-        for seed in range(grid(method)[1])
+        for method, dataset in product(METHODS, SETTINGS)
+        for ratio in reversed(SETTINGS[dataset].ratios)
+        for seed in range(grid(method, SETTINGS[dataset].few)[1])
     ]
     return sorted(
         (task for task in found if not only or any(f"{task[0]}/{task[1]}/{task[2]}".startswith(word) for word in only)),
@@ -52,19 +53,22 @@ def tasks(only: list[str]) -> list[Task]:
 def cell_file(out: Path, task: Task, rough: float) -> Path:
     """The file of a cell."""
     dataset, ratio, method, seed = task
-    return out / "cells" / f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json"
+    return out / "cells" / f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json".replace(" ", "_")
 
 
-def work(embeddings: Path, out: Path, task: Task) -> str:
-    """Compute the missing cells of a task."""
+def work(embeddings: Path, out: Path, task: Task, names: Path | None = None) -> str:
+    """Compute the missing cells of a task; methods that take names are left out where there are none."""
     dataset, ratio, method, seed = task
-    roughs = [rough for rough in grid(method)[0] if not cell_file(out, task, rough).exists()]
+    roughs = grid(method, SETTINGS[dataset].few)[0]
+    roughs = [rough for rough in roughs if not cell_file(out, task, rough).exists()]
     if ratio == 1 and seed > 0:
         roughs = [rough for rough in roughs if not math.isinf(rough)]
     if not roughs:
         return ""
     started = time.perf_counter()
-    data = problem(embeddings, dataset, ratio, seed)
+    data = problem(embeddings, dataset, ratio, seed, names)
+    if needs_names(method) and data.names is None:
+        return ""
     for rough, predicted in METHODS[method](data, seed, roughs):
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         assert scores.minority is not None
@@ -82,7 +86,8 @@ def read_cells(out: Path) -> list[Cell]:
         if not alike(cell):
             found.append(cell)
         elif cell.seed == 0:
-            found += [replace(cell, seed=seed) for seed in range(grid(cell.method)[1])]
+            seeds = range(grid(cell.method, SETTINGS[cell.dataset].few)[1])
+            found += [replace(cell, seed=seed) for seed in seeds]
     return found
 
 
@@ -136,6 +141,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], help="starts of data set/imbalance/method")
     parser.add_argument("--report", action="store_true", help="only write table and page from the cells there are")
+    parser.add_argument("--names", type=Path, help="rows of class names, written by names.py")
     parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
     given = parser.parse_args()
     if not given.embeddings.is_dir():
@@ -146,7 +152,7 @@ def main() -> None:
     if not given.report:
         todo = tasks(given.only)
         results = Parallel(given.workers, return_as="generator_unordered")(
-            delayed(work)(given.embeddings, given.out, task) for task in todo
+            delayed(work)(given.embeddings, given.out, task, given.names) for task in todo
         )
         for number, line in enumerate(results, 1):
             if line:

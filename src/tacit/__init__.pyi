@@ -19,6 +19,7 @@ from tacit.learners.networks.dp_sgd import DPSGD as DPSGD
 from tacit.learners.pate.pate import PATE as PATE
 from tacit.learners.prototypes.auto import AutoPrototypes as AutoPrototypes
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes as CoinPressPrototypes
+from tacit.learners.prototypes.names import NamePrototypes as NamePrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes as NoisySumPrototypes
 from tacit.learners.prototypes.projected import ProjectedPrototypes as ProjectedPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes as PublicPrototypes

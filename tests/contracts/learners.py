@@ -12,7 +12,10 @@ Y = np.repeat([0, 1, 2], 40)
 PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CENTRES])
 
 CLASSES = {method: load(path) for method, path in METHODS.items()}
-NEEDS = {method: {"public": PUBLIC} for method, kind in CLASSES.items() if kind.needs_public}
+NEEDS = {
+    method: ({"public": PUBLIC} if kind.needs_public else {}) | ({"names": CENTRES} if kind.needs_names else {})
+    for method, kind in CLASSES.items()
+}
 FEW = {  # steps, so that tests of all else are quick
     "gradient-descent": {"steps": 4},
     "global-adapt": {"steps": 4},
@@ -21,6 +24,8 @@ FEW = {  # steps, so that tests of all else are quick
     "newton": {"epochs": 1},
 }
 UNITS_OF = {method: kind.units for method, kind in CLASSES.items() if kind.units[0] != "add-remove"}
+UNUSED = {method for method, kind in CLASSES.items() if not kind.uses_records}  # methods that use no record
+NAMED = [method for method, kind in CLASSES.items() if "names" in kind.flat_parameters()]
 STOPPING = {method for method, kind in CLASSES.items() if kind.stops_early}
 AMPLE = {
     "pate": {"n_teachers": 40, "aggregator": "gnmax", "sigma": 8.0}
@@ -39,6 +44,7 @@ STRICT = (
 )
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],
+    "names": [{}, {"public": PUBLIC}],
     "least-squares": [
         {},
         {"alpha": 0.5, "intercept": 0.5},
@@ -47,13 +53,13 @@ VARIANTS = {
     ],
     "gradient-descent": [
         {},
-        {"public": PUBLIC, "steps": 5, "intercept": 0.5},
+        {"public": PUBLIC, "steps": 5, "intercept": 0.5, "names": CENTRES},
         {"counts": 40, "clip": 0.5, "balanced": False},
     ],
     "global-adapt": [
         {},
         {"public": PUBLIC, "steps": 5, "intercept": 0.5, "threshold": 0.5},
-        {"counts": 40, "clip": 0.5, "balanced": False, "threshold_share": 0.3, "tolerance": 0.5},
+        {"counts": 40, "clip": 0.5, "balanced": False, "threshold_share": 0.3, "tolerance": 0.5, "names": CENTRES},
     ],
     "projected": [
         {},
@@ -65,7 +71,7 @@ VARIANTS = {
     "feature-covariance": [
         {},
         {"public": PUBLIC, "epochs": 5, "intercept": 0.5},
-        {"clip": 0.5, "balanced": False, "damping": 5.0, "learning_rate": 1.0},
+        {"clip": 0.5, "balanced": False, "damping": 5.0, "learning_rate": 1.0, "names": CENTRES},
     ],
     "newton": [
         {},
@@ -77,7 +83,7 @@ VARIANTS = {
         {"k": 5},
         {"k": 1, "d_min": 0.5, "d_max": 1.5},
         {"k": 1, "selection": "permute-and-flip"},
-        {"centre": True},
+        {"centre": True, "names": CENTRES},
         {"d_min": "public", "d_max": "public"},
     ],
     "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],

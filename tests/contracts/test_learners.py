@@ -17,14 +17,17 @@ from contracts.learners import (
     AMPLE,
     BUDGETS,
     CASES,
+    CENTRES,
     CLASSES,
     EUCLIDEAN,
     FEW,
+    NAMED,
     NEEDS,
     PUBLIC,
     STOPPING,
     STRICT,
     UNITS_OF,
+    UNUSED,
     WIDTH,
     X,
     Y,
@@ -41,6 +44,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 
 ALL = pytest.mark.parametrize(("method", "variant"), CASES)
+NOISY = pytest.mark.parametrize(("method", "variant"), [case for case in CASES if case[0] not in UNUSED])
 UNITS = pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
 
 
@@ -96,7 +100,7 @@ def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
         assert promise.epsilon(allowed.delta or 0.0) <= allowed.epsilon
 
 
-@ALL
+@NOISY
 @pytest.mark.parametrize("unit", ["add-remove", "replace"])
 def test_a_promise_spends_its_budget(method, variant, unit):
     """No less than the budget is stated either: an event that forgets a factor would promise too little."""
@@ -159,13 +163,18 @@ def test_classes_without_records_simply_work(method, variant, rows):
         assert set(learner.predict(X)) <= {0, 1, 2}
 
 
+def reshaped(method, variant, change):
+    """The public rows and names of a case, each changed in width."""
+    given = NEEDS[method] | variant
+    return {name: change(given[name]) for name in ("public", "names") if given.get(name) is not None}
+
+
 @ALL
 def test_one_column_works(method, variant):
     if variant.get("pooling"):
         pytest.skip("pooling over two columns needs two")
     budget = usual(method, variant)
-    public = {name: rows[:, :1] for name, rows in (NEEDS.get(method, {}) | variant).items() if name == "public"}
-    one = make(method, variant | public, budget=budget)
+    one = make(method, variant | reshaped(method, variant, lambda rows: rows[:, :1]), budget=budget)
     assert one.fit(X[:, :1], Y).predict(X[:, :1]).shape == (120,)
 
 
@@ -182,15 +191,14 @@ SHAPES = {  # rows and labels, each in the width of X times the last number
 def test_unkind_data_survives(method, variant, shape, infinite):
     rows, labels, times = SHAPES[shape]
     budget = usual(method, variant)
-    given = NEEDS.get(method, {}) | variant
-    wide = {name: np.tile(value, (1, times)) for name, value in given.items() if name == "public"}
+    wide = reshaped(method, variant, lambda rows: np.tile(rows, (1, times)))
     learner = make(method, variant | wide, budget="epsilon=inf" if infinite else budget, noise="research")
     learner.fit(rows, labels)
     assert finite(learner)
     assert set(learner.predict(rows)) <= {0, 1, 2}
 
 
-@ALL
+@NOISY
 def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
     def private(**parameters):
         low = usual(method, variant, rho=0.001, epsilon=0.05)
@@ -202,7 +210,7 @@ def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
     assert not all(same(draws[0], other) for other in draws[1:])
 
 
-@ALL
+@NOISY
 def test_a_seed_never_reaches_secure_noise(method, variant):
     low = usual(method, variant, rho=0.001, epsilon=0.05)
     with pytest.warns(UserWarning, match="random_state is ignored"):
@@ -210,7 +218,7 @@ def test_a_seed_never_reaches_secure_noise(method, variant):
     assert not all(same(draws[0], other) for other in draws[1:])
 
 
-@ALL
+@NOISY
 def test_an_infinite_budget_has_no_bound_and_no_randomness(method, variant):
     fits = [make(method, variant, budget="epsilon=inf").fit(X, Y) for _ in range(2)]
     assert fits[0].guarantee_.epsilon(1e-6) == math.inf
@@ -277,7 +285,7 @@ def test_what_was_fitted_is_not_reached_by_later_changes(method, variant):
     assert model.noise_ == "secure"
 
 
-@ALL
+@NOISY
 def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, variant, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     unit = UNITS_OF.get(method, ("add-remove",))[0]
@@ -292,7 +300,7 @@ def test_the_ledger_is_charged_the_promise_before_anything_is_learned(method, va
     assert not hasattr(again, "released_")
 
 
-@ALL
+@NOISY
 def test_a_fit_that_dies_at_its_first_noise_is_charged(method, variant, tmp_path, monkeypatch):
     """The charge is in the file before any noise is drawn, so that no crash makes noise free."""
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
@@ -366,7 +374,7 @@ def check_that_interrupts_leave_nothing(fresh):
             learner.predict(X)
 
 
-@ALL
+@NOISY
 def test_an_interrupted_fit_leaves_nothing_on_the_learner(method, variant):
     budget = usual(method, variant)
     check_that_interrupts_leave_nothing(lambda: make(method, variant, budget=budget, noise="research", random_state=0))
@@ -393,7 +401,50 @@ def test_an_interrupted_dp_sgd_leaves_no_network():
     )
 
 
-@ALL
+@pytest.mark.parametrize("method", sorted(UNUSED))
+@pytest.mark.parametrize("budget", ["epsilon=1", "rho=inf"])
+def test_a_method_that_uses_no_record_costs_nothing(method, budget, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("rho=0.5")
+    learner = make(method, budget=budget, ledger=ledger)
+    fits = [clone(learner).fit(rows, labels) for rows, labels in ((X, Y), (X[:1], Y[:1]), (-X, 2 - Y))]
+    assert same(fits[0], fits[1])
+    assert same(fits[0], fits[2])
+    assert fits[0].guarantee_ == learner.promise()
+    assert (fits[0].guarantee_.events, fits[0].guarantee_.epsilon(0), fits[0].guarantee_.rho) == ((), 0, 0)
+    assert ledger.account().spent.rho == 0
+
+
+@pytest.mark.parametrize("method", NAMED)
+@pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
+def test_names_cost_nothing(method, unit):
+    if unit not in CLASSES[method].units:
+        pytest.skip("not a neighbouring relation of this method")
+    for budget in BUDGETS:
+        if payable(method, {}, budget):
+            with_names = make(method, budget=budget, unit=unit, names=CENTRES)
+            assert with_names.promise() == make(method, budget=budget, unit=unit, names=None).promise()
+            assert with_names.fit(X, Y).guarantee_ == with_names.promise()
+
+
+@pytest.mark.parametrize("method", NAMED)
+def test_several_names_a_class_and_bad_ones(method):
+    budget = usual(method, {})
+    several = [CENTRES[0], CENTRES[[1, 1]], CENTRES[2]]
+    assert finite(make(method, budget=budget, names=several).fit(X, Y))
+    for names, said in ((CENTRES[:2], "names has rows for 2 classes"), (CENTRES[:, :3], "names.* 3")):
+        with pytest.raises(InputError, match=said) as caught:
+            make(method, budget=budget, names=names).fit(X, Y)
+        assert "\n" not in str(caught.value)
+    undeclared = make(method, budget=budget, classes=None, names=CENTRES)
+    with pytest.warns(PrivacyLeakWarning), pytest.raises(InputError, match="names need a declared class list"):
+        undeclared.fit(X, Y)
+
+
+UNNAMED = [(method, variant | {"names": None} if "names" in variant else variant) for method, variant in CASES]
+
+
+@pytest.mark.parametrize(("method", "variant"), [case for case in UNNAMED if not CLASSES[case[0]].needs_names])
 def test_omitted_classes_warn_and_are_listed(method, variant):
     learner = make(method, variant, budget="epsilon=inf", classes=None)
     with pytest.warns(PrivacyLeakWarning, match="pass classes=") as caught:
@@ -440,12 +491,21 @@ class DrawsPublicRows:
             self.public = None
 
 
+class DrawsNames:
+    """The same for names: each class that occurs is named by its mean row."""
+
+    def _prepare(self, X, labels):
+        self.classes = self.classes_
+        self.names = [X[labels == c].mean(axis=0) for c in range(len(self.classes))]
+        return super()._prepare(X, labels)
+
+
 def checkable(kind):
-    """The class itself, or a subclass that draws the public rows it needs."""
-    if not kind.needs_public:
+    """The class itself, or a subclass that draws the public rows or names it needs."""
+    if not kind.needs_public and not kind.needs_names:
         return kind
-    name = f"Checked{kind.__name__}"
-    return globals().setdefault(name, type(name, (DrawsPublicRows, kind), {"__module__": __name__}))  # found by pickle
+    name, draws = f"Checked{kind.__name__}", DrawsPublicRows if kind.needs_public else DrawsNames
+    return globals().setdefault(name, type(name, (draws, kind), {"__module__": __name__}))  # found by pickle
 
 
 CHECKED = [

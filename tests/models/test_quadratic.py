@@ -17,6 +17,7 @@ from tacit.models.quadratic import (
     blended,
     cosine,
     density,
+    prudent_trust,
 )
 from tacit.models.rows import unit_rows
 
@@ -121,11 +122,21 @@ def test_the_cosine_of_weighted_rows(weights):
     assert not found[:, 3].any()
 
 
+@pytest.mark.parametrize("n_classes", [1, 4, 1000])
+@pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
+def test_trust_is_that_of_the_classes_and_a_few_more(n_classes, trust):
+    means = np.zeros((n_classes, 5))
+    found = prudent_trust(ClassPosterior(means, means, np.ones(n_classes), trust, 0.7))
+    more = PRIOR_CLASSES / (n_classes + PRIOR_CLASSES)
+    assert found == pytest.approx((1 - more) * trust + more * TRUSTED / PRIOR_CLASSES)
+    assert 0 < found < 1
+
+
 def direct_blend(rows, trust, f, names, linear):
     """Scores of rows, the first 40 being those that standardise."""
     scores = standard(direct_cosine(rows))
     if not linear:
-        share = (4 * trust + TRUSTED) / (4 + PRIOR_CLASSES)
+        share = prudent_trust(replace(POSTERIOR, trust=trust))
         scores = standard(share * scores + (1 - share) * standard(direct_density(rows)))
     if names is not None:
         share = f / (f + NAMES)

@@ -83,6 +83,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
     scores_public: ClassVar[bool] = False  # whether a fit scores public rows: it checks them, and resumes in `folder`
+    needs_names: ClassVar[bool] = False  # whether `names`, and so `classes`, must be passed
+    uses_records: ClassVar[bool] = True  # whether the records decide anything; if not, a fit costs nothing
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
     estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy

@@ -17,6 +17,7 @@ METHODS: dict[str, str] = {
     "feature-covariance": "tacit.learners.linear.feature_covariance:FeatureCovariance",
     "newton": "tacit.learners.linear.newton:Newton",
     "public": "tacit.learners.prototypes.public:PublicPrototypes",
+    "names": "tacit.learners.prototypes.names:NamePrototypes",
     "pate": "tacit.learners.pate.pate:PATE",
     "label-private": "tacit.learners.label_dp.label_private:LabelPrivate",
 }
@@ -31,6 +32,7 @@ ALIASES: dict[str, str] = {
     "dp-sgd-global-adapt": "global-adapt",
     "dp-newton": "newton",
     "dp-fc": "feature-covariance",
+    "zero-shot": "names",
 }
 
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {

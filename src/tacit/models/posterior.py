@@ -64,7 +64,7 @@ class ClassPosterior:
 
     @property
     def between(self) -> float:
-        """Share of the variance of rows that lies between classes, at least 0.02."""
+        """Mean squared length of the class means, at least 0.02."""
         return max(1 - self.within, LEAST_BETWEEN)
 
     def clarity(self, noise: float) -> Floats:

@@ -87,8 +87,7 @@ def blended(
     """
     scores = cosine(posterior.mean, _within(posterior, variances) ** -ROOT).standardised(rows)
     if not linear:
-        n_classes = len(posterior.mean)
-        trust = (posterior.trust * n_classes + TRUSTED) / (n_classes + PRIOR_CLASSES)
+        trust = prudent_trust(posterior)
         by_density = density(posterior, variances).standardised(rows)
         scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
     if names is None:
@@ -96,6 +95,12 @@ def blended(
     share = clarity.mean() / (clarity.mean() + NAMES)
     both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
     return both.standardised(rows)
+
+
+def prudent_trust(posterior: ClassPosterior) -> float:
+    """The trust, as if three more classes had been seen, of which two are trusted."""
+    n_classes = len(posterior.mean)
+    return (posterior.trust * n_classes + TRUSTED) / (n_classes + PRIOR_CLASSES)
 
 
 def _within(posterior: ClassPosterior, variances: Floats) -> Floats:

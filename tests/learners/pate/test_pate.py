@@ -323,3 +323,28 @@ def test_bad_input_is_refused_before_anything_is_charged(tmp_path, parameters, g
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not ledger.path.exists()
+
+
+def test_names_change_the_student_and_not_the_votes():
+    with_names, without = (pate("rho=0.005", names=names, **FAST).fit(X, Y, public=PUBLIC) for names in (CENTRES, None))
+    assert np.array_equal(with_names.answers_.labels, without.answers_.labels)
+    assert with_names.guarantee_ == without.guarantee_
+    assert not np.array_equal(with_names.coefficients_, without.coefficients_)
+    assert with_names.score(*records(500, 3)) >= without.score(*records(500, 3))
+    tacit.Release.of(with_names).verify()
+
+
+def test_names_alone_serve_where_nothing_is_answered():
+    model = pate("rho=0.5", names=CENTRES, voting=Confident(100.0, 100.0, 1e6), **FAST)
+    with pytest.warns(UserWarning, match="no query was answered, so the student knows the names alone"):
+        model.fit(X, Y, public=PUBLIC)
+    floor = tacit.NamePrototypes(classes=3, names=CENTRES, public=PUBLIC).fit(X, Y)
+    assert np.array_equal(model.predict(X), floor.predict(X))
+
+
+@pytest.mark.parametrize("student", [GaussianNB(), "mlp"])
+def test_names_need_a_linear_student(student):
+    if student == "mlp":
+        pytest.importorskip("torch", reason="networks need torch")
+    with pytest.raises(InputError, match="names need a logistic regression as student, not .*; leave one of them out"):
+        pate("rho=0.5", names=CENTRES, student=student, **FAST).fit(X, Y, public=PUBLIC)

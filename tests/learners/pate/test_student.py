@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -171,3 +172,48 @@ def test_few_labels_and_many_digits_are_enough(digits):
     more = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training, unlabelled=X[rest])
     scores = [(student.nearest(X[9000:]) == y[9000:]).mean() for student in (alone, more)]
     assert scores[1] > max(0.9, scores[0] + 0.02)
+
+
+def named(X, y, names, **more):
+    names = names / np.linalg.norm(names, axis=1, keepdims=True)
+    return fit_student(LogisticRegression(C=30.0), X, y, n_classes=N_CLASSES, names=names, **more)
+
+
+def unit_records(n, seed=0, noise=1.0):
+    X, y = records(n, seed=seed, d=20, near=2.5 / noise)
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def test_names_lead_a_student_of_few_or_wrong_labels():
+    """Few labels, of which half are wrong: the names, which are near the truth, are worth more."""
+    X, y = unit_records(60)
+    test, truth = unit_records(600, seed=1)
+    wrong = np.where(np.random.default_rng(2).random(60) < 0.5, (y + 1) % N_CLASSES, y)
+    names = np.eye(N_CLASSES, 20)
+    plain = fit_student(LogisticRegression(C=30.0), X, wrong, n_classes=N_CLASSES)
+    assert (named(X, wrong, names).nearest(test) == truth).mean() > (plain.nearest(test) == truth).mean() + 0.1
+
+
+def test_names_of_another_order_leave_the_student_as_it_is():
+    X, y = unit_records(90)
+    plain = fit_student(LogisticRegression(C=30.0), X, y, n_classes=N_CLASSES)
+    other = named(X, y, np.eye(N_CLASSES, 20)[[1, 2, 0]])
+    np.testing.assert_array_equal(other.head()[0], plain.head()[0])
+
+
+def test_without_labels_the_names_alone_decide():
+    X, _ = unit_records(50)
+    student = named(X[:0], np.zeros(0, dtype=np.int64), np.eye(N_CLASSES, 20))
+    np.testing.assert_array_equal(student.nearest(X), X[:, :N_CLASSES].argmax(axis=1))
+
+
+def test_the_penalty_is_on_the_distance_from_the_names():
+    """At the optimum the gradients of loss and penalty are equal, also for a class without labels."""
+    X, y = unit_records(80)
+    X, y = X[y < 2], y[y < 2]
+    centre = 5 * np.eye(N_CLASSES, 20)
+    coefficients, intercepts = module.softmax_about(X, y, centre, 2.0)
+    shares = softmax(X @ coefficients.T + intercepts, axis=1)
+    left = np.eye(N_CLASSES)[y] - shares
+    np.testing.assert_allclose(2.0 * (coefficients - centre), left.T @ X, atol=1e-3)
+    np.testing.assert_allclose(2.0 * intercepts, left.sum(axis=0), atol=1e-3)

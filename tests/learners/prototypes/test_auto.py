@@ -7,11 +7,11 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import BELIEF, CLEAR, COUNT_SHARE, SMALL_CLASSES, UNCLEAR
+from tacit.learners.prototypes.auto import BELIEF, CLEAR, COUNT_SHARE, SMALL_CLASSES
 from tacit.learners.prototypes.refinement import CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
-from tacit.models.decisions import LinearHead, NearestPrototype, QuadraticHead
+from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import public_prior
@@ -29,7 +29,11 @@ CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
 ROWS = unit_rows_about(X, CENTRE)
 SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in range(4)])
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
-ROUTES = {"rho=1e4": (0.25, True), "rho=0.02": (0.5, True), "rho=0.001": (1.0, False)}
+ROUTES = {
+    0.25: (0.0, 1.0),
+    0.5: (1e9, 0.0),
+    1.0: (1e9, 1.0),
+}  # share of the sums: the bar and the trust that lead there
 NAME_ROWS = CENTRES + RNG.normal(size=(4, 12)) / 2
 WRONG = np.roll(CENTRES, 1, axis=0)
 
@@ -48,6 +52,23 @@ def test_names_change_no_promise():
         plain = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit)
         named = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit, names=NAME_ROWS)
         assert named.promise() == plain.promise()
+
+
+def take(route, monkeypatch):
+    """Spend this share of the budget on sums, whatever the signal."""
+    clear, trust = ROUTES[route]
+    monkeypatch.setattr(module, "CLEAR", clear)
+    monkeypatch.setattr(module, "prudent_trust", lambda _: trust)
+
+
+def test_each_route_is_taken_at_some_budget():
+    spent = []
+    for rho in np.geomspace(1e-4, 1.0, 60):
+        model = tacit.AutoPrototypes(f"rho={rho}", **FIT).fit(X, Y)
+        assert model.refined_ == (model.spent_on_sums_ < 1)
+        spent.append(model.spent_on_sums_)
+    assert set(spent) == set(ROUTES)
+    assert (spent[0], spent[-1]) == (1.0, 0.25)
 
 
 @pytest.fixture
@@ -76,17 +97,17 @@ def draws(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("budget", ROUTES)
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("unit", ["add-remove", "replace"])
-def test_every_route_spends_exactly_the_budget(draws, budget, unit):
-    model = tacit.AutoPrototypes(budget, unit=unit, **FIT).fit(X, Y)
-    of_sums, refined = ROUTES[budget]
-    assert (model.spent_on_sums_, model.refined_) == (of_sums, refined)
-    z = Budget.parse(budget).gaussian(model.promise().unit, split=True)
+def test_every_route_spends_exactly_the_budget(monkeypatch, draws, route, unit):
+    take(route, monkeypatch)
+    model = tacit.AutoPrototypes("rho=0.05", unit=unit, **FIT).fit(X, Y)
+    assert (model.spent_on_sums_, model.refined_) == (route, route < 1)
+    z = Budget.parse("rho=0.05").gaussian(model.promise().unit, split=True)
     kinds = [kind for kind, _, _, _ in draws]
     shares = np.array([(z / multiplier) ** 2 for _, multiplier, _, _ in draws])
     assert shares.sum() == pytest.approx(1, abs=1e-12)
-    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[of_sums] + ["step"] * (STEPS if refined else 0)
+    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[route] + ["step"] * (STEPS if route < 1 else 0)
     assert shares[0] == pytest.approx(0.25, abs=1e-12)
     assert (1 / z**2) * 0.5 == pytest.approx(sum(0.5 / multiplier**2 for _, multiplier, _, _ in draws), rel=1e-12)
     noise = [drawn / multiplier for _, multiplier, drawn, _ in draws]
@@ -97,8 +118,9 @@ def test_every_route_spends_exactly_the_budget(draws, budget, unit):
             assert np.abs(np.corrcoef(own) - np.eye(len(own))).max() < 0.8  # nothing is drawn once and used twice
 
 
-@pytest.mark.parametrize("budget", ROUTES)
-def test_sums_are_weighted_by_their_precision(monkeypatch, draws, budget):
+@pytest.mark.parametrize("route", ROUTES)
+def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
+    take(route, monkeypatch)
     used = []
     found = module.named_posterior
 
@@ -107,7 +129,7 @@ def test_sums_are_weighted_by_their_precision(monkeypatch, draws, budget):
         return found(prior, release, names)
 
     monkeypatch.setattr(module, "named_posterior", spy)
-    tacit.AutoPrototypes(budget, names=NAME_ROWS, **FIT).fit(X, Y)
+    tacit.AutoPrototypes("rho=0.05", names=NAME_ROWS, **FIT).fit(X, Y)
     released = [own for kind, _, _, own in draws if kind == "sums"]
     precisions = [multiplier**-2 for kind, multiplier, _, _ in draws if kind == "sums"]
     assert len(used) == len(released)
@@ -179,7 +201,7 @@ def test_the_signal_is_the_length_of_small_sums_over_noise_and_sampling(multipli
     sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
     n = np.quantile(sizes, SMALL_CLASSES)
     posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, 0.5, within)
-    expected = n * posterior.between**0.5 / (12 * multiplier**2 + n * within) ** 0.5
+    expected = n * posterior.between / (12 * multiplier**2 + n * within) ** 0.5
     assert model._signal(posterior) == pytest.approx(expected, rel=1e-9)
 
 
@@ -187,14 +209,15 @@ def test_the_signal_is_the_length_of_small_sums_over_noise_and_sampling(multipli
     ("signals", "spent", "refined"),
     [
         ([CLEAR, CLEAR], 0.25, True),
-        ([CLEAR - 1e-9, UNCLEAR], 0.5, True),
-        ([CLEAR - 1e-9, UNCLEAR - 1e-9], 1.0, False),
+        ([CLEAR - 1e-9, 0.6 * CLEAR], 0.5, True),
+        ([CLEAR - 1e-9, 0.6 * CLEAR - 1e-9], 1.0, False),
         ([0.0, CLEAR], 0.5, True),
     ],
 )
-def test_the_route_follows_the_signal(monkeypatch, signals, spent, refined):
+def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(monkeypatch, signals, spent, refined):
     left = iter(signals)
     monkeypatch.setattr(tacit.AutoPrototypes, "_signal", lambda *_: next(left))
+    monkeypatch.setattr(module, "prudent_trust", lambda _: 0.6)
     model = tacit.AutoPrototypes("rho=0.5", **FIT).fit(X, Y)
     assert (model.spent_on_sums_, model.refined_) == (spent, refined)
 
@@ -254,7 +277,8 @@ def test_a_large_budget_is_the_clipped_formula():
     assert not np.allclose(model.coefficients_, directly(posterior, prior), atol=0.05)
 
 
-def test_a_few_records_at_an_infinite_budget_are_decided_by_their_sums():
+def test_few_records_at_an_infinite_budget_are_decided_by_their_sums(monkeypatch):
+    take(1.0, monkeypatch)
     few = np.concatenate([np.flatnonzero(c == Y)[:2] for c in range(4)])
     model = tacit.AutoPrototypes("rho=inf", **FIT).fit(X[few], Y[few])
     prior = public_prior(PUBLIC, CENTRE)
@@ -266,14 +290,16 @@ def test_a_few_records_at_an_infinite_budget_are_decided_by_their_sums():
     assert np.allclose(model.decision_function(X), BELIEF * scores.of(ROWS @ prior.axes))
 
 
-@pytest.mark.parametrize("budget", [*ROUTES, "rho=inf"])
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("budget", ["rho=0.5", "rho=inf"])
 @pytest.mark.parametrize("names", [None, NAME_ROWS])
-def test_it_decides_as_released(budget, names, tmp_path):
+def test_it_decides_as_released(monkeypatch, route, budget, names, tmp_path):
+    take(route, monkeypatch)
     model = tacit.AutoPrototypes(budget, public=PUBLIC, classes=4, names=names).fit(X, Y)
     scores = ROWS @ model.coefficients_.T + model.intercepts_
     if not model.refined_:
         scores += (ROWS @ model.axes_) ** 2 @ model.squares_.T
-    assert model.refined_ == (budget != "rho=0.001")
+    assert model.refined_ == (route < 1)
     assert isinstance(model.released_.decision, LinearHead if model.refined_ else QuadraticHead)
     assert ("squares" in model.released_.arrays) == hasattr(model, "squares_") == (not model.refined_)
     assert np.allclose(model.decision_function(X), scores)
@@ -282,16 +308,11 @@ def test_it_decides_as_released(budget, names, tmp_path):
     assert np.array_equal(model.predict(X), scores.argmax(axis=1))
 
 
-def zero_shot(names, rows):
-    """The class of the name with the largest cosine."""
-    return NearestPrototype().nearest({"prototypes": unit_rows_about(names, CENTRE), "centre": CENTRE}, rows)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_in_hopeless_noise_names_decide(seed):
     noisy = CENTRES + 2 * np.random.default_rng(seed + 50).normal(size=(4, 12))
     model = tacit.AutoPrototypes("rho=1e-7", **(FIT | {"random_state": seed, "names": noisy})).fit(X, Y)
-    by_name = zero_shot(noisy, X)
+    by_name = tacit.NamePrototypes(public=PUBLIC, classes=4, names=noisy).fit(X, Y).predict(X)
     assert not model.refined_
     assert model.names_used_
     assert abs((model.predict(X) == Y).mean() - (by_name == Y).mean()) <= 0.01

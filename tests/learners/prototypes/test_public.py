@@ -5,6 +5,7 @@ import pytest
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.prototypes.public import rows_of
 from tacit.privacy.events import Exponential, Parallel, PureDP
 
 
@@ -235,3 +236,76 @@ def test_public_rows_of_whole_numbers_are_released_as_floats(tmp_path):
     release = tacit.Release.of(private.fit(np.array([[1.0, 0.1], [0.1, 1.0]]), np.array([0, 1])))
     release.save(tmp_path / "release")
     assert tacit.Release.load(tmp_path / "release").predict([[1.0, 0.0]]) in ([0], [1])
+
+
+NAMES = np.array([[0.6, 0.8, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
+
+
+def test_names_are_candidates_of_every_class(data):
+    """Without noise the nearest of public rows and names is taken, whichever class a name is of."""
+    x, y, public = data
+    means = np.array([unit(x[y == c]).mean(axis=0) for c in range(3)])
+    model = fit((x, y, -means), "epsilon=inf", names=means[[1, 0, 2]], **WHOLE)
+    assert model.indices_.tolist() == [3 + 1, 3, 3 + 2]
+    assert np.allclose(model.prototypes_, unit(means), rtol=0, atol=1e-12)
+    cosines = np.array([(1 + unit(x[y == c]) @ unit(means).T).sum(axis=0) for c in range(3)])
+    weights = np.array([[7 / 8, 1, 7 / 8], [1, 7 / 8, 7 / 8], [7 / 8, 7 / 8, 1]])
+    assert np.allclose(model.utilities_[:, [4, 3, 5]], cosines * weights / 2, rtol=1e-3)
+    mixed = fit(data, "epsilon=inf", names=[means[0], -means[1], -means[2]], **WHOLE)
+    assert mixed.indices_[0] == len(public)
+    assert np.array_equal(mixed.prototypes_[1:], public[mixed.indices_[1:]])
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_a_name_is_kept_as_a_row_of_its_direction_about_the_centre(data):
+    x, y, public = data
+    centre = unit(public).mean(axis=0)
+    rows = rows_of(unit(NAMES - centre), centre)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert np.allclose(unit(rows - centre), unit(NAMES - centre), rtol=0, atol=1e-12)
+    names = [NAMES, NAMES[1], -NAMES[0]]
+    model = fit(data, "rho=1e-6", names=names, centre=True, noise="research", random_state=1)
+    own = np.flatnonzero(model.indices_ == len(public) + np.arange(3))
+    assert own.size > 0
+    directions = tacit.NamePrototypes(classes=3, names=names, public=public).fit(x, y).prototypes_
+    assert np.allclose(unit(model.prototypes_ - centre)[own], directions[own], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 8.0])
+def test_a_class_without_records_keeps_its_name_half_of_the_time(data, epsilon):
+    x, y, public = data
+    chosen = [
+        fit((x[y < 2], y[y < 2], public), f"epsilon={epsilon}", names=NAMES, noise="research", random_state=seed)
+        for seed in range(200)
+    ]
+    own = np.mean([model.indices_[2] == len(public) + 2 for model in chosen])
+    assert own == pytest.approx(0.5, abs=0.11)  # three standard deviations
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 2.0), (0.9, 1.4)])
+def test_a_record_moves_the_scores_of_its_class_by_one_at_most(data, bounds):
+    """Of names too, and what is added to the class's own name does not depend on records."""
+    x, y, public = data
+    given = {"names": NAMES, "d_min": bounds[0], "d_max": bounds[1], "noise": "research", "random_state": 0}
+    more, fewer = fit(data, **given).utilities_, fit((x[1:], y[1:], public), **given).utilities_
+    assert more.shape == (3, len(public) + 3)
+    moved = more - fewer
+    assert np.array_equal(moved[1:], np.zeros_like(moved[1:]))
+    assert np.all((moved[0] >= 0) & (moved[0] <= 1))
+    assert moved[0, -3:].max() > 0
+
+
+def test_names_need_one_row_a_class_and_survive_the_smallest_budget(data):
+    with pytest.raises(InputError, match="names need k=1, not k=5; pass k=1, or leave names out"):
+        tacit.PublicPrototypes(names=NAMES, classes=3, k=5).promise()
+    assert fit(data, "epsilon=1e-9", names=NAMES, **WHOLE).predict(data[0]).shape == (100,)
+
+
+def test_names_beside_scores_in_a_folder(data, tmp_path):
+    given = {"names": NAMES, "noise": "research", "random_state": 0}
+    inside = fit(data, folder=tmp_path / "scores", engine="joblib", **given)
+    assert np.array_equal(inside.indices_, fit(data, **given).indices_)
+    assert [path.name for path in (tmp_path / "scores").iterdir()] == [".lock"]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import declared_counts, public_centre, real
 from tacit.learners.common.sums import blocks
 from tacit.mechanisms.noise import Integers
@@ -33,10 +34,12 @@ class UnitRows(Prepared):
     """Private records, from which a learner reads unit rows less a public centre, of shape (d,), made unit again.
 
     An intercept above 0 is the value of a constant column that is appended to the unit row and counts in its norm.
+    `names` are the directions of the class names, of shape (C, d).
     """
 
     centre: Floats | None = None
     intercept: float = 0.0
+    names: Floats | None = None
 
     @property
     def width(self) -> int:
@@ -65,7 +68,8 @@ class UnitRowClassifier(PrivateClassifier):
     """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums over all records."""
 
     public: Any = None
-    intercept = 0.0  # a parameter of some learners only
+    intercept = 0.0  # parameters of some learners only
+    names = None
 
     def _multiplier(self) -> float:
         """Noise multiplier of one Gaussian sum that spends the whole budget.
@@ -99,7 +103,9 @@ class UnitRowClassifier(PrivateClassifier):
         if matrices is not None:
             matrices.check(X.shape[1])
         declared_counts(self._counts().declared, len(self.classes_))
-        return UnitRows(X, labels, public_centre(self.public, X.shape[1]), self._intercept())
+        centre = public_centre(self.public, X.shape[1])
+        names = name_directions(self.names, self.classes, X.shape[1], centre)
+        return UnitRows(X, labels, centre, self._intercept(), names)
 
     def _head(
         self, records: UnitRows, what: str, theta: Floats, facts: dict[str, Any], added: Floats | float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tacit.learners.common.parameters import real
 from tacit.learners.common.softmax import Blocks, noisy_gradient
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
+from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
@@ -48,12 +50,14 @@ class FeatureCovariance(SecondOrderClassifier):
         noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy G.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
+    names
+        As in `GradientDescent`.
 
     Attributes
     ----------
     damping_ : float
         As used; a function of the noisy G.
-    coefficients_, intercepts_, centre_, classes_, guarantee_, spent_
+    coefficients_, intercepts_, name_scale_, centre_, classes_, guarantee_, spent_
         As in `GradientDescent`.
 
     Notes
@@ -76,6 +80,7 @@ class FeatureCovariance(SecondOrderClassifier):
     summary = "one linear score per class, by noisy gradients over noisy second moments (DP-FC)"
 
     clip: float = 1.0
+    names: Any = None
 
     default_epochs = (20, 40)
 
@@ -96,16 +101,20 @@ class FeatureCovariance(SecondOrderClassifier):
         z, epochs, width = self._sum_multiplier(), self._epochs(), prepared.width
         with phase(SET_UP):
             blocks = prepared.block_list(exact=z == 0)
-            offsets = self._offsets(blocks, noise)
+            counts = self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
             moments = second_moments(blocks, width=width, multiplier=z, noise=noise)
         with phase(SOLVING):
             values, vectors = spectrum(moments)
             rate = self._learning_rate()
             self.damping_ = self._damping(values, rate)
+            named = self._name_centre(prepared, counts, float(np.trace(moments)))
+            gradient = self._gradient(blocks, counts, noise)
+            if named is not None:
+                gradient = named.follow(gradient)
             theta = np.zeros((len(self.classes_), width))
             for _ in progress(range(epochs), "epochs", epochs):
-                gradient = noisy_gradient(theta, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
-                theta = theta - rate * divided(gradient + self.ridge * theta, values, vectors, self.damping_)
+                theta = theta - rate * divided(gradient(theta) + self.ridge * theta, values, vectors, self.damping_)
+        self.name_scale_ = 0.0 if named is None else named.scale
         facts = {
             "gradient clip norm": float(self.clip),
             "noise multiplier of the second moments": z,
@@ -115,15 +124,36 @@ class FeatureCovariance(SecondOrderClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
         }
+        if named is not None:
+            theta, facts = theta + named.head, facts | named.facts()
         what = "one linear score per class, by noisy gradients over noisy second moments"
         return self._head(prepared, what, theta, facts)
 
-    def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
-        """Added to the logits while learning. Counts serve only to balance the classes."""
-        counts = self._counts()
-        if not self.balanced:
-            return np.zeros(len(self.classes_))
-        return counts.log_shares(counts.draw(blocks, len(self.classes_), noise))
+    def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
+        """What is descended. Counts serve only to balance the classes."""
+        z = self._sum_multiplier()
+        offsets = np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
+        return lambda head: noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
+
+    def _name_centre(self, prepared: UnitRows, counts: Floats | None, squares: float) -> NameCentre | None:
+        """Start and centre of the ridge, if there are names.
+
+        Without counts the noisy sum of squared norms, of unit rows, stands for the number of records.
+        """
+        if prepared.names is None:
+            return None
+        z, n_classes, counts_noise = self._sum_multiplier(), len(self.classes_), self._counts().noise_multiplier
+        if counts is None:
+            counts, counts_noise = np.full(n_classes, squares / n_classes), z * math.sqrt(prepared.width) / n_classes
+        return NameCentre(
+            prepared.names,
+            counts,
+            counts_noise=counts_noise,
+            noise=z * self.clip,
+            steps=self._epochs(),
+            shrinkage=min(self.clip, 1.0) if z > 0 else 1.0,
+            intercept=prepared.intercept,
+        )
 
     def _learning_rate(self) -> float:
         return min(float(len(self.classes_)), LONGEST) if self.learning_rate is None else float(self.learning_rate)

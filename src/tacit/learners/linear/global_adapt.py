@@ -12,7 +12,8 @@ from tacit.learners.common.balance import n_records
 from tacit.learners.common.parameters import real
 from tacit.learners.common.softmax import Blocks, residuals
 from tacit.learners.common.unit_rows import UnitRows
-from tacit.learners.linear.gradient_descent import Gradient, GradientDescent
+from tacit.learners.linear.gradient_descent import GradientDescent
+from tacit.learners.linear.name_centre import Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.noise import NoiseSource
@@ -40,7 +41,7 @@ class GlobalAdapt(GradientDescent):
     ----------
     budget, classes, public, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is plain gradient descent.
-    steps, learning_rate, counts, balanced, ridge, intercept
+    steps, learning_rate, counts, balanced, ridge, intercept, names
         As in `GradientDescent`; counts also turn the number of gradients above the threshold into a share.
     clip : float, default=1.0
         Bound on the norm of a record's scaled gradient.
@@ -57,7 +58,7 @@ class GlobalAdapt(GradientDescent):
     ----------
     thresholds_ : ndarray of shape (steps,)
         Z of each step; empty under an infinite budget.
-    coefficients_, intercepts_, learning_rate_, centre_, classes_, guarantee_, spent_
+    coefficients_, intercepts_, learning_rate_, name_scale_, centre_, classes_, guarantee_, spent_
         As in `GradientDescent`.
 
     Notes
@@ -109,6 +110,9 @@ class GlobalAdapt(GradientDescent):
         what = "one linear score per class, by noisy gradients under an adapted threshold"
         fact = {"noise multiplier of a count above the threshold": self._threshold_event().noise_multiplier}
         return replace(released, what=what, mechanism=released.mechanism | fact)
+
+    def _shrinkage(self) -> float:
+        return self.clip / max(self.threshold, 1.0) if self._step_multiplier() > 0 else 1.0
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; each call moves the threshold, except under an infinite budget."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +15,12 @@ from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.softmax import Blocks, noisy_gradient
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
+from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.events import Event, compose
-
-Gradient = Callable[[Floats], Floats]
-"""From a head of shape (C, d) to the sum of its gradients over records."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,6 +56,11 @@ class GradientDescent(UnitRowClassifier):
     intercept : float, default=0.0
         Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
         (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Public rows of the class names, one or several of each class, in the order of the declared classes. The head
+        then starts at s T, and the penalty is ridge/2 |theta - s T|^2: T holds the names' directions about the public
+        centre, and s is found from the first noisy gradients at no privacy cost. It is near zero if the names do not
+        fit the records, or the records outweigh the noise (`tacit.learners.linear.name_centre`).
 
     Attributes
     ----------
@@ -64,6 +68,8 @@ class GradientDescent(UnitRowClassifier):
     intercepts_ : ndarray of shape (C,), float64
     learning_rate_ : float
         As used; a function of the noisy or declared counts.
+    name_scale_ : float
+        s; 0 without names.
     centre_, classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
@@ -95,6 +101,7 @@ class GradientDescent(UnitRowClassifier):
     balanced: bool = True
     ridge: float = 0.3
     intercept: float = 0.0
+    names: Any = None
 
     def _counts(self) -> ClassCounts:
         return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced)
@@ -124,7 +131,9 @@ class GradientDescent(UnitRowClassifier):
             counts = self._counts().draw(blocks, n_classes, noise)
         n = n_records(counts)
         self.learning_rate_ = self._learning_rate(n)
-        gradient = self._gradient(blocks, counts, noise)
+        gradient, named = self._gradient(blocks, counts, noise), self._name_centre(prepared, counts)
+        if named is not None:
+            gradient = named.follow(gradient)
         with phase(SOLVING):
             theta = descend(
                 lambda head: gradient(head) + self.ridge * head,
@@ -132,13 +141,34 @@ class GradientDescent(UnitRowClassifier):
                 rate=self.learning_rate_ / n,
                 steps=self._steps(),
             )
+        self.name_scale_ = 0.0 if named is None else named.scale
         facts = self._counts().facts() | {
             "gradient clip norm": float(self.clip),
             "noise multiplier of a step": z,
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",
         }
+        if named is not None:
+            theta, facts = theta + named.head, facts | named.facts()
         return self._head(prepared, "one linear score per class, by noisy gradient descent", theta, facts)
+
+    def _name_centre(self, prepared: UnitRows, counts: Floats) -> NameCentre | None:
+        """Start and centre of the ridge, if there are names."""
+        if prepared.names is None:
+            return None
+        return NameCentre(
+            prepared.names,
+            counts,
+            counts_noise=self._counts().noise_multiplier,
+            noise=self._step_multiplier() * self.clip,
+            steps=self._steps(),
+            shrinkage=self._shrinkage(),
+            intercept=prepared.intercept,
+        )
+
+    def _shrinkage(self) -> float:
+        """By which factor a gradient of norm 1 is shortened."""
+        return min(self.clip, 1.0) if self._step_multiplier() > 0 else 1.0
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; without noise and clipping under an infinite budget."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.shared import digest
 from tacit.data.labels import class_indices
 from tacit.errors import InputError
 from tacit.learners.base import Prepared
@@ -24,6 +25,7 @@ from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Ensemble, Teachers
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.rows import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,7 @@ class Election(Prepared):
     folder: RunFolder
     of_teachers: View
     of_student: View
+    names: Floats | None = None
 
     @property
     def queries(self) -> NDArray[Any]:
@@ -82,11 +85,12 @@ class Election(Prepared):
         known = np.flatnonzero(labels >= 0)
         others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
         if len(known) == 0:
+            knows = "no class but the first" if self.names is None else "the names alone"
             warnings.warn(
-                "no query was answered, so the student knows no class but the first; pass a lower threshold, or a "
-                "larger budget",
+                f"no query was answered, so the student knows {knows}; pass a lower threshold, or a larger budget",
                 stacklevel=5,  # where `fit` was called
             )
+        if len(known) == 0 and self.names is None:
             known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
         model, accuracy = fit_student(
             model_of(student),
@@ -95,7 +99,8 @@ class Election(Prepared):
             n_classes=self.n_classes,
             training=Training.of(student.training),
             validation=student.validation,
-            unlabelled=view(others) if len(others) else None,
+            unlabelled=view(others) if len(others) and len(known) else None,
+            names=self.names,
             seed=self.seed,
         )
         return replace(model, view=view), accuracy
@@ -105,7 +110,8 @@ class Election(Prepared):
         if not isinstance(self.voting.plan.aggregator, Interactive):
             return []
         model = model_of(self.student)
-        return [getattr(model, "__qualname__", repr(model)), replace(self.student, model=None)]
+        names = [] if self.names is None else [digest([self.names])]
+        return [getattr(model, "__qualname__", repr(model)), replace(self.student, model=None), *names]
 
 
 def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:

@@ -23,6 +23,7 @@ from tacit.learners.common.models import (
     record_shape,
     shape_of,
 )
+from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, real, value_of, whole
 from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
@@ -74,6 +75,11 @@ class PATE(ModelClassifier):
         What learns from the labels: model, training, semi_supervised, validation. See `tacit.pate.Student`.
     collector : {"weighting", "vanishing", "upsampling", "gnmax"}
         How budget groups vote together; see `tacit.learners.pate.collectors`. Without groups it makes no difference.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Public rows of the class names, one or several of each class, in the order of the declared classes. A student
+        that is a logistic regression is then penalised by its distance from them, if that makes a fifth of the
+        released labels likelier after a fit to the others; if not, it is the student without names. Votes do not
+        depend on names, except for interactive voting, which uses the student.
     n_queries, n_labels : int, optional
         Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
         groups the promise assumes at most `n_queries` queries.
@@ -149,6 +155,7 @@ class PATE(ModelClassifier):
     voting: Aggregator | str | Mapping[str, Any] = "confident"
     student: Student | Mapping[str, Any] | None = None
     collector: str = "weighting"
+    names: Any = None
     n_queries: int | None = None
     n_labels: int | None = None
     stopping: str = "filter"
@@ -261,6 +268,8 @@ class PATE(ModelClassifier):
         public: Any = None,
         test: Any = None,
     ) -> Election:
+        from sklearn.linear_model import LogisticRegression
+
         n, width = X.shape
         public = self.public if public is None else public
         if public is None:
@@ -278,6 +287,10 @@ class PATE(ModelClassifier):
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
             raise InputError(f"student={model!r:.60} has no predict_proba for interactive voting; choose another")
+        of_student = student_view(student, sides, rows, X.dtype)
+        names = name_directions(self.names, self.classes, width, of_student.centre)
+        if names is not None and not isinstance(model, LogisticRegression):
+            raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
         allocation = self._allocation(teachers.number_for(n), n, groups)
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
         return Election(
@@ -293,7 +306,8 @@ class PATE(ModelClassifier):
             seed=self.seed,
             folder=RunFolder(self.folder),
             of_teachers=View(sides),
-            of_student=student_view(student, sides, rows, X.dtype),
+            of_student=of_student,
+            names=names,
         )
 
     def _allocation(self, n_teachers: int, n: int, groups: Any) -> Allocation:

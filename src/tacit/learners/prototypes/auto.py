@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
@@ -22,7 +21,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import ClassPosterior, NoisySums, named_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import blended
+from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -31,15 +30,8 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-SMALL_CLASSES, UNCLEAR, CLEAR = 0.25, 1.5, 4.0
-BELIEF = 1.5
-
-
-@dataclass(frozen=True, eq=False)
-class NamedRows(UnitRows):
-    """Private records, and directions of the class names, of shape (C, d)."""
-
-    names: Floats | None = None
+SMALL_CLASSES, CLEAR = 0.25, 0.8
+BELIEF = 1.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -122,11 +114,9 @@ class AutoPrototypes(UnitRowClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
             raise InputError("public=None must be public rows to learn from; pass public=X_public (--public STORE)")
-        rows = super()._prepare(X, labels)
-        names = name_directions(self.names, self.classes, X.shape[1], rows.centre)
-        return NamedRows(X, labels, rows.centre, names=names)
+        return super()._prepare(X, labels)
 
-    def _fit(self, prepared: NamedRows, noise: NoiseSource) -> Released:
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None if prepared.names is None else prepared.names @ prior.axes
@@ -136,7 +126,7 @@ class AutoPrototypes(UnitRowClassifier):
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             posterior, used = self._posterior(prior, sums, spent, names)
-        self.refined_ = self._signal(posterior) >= UNCLEAR
+        self.refined_ = self._signal(posterior) >= CLEAR * prudent_trust(posterior)
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             spent = 1.0
@@ -167,10 +157,10 @@ class AutoPrototypes(UnitRowClassifier):
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Length of the sums of the small classes over that of noise and sampling, at the whole budget."""
+        """Squared length of the small classes' means, over the noise of their sums at the whole budget."""
         n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
-        return n * math.sqrt(posterior.between / noise)
+        return n * posterior.between / math.sqrt(noise)
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import flag, public_centre, whole
 from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, Scoring, check_name, scoring
@@ -25,23 +27,25 @@ from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
-from tacit.models.rows import centre_array
+from tacit.models.rows import Floats, centre_array
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 SELECTIONS = ("exponential", "permute-and-flip")
+LARGEST_SCORE = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords(Prepared):
-    """Private records, the public rows that they score, and how and where scores are computed."""
+    """Private records, the public rows and names (C, d) that they score, and how and where scores are computed."""
 
     public: Any
     window: tuple[float, float]
     scoring: Scoring
     folder: Path | None
     engine: Engine | None
+    names: Floats | None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -61,6 +65,12 @@ class PublicPrototypes(PrivateClassifier):
         As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Public rows of the class names, one or several of each class, in the order of the declared classes. The name of
+        every class, which is the direction of its rows about the centre, is a further candidate of each class, so that
+        names in a wrong order do little harm; those of other classes count by 7/8 of their scores. A class's own name
+        is as likely as all other candidates together if all score alike, so that names decide where noise dominates the
+        records. They need k = 1: joint selection goes by the worst of k rows, and was less accurate with names.
     k : int, default=1
         Public records per class.
     d_min, d_max : float or "public", default="public"
@@ -87,16 +97,17 @@ class PublicPrototypes(PrivateClassifier):
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), or (C, k, d) for k > 1
-        The chosen rows, as passed (whole numbers as floats), in the order of `public`.
+        The chosen rows, as passed (whole numbers as floats), in the order of `public`; for a name a unit row of its
+        direction.
     indices_ : ndarray of shape (C,) or (C, k)
-        Their positions in `public`.
+        Their positions in `public`; position m + c is the name of class c.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows, where rows are centred.
     window_ : tuple of float
         The window used, a function of the public rows.
-    utilities_ : ndarray of shape (C, m)
-        Scores in units of the sensitivity. Private: only with noise="research" or an infinite budget, never in a
-        release, and only where they take no more than 256 MiB.
+    utilities_ : ndarray of shape (C, m), or (C, m + C) with names
+        Scores in units of the sensitivity, with what is added for a class's own name. Private: only with
+        noise="research" or an infinite budget, never in a release, and only where they take no more than 256 MiB.
     classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
@@ -104,8 +115,9 @@ class PublicPrototypes(PrivateClassifier):
     -----
     Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
     add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. A public centre changes
-    nothing in this: centred rows are unit rows again. See
-    `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and `tacit.learners.prototypes.scores`.
+    nothing in this: centred rows are unit rows again. Nor do names: they are public candidates, and what is added to
+    the score of one is public too. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and
+    `tacit.learners.prototypes.scores`.
     Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
 
     Examples
@@ -127,6 +139,7 @@ class PublicPrototypes(PrivateClassifier):
     public_use = "needed, to choose from"
 
     public: Any = None
+    names: Any = None
     k: int = 1
     d_min: float | str = PUBLIC
     d_max: float | str = PUBLIC
@@ -141,6 +154,8 @@ class PublicPrototypes(PrivateClassifier):
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
         self._centred()
+        if self.names is not None and self.k > 1:
+            raise InputError(f"names need k=1, not k={self.k}; pass k=1, or leave names out")
         whole("jobs", self.jobs, 1, 1024)
         check_name(self.arithmetic)
         if self.selection not in SELECTIONS:
@@ -180,7 +195,9 @@ class PublicPrototypes(PrivateClassifier):
         epsilon = self._epsilon()
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, sensitivity=how.sensitivity, epsilon=epsilon)
-        return ScoredRecords(X, labels, public, bounds, how, folder, engine)
+        directions = name_directions(self.names, self.classes, X.shape[1], centre)
+        names = None if directions is None else rows_of(directions, centre)
+        return ScoredRecords(X, labels, public, bounds, how, folder, engine, names)
 
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
         epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring
@@ -188,14 +205,13 @@ class PublicPrototypes(PrivateClassifier):
         with class_scores(
             how, public, prepared.X, prepared.labels, n_classes, folder=prepared.folder, engine=prepared.engine
         ) as totals:
-            rows = progress(totals, "selection", n_classes)
+            named = self._name_scores(prepared, n_classes, epsilon)
+            rows = progress(map(np.append, totals, named), "selection", n_classes)
             self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
             if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
-                self.utilities_ = np.asarray(totals) / how.sensitivity
-        chosen = np.asarray(public[self.indices_.ravel()])
-        floats = chosen if chosen.dtype.kind == "f" else chosen.astype(np.float64)
-        self.prototypes_ = floats.reshape(*self.indices_.shape, -1)
-        facts = {
+                self.utilities_ = np.hstack([np.asarray(totals), named]) / how.sensitivity
+        self.prototypes_ = self._chosen(prepared)
+        facts: dict[str, Any] = {
             "selection": f"{self.selection}, epsilon {epsilon:g} per class, k = {self.k}",
             "clip window of 1 + cosine": list(self.window_),
             "sampling": "none; every record is used once",
@@ -204,9 +220,24 @@ class PublicPrototypes(PrivateClassifier):
             "normalisation": "cosine similarity of unit vectors, rounded to integers"
             + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
         }
+        if prepared.names is not None:
+            facts["names"] = "candidates of every class, its own favoured by a public amount"
         what = f"{self.k} public record(s) per class, in the public set's order"
         arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(self.centre_)
         return Released(what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts)
+
+    def _name_scores(self, prepared: ScoredRecords, n_classes: int, epsilon: float) -> Integers:
+        """Scores of the names, of shape (C, C), a class's own name favoured; (C, 0) without names."""
+        names, how = prepared.names, prepared.scoring
+        if names is None:
+            return np.zeros((n_classes, 0), dtype=np.int64)
+        with class_scores(how, names, prepared.X, prepared.labels, n_classes) as totals:
+            whole: Integers = np.asarray(totals)
+        scores: Integers = whole - whole // 8  # monotone, and a record raises it by no more than before
+        added = favour(len(prepared.public) + n_classes, how.sensitivity, epsilon)
+        for c in range(n_classes):
+            scores[c, c] = min(int(whole[c, c]) + added, LARGEST_SCORE)
+        return scores
 
     @phase(SELECTION)
     def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
@@ -215,3 +246,26 @@ class PublicPrototypes(PrivateClassifier):
         if math.isinf(epsilon):
             return np.sort(top_k.best_first(row)[: self.k])
         return top_k.select_set(row, self.k, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
+
+    def _chosen(self, prepared: ScoredRecords) -> Floats:
+        """The rows at `indices_`, of shape (C, d) or (C, k, d)."""
+        positions, m = self.indices_.ravel(), len(prepared.public)
+        rows = np.asarray(prepared.public[np.where(positions < m, positions, 0)])
+        floats = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+        if prepared.names is not None:
+            floats = np.where((positions < m)[:, None], floats, prepared.names[np.maximum(positions - m, 0)])
+        return floats.reshape(*self.indices_.shape, -1)
+
+
+def favour(m: int, sensitivity: int, epsilon: float) -> int:
+    """Added to the score of a candidate, which is then as likely as m others of the same score together."""
+    return 0 if math.isinf(epsilon) else round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
+
+
+def rows_of(directions: Floats, centre: Floats | None) -> Floats:
+    """Unit rows of these directions about the centre: centre + t direction, with t > 0 and norm 1."""
+    if centre is None:
+        return directions
+    along = directions @ centre
+    t = np.sqrt(np.maximum(along**2 + 1 - centre @ centre, 0.0)) - along
+    return np.asarray(centre + t[:, None] * directions)

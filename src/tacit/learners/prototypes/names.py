@@ -1,0 +1,92 @@
+"""NamePrototypes: each class is represented by the public rows of its name; no record is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+from tacit.learners.base import PrivateClassifier
+from tacit.learners.common.names import name_directions
+from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.unit_rows import UnitRows
+from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.decisions import NearestPrototype
+from tacit.models.released import Released
+from tacit.models.rows import centre_array, normalisation
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event, compose
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NamePrototypes(PrivateClassifier):
+    """Classify by the nearest class name (zero-shot), without any use of the records.
+
+    It is the floor for every other method: what public knowledge alone gives, at no privacy cost.
+
+    Parameters
+    ----------
+    budget : Budget or str, default="rho=0.5"
+        Of any kind, as every learner takes one; none of it is spent.
+    classes : sequence or int
+        The public class list; N stands for 0..N-1. It must be declared.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,)
+        Public rows of the class names, one or several of each class, in the order of `classes`, by the encoder of the
+        records: embedded names, sentences, or examples that may be shown. Finite and not zero.
+    public : array of shape (m, d), optional
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, of names too,
+        which is then made unit again.
+    noise, random_state, unit, ledger
+        As in `NoisySumPrototypes`; no noise is drawn, and the ledger is charged nothing.
+
+    Attributes
+    ----------
+    prototypes_ : ndarray of shape (C, d), float64
+        Unit rows: of each class the mean of its names' unit rows, made unit.
+    centre_ : ndarray of shape (d,), or None
+        Mean of the unit public rows.
+    classes_ : ndarray of shape (C,)
+    guarantee_, spent_ : Guarantee
+        Equal to `promise()`: no event, an epsilon of 0.
+
+    Notes
+    -----
+    Guarantee: `fit` checks X and y and uses neither, so nothing in the release depends on a record.
+    Source: Radford et al. 2021 (CLIP), section 3.1; the centring is tacit's.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> X, y = np.repeat([[1.0, 0.2], [0.2, 1.0]], 50, axis=0), np.repeat(["cat", "dog"], 50)
+    >>> model = tacit.NamePrototypes(classes=["cat", "dog"], names=np.eye(2)).fit(X, y)
+    >>> model.predict([[2.0, 0.1]]), model.guarantee_.epsilon(0)
+    (array(['cat'], dtype='<U3'), 0)
+    """
+
+    estimates = "directions"
+    budget_kinds = ("pure", "zcdp", "approx")
+    needs_names = True
+    uses_records = False
+    summary = "the rows of the class names (zero-shot); it uses no record and spends nothing"
+
+    names: Any = None
+    public: Any = None
+
+    def _event(self) -> Event:
+        Budget.parse(self.budget)
+        return compose([])
+
+    def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
+        if self.names is None:
+            raise InputError("names=None must be rows of the class names; pass names=rows, one or several a class")
+        centre = public_centre(self.public, X.shape[1])
+        return UnitRows(X, labels, centre, names=name_directions(self.names, self.classes, X.shape[1], centre))
+
+    def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        assert prepared.names is not None
+        self.prototypes_, self.centre_ = prepared.names, prepared.centre
+        facts = {"sampling": "none; no record is used", "normalisation": normalisation(self.centre_)}
+        arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
+        return Released("one public row of each class's name", arrays, NearestPrototype("cosine"), facts)

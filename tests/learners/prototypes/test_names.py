@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+import tacit
+from learners.blobs import PUBLIC, X, Y, unit
+from tacit.errors import InputError
+
+NAMES = np.array([X[c == Y].mean(axis=0) for c in range(4)])
+
+
+@pytest.mark.parametrize("public", [None, PUBLIC])
+def test_the_nearest_name_by_cosine_about_the_public_centre(public):
+    centre = 0 if public is None else unit(public).mean(axis=0)
+    rows, names = unit(unit(X) - centre), unit(unit(NAMES) - centre)
+    model = tacit.NamePrototypes(classes=4, names=NAMES, public=public).fit(X[:3], Y[:3])
+    assert np.allclose(model.prototypes_, names, rtol=0, atol=1e-15)
+    assert np.array_equal(model.predict(X), np.argmax(rows @ names.T, axis=1))
+    assert model.score(X, Y) > 0.8
+
+
+def test_several_names_of_a_class_are_averaged_as_unit_rows():
+    model = tacit.NamePrototypes(classes=2, names=[[[9.0, 0.0], [0.0, 1.0]], [0.0, 5.0]]).fit(np.eye(2), [0, 1])
+    assert np.allclose(model.prototypes_, [[np.sqrt(0.5), np.sqrt(0.5)], [0.0, 1.0]], rtol=0, atol=1e-15)
+
+
+def test_the_release_says_that_no_record_was_used(tmp_path):
+    model = tacit.NamePrototypes("epsilon=inf", classes=4, names=NAMES, public=PUBLIC).fit(X, Y)
+    release = tacit.Release.of(model, name="floor")
+    release.save(tmp_path / "release")
+    read = tacit.Release.load(tmp_path / "release")
+    read.verify()
+    assert np.array_equal(read.predict(X), model.predict(X))
+    card = (tmp_path / "release" / "CARD.md").read_text()
+    assert "none; no record is used" in card
+    assert release.guarantee.epsilon(0) == 0
+    assert "NOT FOR RELEASE" not in card
+
+
+def test_names_must_be_passed():
+    with pytest.raises(InputError, match="names=None must be rows of the class names; pass names=rows"):
+        tacit.NamePrototypes(classes=4).fit(X, Y)
