@@ -4,12 +4,13 @@ python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--worke
     [--cells FILE]
 
 EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy, train_y.npy, test_x.npy and
-test_y.npy. Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells
-hold for the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by
-writing FOLDER/table.md, names.md, page.html, cells.csv and the documentation's pictures from all cells; --report only writes these files.
-`--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds give the same result,
-which is computed once. Noise is `research`, since nothing is released. With as many workers as cores, each worker uses
-one thread.
+test_y.npy. FILE, which names.py writes, has rows of class names; without it, methods that take names are left out.
+Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells hold for
+the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by writing
+FOLDER/table.md, names.md, page.html, cells.csv and the pictures of the documentation from all cells; --report only
+writes these files. `--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds
+give the same result, which is computed once. Noise is `research`, since nothing is released. With as many workers as
+cores, each worker uses one thread.
 """
 
 import argparse

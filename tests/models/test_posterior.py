@@ -1,57 +1,108 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from tacit.models import posterior as module
 from tacit.models.posterior import (
+    ABOUT_NAME,
     ABOUT_NEIGHBOURHOOD,
     ELSEWHERE,
-    FLOOR,
-    ISOTROPIC,
+    LEAST_BETWEEN,
+    LEAST_WITHIN,
+    SCALE,
+    SCALE_DEVIATION,
     SIZES,
-    SOFTNESS,
-    WITHIN,
+    USEFUL,
     ClassPosterior,
-    PublicPrior,
+    NoisySums,
     _expectation_maximisation,
     _Family,
     _grand_mean,
     class_posterior,
-    density,
-    public_prior,
+    named_centres,
+    named_posterior,
+    within_share,
 )
-from tacit.models.rows import unit_rows_about
+from tacit.models.public_prior import PublicPrior, public_prior
+from tacit.models.rows import unit_rows, unit_rows_about
 
 RNG = np.random.default_rng(0)
 PUBLIC = RNG.normal(size=(300, 8)) * np.linspace(2, 0.2, 8) + 1
 CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
+WITHIN = 0.5  # of the simulations
 
 
-def simulated(n_elsewhere, seed=0, n_classes=200, width=20, sizes=None, noise=2.0, count_noise=3.0):
-    """A prior, and what is released of classes that follow it, the first of them elsewhere."""
+def prior_of(variances, neighbourhoods):
+    return PublicPrior(np.eye(len(variances)), np.array(variances), neighbourhoods, neighbourhoods)
+
+
+def simulated(n_elsewhere, seed=0, n_classes=200, width=60, sizes=None, noise=2.0, count_noise=3.0):
+    """A prior, and what is released of classes that follow it, the first of them elsewhere; rows have length 1."""
     rng = np.random.default_rng(seed)
     variances = np.linspace(1.5, 0.5, width) / width
-    points = rng.normal(size=(50, width)) * np.sqrt(1.5 * variances)
-    prior = PublicPrior(np.eye(width), variances, points - points.mean(axis=0) + 0.05)
+    points = rng.normal(size=(50, width)) * np.sqrt((ELSEWHERE - ABOUT_NEIGHBOURHOOD) * variances)
+    prior = prior_of(variances, points - points.mean(axis=0) + 0.01)
     elsewhere = np.arange(n_classes) < n_elsewhere
     about = np.where(elsewhere[:, None], 0.0, prior.neighbourhoods[rng.integers(0, 50, n_classes)])
     spread = np.where(elsewhere, ELSEWHERE, ABOUT_NEIGHBOURHOOD)[:, None]
     means = about + rng.normal(size=about.shape) * np.sqrt(spread * variances)
     n = np.full(n_classes, 100.0) if sizes is None else sizes
     sums = n[:, None] * means + rng.normal(size=means.shape) * np.sqrt(n[:, None] * WITHIN * variances + noise**2)
-    return prior, means, n, (sums, noise, n + count_noise * rng.normal(size=n_classes), count_noise)
+    return prior, means, n, NoisySums(sums, noise, n + count_noise * rng.normal(size=n_classes), count_noise)
+
+
+def unit_records(rng, sizes, width=15):
+    """Unit rows of classes about random means, one array for each class."""
+    return [unit_rows(0.8 * rng.normal(size=width) + rng.normal(size=(n, width))) for n in sizes]
+
+
+def test_the_within_class_share_is_1_less_the_mean_inner_product_of_two_records_of_a_class():
+    classes = unit_records(RNG, [1, 2, 7, 40])
+    pairs = [rows[i] @ rows[j] for rows in classes for i in range(len(rows)) for j in range(len(rows)) if i != j]
+    sums = NoisySums(np.stack([rows.sum(axis=0) for rows in classes]), 0.0, np.array([1.0, 2.0, 7.0, 40.0]), 0.0)
+    assert LEAST_WITHIN < 1 - np.mean(pairs) < 1
+    assert within_share(sums) == pytest.approx(1 - np.mean(pairs), rel=1e-12)
+
+
+def test_noise_of_sums_and_counts_does_not_bias_the_within_class_share():
+    rng = np.random.default_rng(1)
+    sizes = np.array([20.0, 50.0, 90.0, 130.0])
+    sums = np.stack([rows.sum(axis=0) for rows in unit_records(rng, sizes.astype(int))])
+    exact = within_share(NoisySums(sums, 0.0, sizes, 0.0))
+    drawn = [
+        within_share(NoisySums(sums + 4 * rng.normal(size=sums.shape), 4.0, sizes + 2 * rng.normal(size=4), 2.0))
+        for _ in range(4000)
+    ]
+    error = np.std(drawn) / 4000**0.5
+    assert LEAST_WITHIN < min(drawn) < max(drawn) < 1
+    assert abs(np.mean(drawn) - exact) < 4 * error
+    noise_forgotten = sums.size * 4**2 / (sizes * (sizes - 1)).sum()
+    assert noise_forgotten > 40 * error
+
+
+def test_the_within_class_share_is_clipped():
+    alike, apart = np.array([[50.0, 0.0]]), np.array([[0.5, 0.0]])
+    counts = np.array([50.0])
+    assert within_share(NoisySums(alike, 0.0, counts, 0.0)) == LEAST_WITHIN
+    assert within_share(NoisySums(apart, 0.0, counts, 0.0)) == 1.0
+    assert within_share(NoisySums(alike, 1e6, counts, 0.0)) == 1.0
+    assert within_share(NoisySums(alike, 0.0, counts, 60.0)) == 1.0  # counts say nothing
+    assert within_share(NoisySums(alike, 0.0, np.array([1.0]), 0.0)) == 1.0
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.7, 30.0])
 @pytest.mark.parametrize("spread", [ABOUT_NEIGHBOURHOOD, ELSEWHERE])
-def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread):
+@pytest.mark.parametrize("own", [False, True])
+def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own):
     w, means, sums, sizes = 0.4, np.array([[-1.0], [0.3], [2.0]]), np.array([[-3.0], [1.0], [9.0]]), np.array([3, 1, 7])
-    family = _Family(PublicPrior(np.eye(1), np.array([w]), means), means, spread)
+    family = _Family(prior_of([w], means), means, spread, WITHIN, own=own)
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     grid = np.linspace(-9, 9, 200_001)
     step = grid[1] - grid[0]
-    of_mean = norm.pdf(grid, means, np.sqrt(spread * w)).mean(axis=0)
+    about = norm.pdf(grid, means, np.sqrt(spread * w))
     for c in range(3):
+        of_mean = about[c] if own else about.mean(axis=0)
         joint = of_mean * norm.pdf(sums[c, 0], sizes[c] * grid, np.sqrt(sizes[c] * WITHIN * w + noise**2))
         assert evidence[c] == pytest.approx(np.log(joint.sum() * step) + 0.5 * np.log(2 * np.pi), abs=1e-8)
         assert family.evidence(sums, sizes[c], noise)[c] == pytest.approx(evidence[c], abs=1e-12)
@@ -60,22 +111,25 @@ def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread):
         assert variance[c, 0] == pytest.approx((joint @ (grid - first) ** 2) / joint.sum(), abs=1e-8)
 
 
-def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians():
+@pytest.mark.parametrize("own", [False, True])
+def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_each_class(own):
     rng = np.random.default_rng(1)
-    prior = PublicPrior(np.eye(3), np.array([0.5, 0.3, 0.1]), rng.normal(size=(4, 3)))
-    family = _Family(prior, prior.neighbourhoods, ABOUT_NEIGHBOURHOOD)
+    points = rng.normal(size=(5, 3))
+    prior = prior_of([0.5, 0.3, 0.1], points)
+    family = _Family(prior, points, ABOUT_NAME, WITHIN, own=own)
     sums, sizes, noise = rng.normal(size=(5, 3)) * 4, np.array([1.0, 2.0, 5.0, 20.0, 3.0]), 1.5
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     for c, n in enumerate(sizes):
-        of_sum = n**2 * ABOUT_NEIGHBOURHOOD * prior.variances + n * WITHIN * prior.variances + noise**2
-        each = np.array([multivariate_normal(n * m, np.diag(of_sum)).pdf(sums[c]) for m in prior.neighbourhoods])
+        centres = points[[c]] if own else points
+        of_sum = n**2 * ABOUT_NAME * prior.variances + n * WITHIN * prior.variances + noise**2
+        each = np.array([multivariate_normal(n * m, np.diag(of_sum)).pdf(sums[c]) for m in centres])
         assert evidence[c] == pytest.approx(np.log(each.mean()) + 1.5 * np.log(2 * np.pi))
-        about = ABOUT_NEIGHBOURHOOD * prior.variances
+        about = ABOUT_NAME * prior.variances
         precision = 1 / about + n**2 / (n * WITHIN * prior.variances + noise**2)
-        own = (prior.neighbourhoods / about + n * sums[c] / (n * WITHIN * prior.variances + noise**2)) / precision
+        of_class = (centres / about + n * sums[c] / (n * WITHIN * prior.variances + noise**2)) / precision
         shares = each / each.sum()
-        assert np.allclose(mean[c], shares @ own)
-        assert np.allclose(variance[c], 1 / precision + shares @ own**2 - (shares @ own) ** 2)
+        assert np.allclose(mean[c], shares @ of_class)
+        assert np.allclose(variance[c], 1 / precision + shares @ of_class**2 - (shares @ of_class) ** 2)
 
 
 def test_expectation_maximisation_finds_the_shares_of_families_and_sizes():
@@ -100,50 +154,56 @@ def test_sizes_that_the_evidence_leaves_open_are_those_of_the_other_classes():
 @pytest.mark.parametrize(("n_elsewhere", "trust"), [(0, 0.99), (100, 0.5), (200, 0.01)])
 def test_trust_is_the_share_of_classes_that_look_like_public_rows(n_elsewhere, trust):
     prior, _, _, released = simulated(n_elsewhere)
-    assert class_posterior(prior, *released).trust == pytest.approx(trust, abs=0.06)
+    found = class_posterior(prior, released)
+    assert found.trust == pytest.approx(trust, abs=0.06)
+    assert found.within == within_share(released) == pytest.approx(WITHIN, abs=0.06)
 
 
 def test_means_are_nearer_than_those_of_the_sums_and_as_far_as_said():
     prior, means, n, released = simulated(100, noise=10.0)
-    found = class_posterior(prior, *released)
+    found = class_posterior(prior, released)
     errors = (found.mean - means) ** 2
-    assert errors.mean() < 0.75 * ((released[0] / n[:, None] - means) ** 2).mean()
+    assert errors.mean() < 0.75 * ((released.sums / n[:, None] - means) ** 2).mean()
     assert (errors / found.variance).mean() == pytest.approx(1, abs=0.15)
 
 
 def test_sizes_are_nearer_than_noisy_counts_unless_those_are_good():
     sizes = np.random.default_rng(5).permutation(np.geomspace(20, 1000, 200))
-    prior, _, _, (sums, noise, counts, count_noise) = simulated(0, sizes=sizes, noise=5.0, count_noise=100.0)
-    found = class_posterior(prior, sums, noise, counts, count_noise).sizes
+    prior, _, _, released = simulated(0, sizes=sizes, noise=5.0, count_noise=100.0)
+    found = class_posterior(prior, released).sizes
     off = np.abs(np.log(found / sizes))
-    assert off.mean() < 0.5 * np.abs(np.log(np.maximum(counts, 1.0) / sizes)).mean()
+    assert off.mean() < 0.5 * np.abs(np.log(np.maximum(released.counts, 1.0) / sizes)).mean()
     good = np.where(np.arange(200) == 7, -3.0, sizes)
-    assert np.array_equal(class_posterior(prior, sums, noise, good, 1.0).sizes, np.maximum(good, 1.0))
+    known = replace(released, counts=good, count_noise=1.0)
+    assert np.array_equal(class_posterior(prior, known).sizes, np.maximum(good, 1.0))
 
 
 def test_without_noise_a_mean_is_shrunk_by_the_variance_within_its_class_alone():
-    prior = PublicPrior(np.eye(2), np.array([0.6, 0.2]), np.array([[0.1, -0.2]]))
+    prior = prior_of([0.6, 0.2], np.array([[0.1, -0.2]]))
     sums, sizes = np.array([[4.0, 1.0], [500.0, 900.0]]), np.array([5.0, 1000.0])
-    _, mean, variance = _Family(prior, prior.neighbourhoods, 0.3).posterior(sums, sizes, 0.0)
+    _, mean, variance = _Family(prior, prior.neighbourhoods, 0.3, WITHIN).posterior(sums, sizes, 0.0)
     shrunk = (WITHIN / sizes / (0.3 + WITHIN / sizes))[:, None]
     assert np.allclose(mean, sums / sizes[:, None] + shrunk * (prior.neighbourhoods - sums / sizes[:, None]))
     assert np.allclose(variance, shrunk * 0.3 * prior.variances)
-    released = 1e9 * sums, 0.0, 1e9 * sizes, 0.0
-    assert np.allclose(class_posterior(prior, *released).mean, sums / sizes[:, None], atol=1e-6)
+    released = NoisySums(1e9 * sums, 0.0, 1e9 * sizes, 0.0)
+    assert np.allclose(class_posterior(prior, released).mean, sums / sizes[:, None], atol=1e-6)
 
 
 def test_in_much_noise_a_mean_is_that_of_the_prior():
     prior = public_prior(PUBLIC + 3 * (np.arange(300) < 40)[:, None], CENTRE)
-    found = class_posterior(prior, np.zeros((5, 8)), 1e9, np.full(5, 100.0), 1.0)
+    nothing = NoisySums(np.zeros((5, 8)), 1e9, np.full(5, 100.0), 1.0)
+    centres = RNG.normal(size=(5, 8))
     assert np.linalg.norm(prior.neighbourhoods.mean(axis=0)) > 0.1
-    assert np.allclose(found.mean, prior.neighbourhoods.mean(axis=0) / 3, atol=1e-6)  # two of three families: about 0
-    each = [prior.neighbourhoods, prior.neighbourhoods - prior.neighbourhoods.mean(axis=0), np.zeros((1, 8))]
-    spreads = (ABOUT_NEIGHBOURHOOD, ABOUT_NEIGHBOURHOOD, ELSEWHERE)
-    second = np.mean(
-        [(own**2).mean(axis=0) + s * prior.variances for own, s in zip(each, spreads, strict=True)], axis=0
-    )
-    assert np.allclose(found.variance, second - found.mean**2, atol=1e-6)
-    assert found.trust == pytest.approx(2 / 3)
+    public = [prior.neighbourhoods, prior.neighbourhoods - prior.neighbourhoods.mean(axis=0)]
+    thirds = [(np.zeros((5, 8)), ELSEWHERE, None, 2 / 3), (centres, ABOUT_NAME, centres, 1.0)]
+    for third, spread, given, trust in thirds:
+        found = class_posterior(prior, nothing, given)
+        assert np.allclose(found.mean, (prior.neighbourhoods.mean(axis=0) + third) / 3, atol=1e-6)
+        squares = [(points**2).mean(axis=0) + ABOUT_NEIGHBOURHOOD * prior.variances for points in public]
+        squares.append(third**2 + spread * prior.variances)
+        assert np.allclose(found.variance, sum(squares) / 3 - found.mean**2, atol=1e-6)
+        assert found.trust == pytest.approx(trust)
+        assert found.within == 1.0
 
 
 def test_the_grand_mean_is_shrunk_by_the_share_of_its_energy_that_is_noise():
@@ -151,74 +211,172 @@ def test_the_grand_mean_is_shrunk_by_the_share_of_its_energy_that_is_noise():
     counts, noise = np.full(10, 50.0), 40.0
     drawn = noise * rng.normal(size=(10, 2000))
     plain = drawn.sum(axis=0) / 500
-    assert np.linalg.norm(_grand_mean(drawn, noise, counts, 1.0)) < 0.15 * np.linalg.norm(plain)
+    assert np.linalg.norm(_grand_mean(NoisySums(drawn, noise, counts, 1.0))) < 0.15 * np.linalg.norm(plain)
     signal = rng.normal(size=2000) * 0.3
     drawn = 50 * signal + noise * rng.normal(size=(10, 2000))
-    found, plain = _grand_mean(drawn, noise, counts, 1.0), drawn.sum(axis=0) / 500
+    found, plain = _grand_mean(NoisySums(drawn, noise, counts, 1.0)), drawn.sum(axis=0) / 500
     assert np.allclose(found / plain, (found / plain)[0])
     assert found[0] / plain[0] == pytest.approx((signal @ signal) / (plain @ plain), rel=0.1)
-    assert np.allclose(_grand_mean(drawn, 0.0, counts, 0.0), plain)
-    assert np.array_equal(_grand_mean(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0), np.zeros(2))
+    assert np.allclose(_grand_mean(NoisySums(drawn, 0.0, counts, 0.0)), plain)
+    assert np.array_equal(_grand_mean(NoisySums(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0)), np.zeros(2))
 
 
-@pytest.mark.parametrize("widening", [0.0, 0.5, 2.0])
-def test_the_density_is_that_of_a_gaussian_up_to_a_constant_that_classes_share(widening):
-    prior = public_prior(PUBLIC, CENTRE)
+def test_clarity_is_the_share_of_the_energy_of_a_sum_that_is_not_noise():
+    sizes = np.array([1.0, 20.0, 500.0])
+    posterior = ClassPosterior(np.zeros((3, 7)), np.ones((3, 7)), sizes, 0.5, 0.6)
+    for noise in (0.5, 3.0, 40.0):
+        energy = sizes**2 * 0.4
+        assert np.allclose(posterior.clarity(noise), energy / (energy + 7 * noise**2))
+    assert np.array_equal(posterior.clarity(0.0), np.ones(3))
+    alike = replace(posterior, within=1.0)
+    assert alike.between == LEAST_BETWEEN
+    assert np.allclose(alike.clarity(3.0), sizes**2 * LEAST_BETWEEN / (sizes**2 * LEAST_BETWEEN + 63))
+
+
+def test_clarity_is_what_a_simulated_sum_has():
     rng = np.random.default_rng(3)
-    posterior = ClassPosterior(rng.normal(size=(4, 8)) / 3, rng.random((4, 8)) / 5, np.ones(4), 0.5)
-    squares, slopes, offsets = density(prior, posterior, widening)
-    rows = rng.normal(size=(20, 8))
-    found = rows**2 @ squares.T + rows @ slopes.T + offsets
-    covariances = [np.diag(prior.within + widening * variance) for variance in posterior.variance]
-    each = zip(posterior.mean, covariances, strict=True)
-    expected = np.stack([multivariate_normal(mean, covariance).logpdf(rows) for mean, covariance in each], axis=1)
-    assert np.allclose(found - expected, 4 * np.log(2 * np.pi))
+    means = np.repeat([[0.4, -0.3, 0.0, 0.2]], 20_000, axis=0)
+    sums, noise = 30 * means, 11.0 * rng.normal(size=means.shape)
+    posterior = ClassPosterior(means[:1], means[:1], np.array([30.0]), 0.5, 1 - float(means[0] @ means[0]))
+    assert posterior.clarity(11.0)[0] == pytest.approx((sums**2).sum() / ((sums + noise) ** 2).sum(), rel=0.02)
 
 
-def test_the_prior_of_public_rows():
-    prior = public_prior(PUBLIC, CENTRE)
-    rows = unit_rows_about(PUBLIC, CENTRE)
-    moments = rows.T @ rows / 300
-    spread = ISOTROPIC * np.trace(moments) / 8
-    assert np.allclose(prior.axes.T @ prior.axes, np.eye(8))
-    assert np.allclose(prior.axes.T @ moments @ prior.axes, np.diag((prior.variances - spread) / (1 - ISOTROPIC)))
-    assert (np.diff(prior.variances) <= 0).all()
-    within = WITHIN * prior.variances + FLOOR * prior.variances.max()
-    assert np.mean(within / prior.within) == pytest.approx(1)
-    assert np.allclose(np.diff(np.log(prior.within)), SOFTNESS * np.diff(np.log(within)))
+def named(b=0.6, seed=0, n_classes=50, width=60, noise=5.0, n=100):
+    """Classes whose means are b times their names, beside a deviation; and what is released of them."""
+    rng = np.random.default_rng(seed)
+    variances = np.full(width, 1 / width)
+    names = unit_rows(rng.normal(size=(n_classes, width)))
+    means = 0.02 + b * names + rng.normal(size=names.shape) * np.sqrt(ABOUT_NAME * variances)
+    sums = n * means + rng.normal(size=names.shape) * np.sqrt(n * WITHIN * variances + noise**2)
+    prior = prior_of(variances, rng.normal(size=(50, width)) / width)
+    released = NoisySums(sums, noise, np.full(n_classes, float(n)), 1.0)
+    return prior, released, names, class_posterior(prior, released)
 
 
-@pytest.mark.parametrize(("rows", "anchors"), [(16_384, 2_048), (200, 50), (300, 299)])
-def test_neighbourhoods_are_means_of_the_nearest_public_rows(monkeypatch, rows, anchors):
-    monkeypatch.setattr(module, "ROWS", rows)
-    monkeypatch.setattr(module, "ANCHORS", anchors)
-    used = unit_rows_about(PUBLIC if rows >= 300 else PUBLIC[np.linspace(0, 299, rows).astype(int)], CENTRE)
-    about = used if anchors >= len(used) else used[np.linspace(0, len(used) - 1, anchors).astype(int)]
-    prior = public_prior(PUBLIC, CENTRE)
-    nearest = len(used) // 100
-    expected = [used[sorted(range(len(used)), key=lambda i: -(row @ used[i]))[:nearest]].mean(axis=0) for row in about]
-    assert np.allclose(prior.neighbourhoods, np.array(expected) @ prior.axes, atol=1e-12)
+def length_of(centres, released, names):
+    """The b of centres g + b (t - mean t)."""
+    about, spread = centres - _grand_mean(released), names - names.mean(axis=0)
+    b = (about * spread).sum() / (spread**2).sum()
+    assert np.allclose(about, b * spread)
+    return b
 
 
-@pytest.mark.parametrize("public", [np.ones((1, 3)), np.ones((50, 3)), np.eye(3), np.eye(3)[:, :1] + 1, -np.eye(2)])
-def test_any_public_rows_give_a_prior(public):
-    centre = (public / np.linalg.norm(public, axis=1, keepdims=True)).mean(axis=0)
-    prior = public_prior(public, centre)
-    assert (prior.variances > 0).all()
-    assert (prior.within > 0).all()
-    assert np.isfinite(prior.neighbourhoods).all()
+@pytest.mark.parametrize("b", [0.15, 0.35, 0.7])
+@pytest.mark.parametrize("noise", [0.0, 5.0, 30.0])
+def test_right_names_have_the_length_that_means_have_along_them(b, noise):
+    found = []
+    for seed in range(5):
+        prior, released, names, plain = named(b, seed, noise=noise)
+        found.append(length_of(named_centres(prior, released, plain, names), released, names))
+    assert np.mean(found) == pytest.approx(b, abs=0.05)
+
+
+def test_the_length_of_names_is_the_posterior_mean_of_a_weighted_regression():
+    """Least squares with an intercept for each axis."""
+    rng = np.random.default_rng(4)
+    prior = prior_of([0.5, 0.3, 0.2], rng.normal(size=(4, 3)))
+    names, sizes, noise = unit_rows(rng.normal(size=(6, 3))), rng.uniform(5, 50, 6), 2.0
+    sums = sizes[:, None] * (0.4 * names + 0.3 * rng.normal(size=(6, 3)))
+    released = NoisySums(sums, noise, sizes, 1.0)
+    plain = ClassPosterior(names, names, sizes + 1, 0.5, 0.7)
+    weights = 1 / (ELSEWHERE / 3 + 0.7 / 3 / (sizes + 1) + (noise / (sizes + 1)) ** 2)
+    design = np.column_stack([np.kron(np.ones((6, 1)), np.eye(3)), names.ravel()])
+    normal = design.T @ (np.repeat(weights, 3)[:, None] * design)
+    fitted = np.linalg.solve(normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel()))
+    precision = 1 / np.linalg.inv(normal)[-1, -1]
+    expected = (fitted[-1] * precision + SCALE / SCALE_DEVIATION**2) / (precision + 1 / SCALE_DEVIATION**2)
+    assert length_of(named_centres(prior, released, plain, names), released, names) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_names_of_other_classes_or_tasks_are_contradicted(seed):
+    prior, released, names, plain = named(seed=seed)
+    assert named_centres(prior, released, plain, names) is not None
+    assert named_centres(prior, released, plain, np.roll(names, 1, axis=0)) is None
+    other_task = unit_rows(np.random.default_rng(seed + 100).normal(size=names.shape))
+    assert named_centres(prior, released, plain, other_task) is None
+    assert named_centres(prior, released, plain, -names) is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_names_are_contradicted_if_two_standard_deviations_more_would_still_be_useless(sign):
+    prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6)
+    spread = names - names.mean(axis=0)
+    information = (spread**2).sum() / (ELSEWHERE / 60 + plain.within / 60 / 10**6)
+    edge = USEFUL - 2 * information**-0.5
+    exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names)
+    found = named_centres(prior, exact, plain, names)
+    assert (found is not None) == (sign > 0)
+
+
+def test_names_are_kept_at_their_usual_length_where_sums_say_nothing():
+    prior, released, names, _ = named(noise=1e7)
+    nothing = replace(released, sums=0 * released.sums)
+    found = named_centres(prior, nothing, class_posterior(prior, nothing), names)
+    assert length_of(found, nothing, names) == pytest.approx(SCALE, rel=1e-4)
+    shuffled = np.roll(names, 1, axis=0)
+    assert named_centres(prior, released, class_posterior(prior, released), shuffled) is not None
+
+
+def test_names_that_do_not_differ_are_no_information():
+    prior, released, names, plain = named()
+    alike = np.repeat(names[:1], len(names), axis=0)
+    assert named_centres(prior, released, plain, alike) is None
+    assert named_posterior(prior, released, alike)[1] is False
+
+
+@pytest.mark.parametrize("noise", [0.0, 5.0, 60.0, 1e6])
+def test_clear_classes_rely_on_their_sums_and_others_on_their_names(noise):
+    prior, released, names, _ = named(noise=noise)
+    released = replace(released, counts=np.where(np.arange(50) < 25, 100.0, 40.0))
+    plain = class_posterior(prior, released)
+    about = class_posterior(prior, released, named_centres(prior, released, plain, names))
+    found, used = named_posterior(prior, released, names)
+    f = np.sqrt(plain.sizes**2 * plain.between / (plain.sizes**2 * plain.between + 60 * noise**2))
+    assert used
+    assert 0 < f.mean() <= 1
+    assert about.trust == 1.0
+    assert np.allclose(found.mean, f[:, None] * plain.mean + (1 - f)[:, None] * about.mean, rtol=1e-12, atol=1e-14)
+    assert np.allclose(found.variance, f[:, None] * plain.variance + (1 - f)[:, None] * about.variance, rtol=1e-12)
+    assert found.trust == pytest.approx(f.mean() * plain.trust + 1 - f.mean())
+    assert np.array_equal(found.sizes, plain.sizes)
+    assert found.within == plain.within
+
+
+def test_without_names_or_with_contradicted_names_the_posterior_is_that_of_the_sums():
+    prior, released, names, plain = named()
+    for given in (None, np.roll(names, 1, axis=0)):
+        found, used = named_posterior(prior, released, given)
+        assert not used
+        assert np.array_equal(found.mean, plain.mean)
+        assert np.array_equal(found.variance, plain.variance)
+        assert found.trust == plain.trust
+
+
+def test_right_names_bring_means_nearer_where_sums_are_noise():
+    prior, released, names, plain = named(noise=60.0, n=100)
+    truth = 0.02 + 0.6 * names  # beside a deviation that neither can know
+    found, used = named_posterior(prior, released, names)
+    assert used
+    assert ((found.mean - truth) ** 2).sum() < 0.8 * ((plain.mean - truth) ** 2).sum()
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("n_classes", [1, 7])
-def test_no_variance_is_negative_and_nothing_overflows(noise, size, n_classes):
+@pytest.mark.parametrize("given", [False, True])
+def test_no_variance_is_negative_and_nothing_overflows(noise, size, n_classes, given):
     prior = public_prior(PUBLIC, CENTRE)
     rng = np.random.default_rng(4)
-    sums = size * unit_rows_about(rng.normal(size=(n_classes, 8)), None) + noise * rng.normal(size=(n_classes, 8))
+    rows = unit_rows_about(rng.normal(size=(n_classes, 8)), None)
+    sums = size * rows + noise * rng.normal(size=(n_classes, 8))
     counts = size + 3 * noise * rng.normal(size=n_classes)
-    found = class_posterior(prior, sums, noise, counts, 3 * noise)
+    found, used = named_posterior(prior, NoisySums(sums, noise, counts, 3 * noise), rows if given else None)
+    assert used <= given
     assert (found.variance > 0).all()
     assert (found.sizes >= 1).all()
     assert 0 <= found.trust <= 1
-    assert all(np.isfinite(array).all() for array in (found.mean, found.variance, *density(prior, found, 2.0)))
+    assert LEAST_WITHIN <= found.within <= 1
+    assert ((found.clarity(noise) >= 0) & (found.clarity(noise) <= 1)).all()
+    assert np.isfinite(found.mean).all()
+    assert np.isfinite(found.variance).all()

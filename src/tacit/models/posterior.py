@@ -26,32 +26,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.compute.timing import SOLVING, phase
-from tacit.models.rows import Floats, unit_rows_about
-from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
+from tacit.models.public_prior import PublicPrior
+from tacit.models.rows import Floats
+from tacit.models.spectra import spaced
 
-ROWS, ANCHORS, SAMPLE, NEIGHBOURS = 16_384, 2_048, 1_024, 0.01
 ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
-ISOTROPIC, LEAST_WITHIN, LEAST_BETWEEN = 0.1, 0.4, 0.02
+LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 SCALE, SCALE_DEVIATION, USEFUL = 0.35, 0.25, 0.1  # prior of the length of names, and the least that helps
-
-
-@dataclass(frozen=True)
-class PublicPrior:
-    """What public rows say about classes."""
-
-    axes: Floats
-    """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide: `principal_axes`."""
-    variances: Floats
-    """Second moments along the axes, (p,); a tenth of them is spread evenly."""
-    neighbourhoods: Floats
-    """Means of neighbourhoods of public rows, along the axes, (J, p)."""
-    sample: Floats
-    """Some of the public rows, along the axes."""
 
 
 @dataclass(frozen=True)
@@ -80,36 +65,13 @@ class ClassPosterior:
 
     @property
     def between(self) -> float:
-        """Squared length of a class mean."""
+        """Mean squared length of the class means, at least 0.02."""
         return max(1 - self.within, LEAST_BETWEEN)
 
     def clarity(self, noise: float) -> Floats:
         """Share of each class's sum, in squared length, that is not noise of this standard deviation; (C,)."""
         signal = self.sizes**2 * self.between
         return np.asarray(signal / (signal + self.mean.shape[1] * noise**2))
-
-
-def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
-    """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
-    rows = unit_rows_about(spaced(public, min(ROWS, MOST_ENTRIES // public.shape[1])), centre)
-    variances, axes = principal_axes(rows)
-    if variances.max() <= 0:
-        variances = np.ones_like(variances) / len(variances)
-    variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
-    return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes, spaced(rows, SAMPLE) @ axes)
-
-
-def _neighbourhoods(rows: Floats) -> Floats:
-    """For evenly spaced rows, the mean of the nearest 1 % of all rows."""
-    nearest = max(1, round(NEIGHBOURS * len(rows)))
-    narrow = rows.astype(np.float32)
-    anchors = np.asarray(spaced(narrow, ANCHORS))
-    means = np.empty(anchors.shape)
-    for start in range(0, len(anchors), 256):
-        similarity = anchors[start : start + 256] @ narrow.T
-        chosen = np.argpartition(-similarity, nearest - 1, axis=1)[:, :nearest]
-        means[start : start + 256] = [rows[nearby].mean(axis=0) for nearby in chosen]
-    return means
 
 
 def within_share(release: NoisySums) -> float:
@@ -178,7 +140,7 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
     precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
     spread = names - (precision * names).sum(axis=0) / precision.sum()
     information = float((precision * spread**2).sum())
-    if information <= 0:
+    if information <= 1e-12 * float((precision * names**2).sum()):  # names that are all alike, but for rounding
         return None
     b, variance = float((precision * spread * release.sums / n).sum()) / information, 1 / information
     if b + 2 * math.sqrt(variance) < USEFUL:

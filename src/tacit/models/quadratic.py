@@ -4,8 +4,9 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
 
 "density"   log N(u; E m, V + Var m/2), V being h w softened to the power 0.6. A class known poorly is wide, not noisy,
             so it keeps a share of the space. Right where means are spread evenly about the grand mean.
-"cosine"    the cosine of u and E m after division by (h w)^0.15. No length enters, so that no class takes the rows of
-            others; right where the centres that public rows or names give a class differ between classes.
+"cosine"    the cosine of u and E m after division by (h w)^0.15, times the length of u, which classes share. The length
+            of E m does not enter, so that no class takes the rows of others; right where the centres that public rows
+            or names give a class differ between classes.
 "names"     the cosine of u and the name, where there are names.
 
 Density and cosine are weighed by the trust of the posterior, as if three more classes were trusted; these and names by
@@ -40,10 +41,10 @@ class QuadraticScores:
         return np.asarray(rows**2 @ self.squares.T + rows @ self.slopes.T + self.offsets)
 
     def standardised(self, rows: Floats) -> QuadraticScores:
-        """Divided by the standard deviation of scores about their mean of each row."""
+        """Divided by the standard deviation of scores about their mean of each row, unless that is rounding error."""
         scores = self.of(rows)
         deviation = float((scores - scores.mean(axis=1, keepdims=True)).std())
-        return self.times(1 / deviation if deviation > 0 else 1.0)
+        return self.times(1 / deviation if deviation > 1e-12 * float(np.abs(scores).max()) else 1.0)
 
     def times(self, factor: float) -> QuadraticScores:
         """All scores times a factor."""
@@ -91,7 +92,7 @@ def blended(
         scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
     if names is None:
         return scores
-    share = float(clarity.mean()) / (float(clarity.mean()) + NAMES)
+    share = clarity.mean() / (clarity.mean() + NAMES)
     both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
     return both.standardised(rows)
 

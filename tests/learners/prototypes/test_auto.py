@@ -7,13 +7,16 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import CLIP, COUNT_SHARE, NARROW, STEPS, refine, square_scores
+from tacit.learners.prototypes.auto import BELIEF, CLEAR, COUNT_SHARE, SMALL_CLASSES
+from tacit.learners.prototypes.refinement import CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
-from tacit.mechanisms.outer_products import NORM, UNIT, rounded
-from tacit.mechanisms.rounding import integer_rows
+from tacit.mechanisms.outer_products import UNIT
+from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
-from tacit.models.posterior import class_posterior, density, public_prior
-from tacit.models.rows import unit_rows_about
+from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
+from tacit.models.public_prior import public_prior
+from tacit.models.quadratic import FLOOR, NAMES, ROOT, blended
+from tacit.models.rows import unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
@@ -26,7 +29,13 @@ CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
 ROWS = unit_rows_about(X, CENTRE)
 SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in range(4)])
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
-ROUTES = {"rho=1e4": (0.25, True), "rho=0.5": (0.5, True), "rho=0.001": (1.0, False)}
+ROUTES = {
+    0.25: (0.0, 1.0),
+    0.5: (1e9, 0.0),
+    1.0: (1e9, 1.0),
+}  # share of the sums: the bar and the trust that lead there
+NAME_ROWS = CENTRES + RNG.normal(size=(4, 12)) / 2
+WRONG = np.roll(CENTRES, 1, axis=0)
 
 
 @pytest.mark.parametrize("budget", ["rho=0.5", "rho=8", "epsilon=1,delta=1e-6"])
@@ -36,6 +45,30 @@ def test_the_promise_is_a_quarter_for_the_sums_and_the_rest_for_what_follows(bud
     assert promise.event == compose([Parallel(Gaussian(2 * z), "classes"), Gaussian(z / 0.75**0.5)])
     assert Budget.parse(budget).permits(promise.event)
     assert promise.unprotected == ("class list (read off the private labels)",)
+
+
+def test_names_change_no_promise():
+    for unit in ("add-remove", "replace", "change-label"):
+        plain = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit)
+        named = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit, names=NAME_ROWS)
+        assert named.promise() == plain.promise()
+
+
+def take(route, monkeypatch):
+    """Spend this share of the budget on sums, whatever the signal."""
+    clear, trust = ROUTES[route]
+    monkeypatch.setattr(module, "CLEAR", clear)
+    monkeypatch.setattr(module, "prudent_trust", lambda _: trust)
+
+
+def test_each_route_is_taken_at_some_budget():
+    spent = []
+    for rho in np.geomspace(1e-4, 1.0, 60):
+        model = tacit.AutoPrototypes(f"rho={rho}", **FIT).fit(X, Y)
+        assert model.refined_ == (model.spent_on_sums_ < 1)
+        spent.append(model.spent_on_sums_)
+    assert set(spent) == set(ROUTES)
+    assert (spent[0], spent[-1]) == (1.0, 0.25)
 
 
 @pytest.fixture
@@ -64,17 +97,17 @@ def draws(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("budget", ROUTES)
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("unit", ["add-remove", "replace"])
-def test_every_route_spends_exactly_the_budget(draws, budget, unit):
-    model = tacit.AutoPrototypes(budget, unit=unit, **FIT).fit(X, Y)
-    of_sums, refined = ROUTES[budget]
-    assert (model.spent_on_sums_, model.refined_) == (of_sums, refined)
-    z = Budget.parse(budget).gaussian(model.promise().unit, split=True)
+def test_every_route_spends_exactly_the_budget(monkeypatch, draws, route, unit):
+    take(route, monkeypatch)
+    model = tacit.AutoPrototypes("rho=0.05", unit=unit, **FIT).fit(X, Y)
+    assert (model.spent_on_sums_, model.refined_) == (route, route < 1)
+    z = Budget.parse("rho=0.05").gaussian(model.promise().unit, split=True)
     kinds = [kind for kind, _, _, _ in draws]
     shares = np.array([(z / multiplier) ** 2 for _, multiplier, _, _ in draws])
     assert shares.sum() == pytest.approx(1, abs=1e-12)
-    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[of_sums] + ["step"] * (STEPS if refined else 0)
+    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[route] + ["step"] * (STEPS if route < 1 else 0)
     assert shares[0] == pytest.approx(0.25, abs=1e-12)
     assert (1 / z**2) * 0.5 == pytest.approx(sum(0.5 / multiplier**2 for _, multiplier, _, _ in draws), rel=1e-12)
     noise = [drawn / multiplier for _, multiplier, drawn, _ in draws]
@@ -85,26 +118,28 @@ def test_every_route_spends_exactly_the_budget(draws, budget, unit):
             assert np.abs(np.corrcoef(own) - np.eye(len(own))).max() < 0.8  # nothing is drawn once and used twice
 
 
-@pytest.mark.parametrize("budget", ROUTES)
-def test_sums_are_weighted_by_their_precision(monkeypatch, draws, budget):
+@pytest.mark.parametrize("route", ROUTES)
+def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
+    take(route, monkeypatch)
     used = []
-    found = module.class_posterior
+    found = module.named_posterior
 
-    def spy(prior, sums, noise, counts, count_noise):
-        used.append((sums @ prior.axes.T, noise, counts, count_noise))
-        return found(prior, sums, noise, counts, count_noise)
+    def spy(prior, release, names):
+        used.append((prior, release, names))
+        return found(prior, release, names)
 
-    monkeypatch.setattr(module, "class_posterior", spy)
-    tacit.AutoPrototypes(budget, **FIT).fit(X, Y)
+    monkeypatch.setattr(module, "named_posterior", spy)
+    tacit.AutoPrototypes("rho=0.05", names=NAME_ROWS, **FIT).fit(X, Y)
     released = [own for kind, _, _, own in draws if kind == "sums"]
     precisions = [multiplier**-2 for kind, multiplier, _, _ in draws if kind == "sums"]
     assert len(used) == len(released)
-    for i, (sums, noise, counts, count_noise) in enumerate(used, 1):
+    for i, (prior, release, names) in enumerate(used, 1):
         mean = np.average(released[:i], axis=0, weights=precisions[:i])
-        assert np.allclose(sums, mean[:, :-1] / (1 - COUNT_SHARE) ** 0.5, rtol=1e-9, atol=1e-9)
-        assert np.allclose(counts, mean[:, -1] / COUNT_SHARE**0.5, rtol=1e-9)
-        assert noise == pytest.approx((sum(precisions[:i]) * (1 - COUNT_SHARE)) ** -0.5, rel=1e-9)
-        assert count_noise == pytest.approx((sum(precisions[:i]) * COUNT_SHARE) ** -0.5, rel=1e-9)
+        assert np.allclose(release.sums @ prior.axes.T, mean[:, :-1] / (1 - COUNT_SHARE) ** 0.5, rtol=1e-9, atol=1e-9)
+        assert np.allclose(release.counts, mean[:, -1] / COUNT_SHARE**0.5, rtol=1e-9)
+        assert release.noise == pytest.approx((sum(precisions[:i]) * (1 - COUNT_SHARE)) ** -0.5, rel=1e-9)
+        assert release.count_noise == pytest.approx((sum(precisions[:i]) * COUNT_SHARE) ** -0.5, rel=1e-9)
+        assert np.allclose(names @ prior.axes.T, unit_rows_about(NAME_ROWS, CENTRE))
 
 
 def ready(budget, width=3, n_classes=2):
@@ -125,39 +160,6 @@ def test_noise_of_the_sums_agrees_with_their_event():
     assert drawn[:, :, :-1].var(axis=0).mean() == pytest.approx(multiplier**2 / (1 - COUNT_SHARE), rel=0.05)
     assert drawn[:, :, -1].var(axis=0).mean() == pytest.approx(multiplier**2 / COUNT_SHARE, rel=0.05)
     assert np.abs(drawn.mean(axis=0)).max() < 5 * multiplier / COUNT_SHARE**0.5 / 2000**0.5
-
-
-def test_noise_of_a_step_agrees_with_its_event(monkeypatch):
-    """Over 2,000 draws from no records: together, the steps are the rest's one Gaussian."""
-    model, noise, drawn = ready("rho=0.02"), noise_source("research", 0), []
-
-    def no_descent(gradient, start, rate, steps):
-        drawn.extend(gradient(start) for _ in range(2000))
-        assert rate == pytest.approx(
-            min(8.0 / 40, 3.6 / np.hypot(multiplier * 60**0.5, (2e-5 * 60 * 20) ** 0.5) / 60**1.5)
-        )
-        return start
-
-    monkeypatch.setattr(module, "descend", no_descent)
-    (multiplier,) = (own.noise_multiplier for own, _ in model.promise().event.counted() if isinstance(own, Gaussian))
-    start = {"coefficients": np.ones((2, 3)), "intercepts": np.zeros(2), "axes": np.eye(3), "squares": np.zeros((2, 3))}
-    refine(start, UnitRows(np.zeros((2, 3)), np.array([0, 1])), np.array([30.0, 10.0]), multiplier, noise)
-    assert np.stack(drawn).var(axis=0).mean() == pytest.approx(STEPS * multiplier**2 * CLIP**2, rel=0.05)
-
-
-@pytest.mark.parametrize(("multiplier", "clip"), [(1e-6, CLIP), (0.0, np.inf)])
-def test_the_gradient_is_that_of_the_quadratic_scores_beside_log_shares(monkeypatch, multiplier, clip):
-    rng, found = np.random.default_rng(1), []
-    head, sizes = rng.normal(size=(4, 12)), np.array([10.0, 100.0, 50.0, 300.0])
-    coefficients, intercepts = rng.normal(size=(4, 12)), rng.normal(size=4)
-    axes, squares = np.linalg.qr(rng.normal(size=(12, 12)))[0], -5 * rng.random((4, 12))
-    start = {"coefficients": coefficients, "intercepts": intercepts, "axes": axes, "squares": squares}
-    monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    scores = ROWS @ (coefficients + head).T + (ROWS @ axes) ** 2 @ squares.T + intercepts
-    refine(start, UnitRows(X, Y, CENTRE), sizes, multiplier, noise_source("research", 0))
-    residual = softmax(scores + np.log(sizes), axis=1) - np.eye(4)[Y]
-    residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-    assert np.allclose(found[0], residual.T @ ROWS + module.RIDGE * head, atol=0.02 if multiplier else 1e-9)
 
 
 def test_sums_and_counts_are_exact_at_a_huge_budget_and_unbiased_at_others():
@@ -192,88 +194,151 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
     assert np.allclose(rows[:, -1] ** 2, COUNT_SHARE)
 
 
-def directly(posterior, prior, n_steps=STEPS, step_noise=0.0, clip=np.inf, signal_noise=0.0):
-    """The refined route in plain numpy, its constants written out."""
-    small = max(np.quantile(posterior.sizes, 0.25) - signal_noise, 1)
-    signal = small / np.sqrt(0.01 * small)
-    belief = 0.3 / (1 + signal / (20 * max(posterior.trust, 0.25)))
-    squares, slopes, offsets = density(prior, posterior, NARROW)
-    start = belief * slopes @ prior.axes.T
-    beside = belief * ((ROWS @ prior.axes) ** 2 @ squares.T + offsets) + np.log(
-        posterior.sizes / posterior.sizes.mean()
-    )
+@pytest.mark.parametrize("multiplier", [0.0, 3.0])
+@pytest.mark.parametrize("within", [0.6, 1.0])
+def test_the_signal_is_the_length_of_small_sums_over_noise_and_sampling(multiplier, within):
+    model = tacit.AutoPrototypes(f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC)
+    sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
+    n = np.quantile(sizes, SMALL_CLASSES)
+    posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, 0.5, within)
+    expected = n * posterior.between / (12 * multiplier**2 + n * within) ** 0.5
+    assert model._signal(posterior) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("signals", "spent", "refined"),
+    [
+        ([CLEAR, CLEAR], 0.25, True),
+        ([CLEAR - 1e-9, 0.6 * CLEAR], 0.5, True),
+        ([CLEAR - 1e-9, 0.6 * CLEAR - 1e-9], 1.0, False),
+        ([0.0, CLEAR], 0.5, True),
+    ],
+)
+def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(monkeypatch, signals, spent, refined):
+    left = iter(signals)
+    monkeypatch.setattr(tacit.AutoPrototypes, "_signal", lambda *_: next(left))
+    monkeypatch.setattr(module, "prudent_trust", lambda _: 0.6)
+    model = tacit.AutoPrototypes("rho=0.5", **FIT).fit(X, Y)
+    assert (model.spent_on_sums_, model.refined_) == (spent, refined)
+
+
+def unit_deviation(scores):
+    """Of public rows, deviation 1 about the mean of each row."""
+    return (scores - scores.mean(axis=1, keepdims=True)).std()
+
+
+def directly(posterior, prior, names=None, clip=np.inf):
+    """The refined route in plain numpy."""
+    rows = unit_rows_about(PUBLIC, CENTRE)
+    within = posterior.within * prior.variances + FLOOR * prior.variances.max()
+    slopes = unit_rows(posterior.mean / within ** (ROOT / 2)) / within ** (ROOT / 2) @ prior.axes.T
+    slopes /= unit_deviation(rows @ slopes.T)
+    if names is not None:
+        slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)
+        slopes /= unit_deviation(rows @ slopes.T)
+    start, beside = BELIEF * slopes, np.log(posterior.sizes / posterior.sizes.mean())
     n = posterior.sizes.sum()
-    rate = min(16.0, 3.6 * n / (np.hypot(step_noise, (2e-5 * 60 * n / 4) ** 0.5) * 60**1.5))
+    rate = min(16.0, 3.6 * n / ((2e-5 * STEPS * n / 4) ** 0.5 * STEPS**1.5))
     theta = ahead = np.zeros((4, 12))
-    for step in range(n_steps):
+    for step in range(STEPS):
         residual = softmax(ROWS @ (start + ahead).T + beside, axis=1) - np.eye(4)[Y]
         residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-        moved = ahead - rate / n * (residual.T @ ROWS + 0.3 * ahead)
+        moved = ahead - rate / n * (residual.T @ ROWS + RIDGE * ahead)
         theta, ahead = moved, moved + step / (step + 3) * (moved - theta)
-    return start + theta, belief * squares, belief * offsets
+    return start + theta
 
 
-def test_infinite_budget_is_the_direct_formula():
-    settings = {"public": PUBLIC, "classes": 4}
-    models = [tacit.AutoPrototypes("rho=inf", noise=noise, **settings).fit(X, Y) for noise in ("research", "secure")]
+def exact_posterior():
     prior = public_prior(PUBLIC, CENTRE)
-    posterior = class_posterior(prior, SUMS[:, :-1] @ prior.axes, 0.0, SUMS[:, -1], 0.0)
-    coefficients, squares, offsets = directly(posterior, prior)
+    return prior, class_posterior(prior, NoisySums(SUMS[:, :-1] @ prior.axes, 0.0, SUMS[:, -1], 0.0))
+
+
+@pytest.mark.parametrize("names", [None, NAME_ROWS])
+def test_infinite_budget_is_the_direct_formula(names):
+    settings = {"public": PUBLIC, "classes": 4, "names": names}
+    models = [tacit.AutoPrototypes("rho=inf", noise=noise, **settings).fit(X, Y) for noise in ("research", "secure")]
+    prior, posterior = exact_posterior()
+    coefficients = directly(posterior, prior, None if names is None else unit_rows_about(names, CENTRE))
     for model in models:
-        assert (model.refined_, model.spent_on_sums_) == (True, 0.25)
+        assert (model.refined_, model.spent_on_sums_, model.names_used_) == (True, 0.25, names is not None)
         assert np.allclose(model.coefficients_, coefficients, rtol=1e-9, atol=1e-9)
-        assert np.allclose(model.squares_, squares, rtol=1e-9, atol=1e-9)
-        assert np.allclose(model.intercepts_, offsets, rtol=1e-9, atol=1e-9)
+        assert not model.intercepts_.any()
         assert np.allclose(model.prototypes_, posterior.mean @ prior.axes.T, atol=1e-9)
         assert np.allclose(model.sizes_, np.bincount(Y), rtol=1e-12)
-        scores = ROWS @ coefficients.T + (ROWS @ prior.axes) ** 2 @ squares.T + offsets
+        scores = ROWS @ coefficients.T
         assert np.allclose(model.decision_function(X), scores)
         assert np.array_equal(model.predict(X), scores.argmax(axis=1))
 
 
 def test_a_large_budget_is_the_clipped_formula():
     model = tacit.AutoPrototypes("rho=1e9", **FIT).fit(X, Y)
+    prior, posterior = exact_posterior()
+    assert np.allclose(model.coefficients_, directly(posterior, prior, clip=CLIP), atol=0.02)
+    assert not np.allclose(model.coefficients_, directly(posterior, prior), atol=0.05)
+
+
+def test_few_records_at_an_infinite_budget_are_decided_by_their_sums(monkeypatch):
+    take(1.0, monkeypatch)
+    few = np.concatenate([np.flatnonzero(c == Y)[:2] for c in range(4)])
+    model = tacit.AutoPrototypes("rho=inf", **FIT).fit(X[few], Y[few])
     prior = public_prior(PUBLIC, CENTRE)
-    posterior = class_posterior(prior, SUMS[:, :-1] @ prior.axes, 0.0, SUMS[:, -1], 0.0)
-    assert np.allclose(model.coefficients_, directly(posterior, prior, clip=CLIP)[0], atol=0.02)
-    assert not np.allclose(model.coefficients_, directly(posterior, prior)[0], atol=0.05)
+    sums = np.stack([ROWS[few[2 * c : 2 * c + 2]].sum(axis=0) for c in range(4)])
+    posterior = class_posterior(prior, NoisySums(sums @ prior.axes, 0.0, np.full(4, 2.0), 0.0))
+    scores = blended(posterior, prior.variances, unit_rows_about(PUBLIC, CENTRE) @ prior.axes, np.ones(4), None)
+    assert not model.refined_
+    assert model.released_.mechanism["releases of the sums"] == "one"
+    assert np.allclose(model.decision_function(X), BELIEF * scores.of(ROWS @ prior.axes))
 
 
-def exact_square_scores(rows, axes, squares):
-    """In whole numbers of any size."""
-    whole = np.rint(np.ldexp(axes, 15)).astype(np.int64).astype(object)
-    along = (rows.values.astype(np.int64).astype(object) @ whole).astype(np.float64)
-    again = integer_rows(np.ldexp(along, -33) ** 2, NORM).astype(object)
-    power = 34 - np.frexp(np.linalg.norm(squares, axis=1).max())[1]
-    head = np.rint(np.ldexp(squares, power)).astype(np.int64).astype(object)
-    return np.ldexp((again @ head.T).astype(np.float64), -power) / NORM
-
-
-@pytest.mark.parametrize(("n_classes", "width"), [(2, 1), (7, 33), (40, 96)])
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-def test_square_scores_are_exact_and_do_not_depend_on_the_other_rows(n_classes, width, scale):
-    """Bit for bit: in blocks of any shape, at any place, in any order."""
-    rng = np.random.default_rng(2)
-    axes = np.linalg.qr(rng.normal(size=(width, width)))[0]
-    squares = -rng.random((n_classes, width)) * scale
-    rows = rounded(unit_rows_about(rng.normal(size=(151, width)), None))
-    whole = square_scores(rows, axes, squares)
-    assert np.array_equal(whole, exact_square_scores(rows, axes, squares))
-    assert np.allclose(whole, (rows.values / NORM @ axes) ** 2 @ squares.T, rtol=1e-3, atol=scale * 1e-4)
-    order = rng.permutation(151)
-    for chosen in (np.arange(151)[::-1], order, order[:100], order[:1], order[::2]):
-        part = type(rows)(rows.values[chosen])
-        assert np.array_equal(square_scores(part, axes, squares), whole[chosen])
-
-
-@pytest.mark.parametrize("budget", [*ROUTES, "rho=inf"])
-def test_it_decides_as_released(budget, tmp_path):
-    model = tacit.AutoPrototypes(budget, public=PUBLIC, classes=4).fit(X, Y)
-    scores = ROWS @ model.coefficients_.T + (ROWS @ model.axes_) ** 2 @ model.squares_.T + model.intercepts_
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("budget", ["rho=0.5", "rho=inf"])
+@pytest.mark.parametrize("names", [None, NAME_ROWS])
+def test_it_decides_as_released(monkeypatch, route, budget, names, tmp_path):
+    take(route, monkeypatch)
+    model = tacit.AutoPrototypes(budget, public=PUBLIC, classes=4, names=names).fit(X, Y)
+    scores = ROWS @ model.coefficients_.T + model.intercepts_
+    if not model.refined_:
+        scores += (ROWS @ model.axes_) ** 2 @ model.squares_.T
+    assert model.refined_ == (route < 1)
+    assert isinstance(model.released_.decision, LinearHead if model.refined_ else QuadraticHead)
+    assert ("squares" in model.released_.arrays) == hasattr(model, "squares_") == (not model.refined_)
     assert np.allclose(model.decision_function(X), scores)
     release = tacit.Release.load(tacit.Release.of(model).save(tmp_path / "out", allow_research=True)).verify()
     assert np.array_equal(release.predict(X), model.predict(X))
     assert np.array_equal(model.predict(X), scores.argmax(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_hopeless_noise_names_decide(seed):
+    noisy = CENTRES + 2 * np.random.default_rng(seed + 50).normal(size=(4, 12))
+    model = tacit.AutoPrototypes("rho=1e-7", **(FIT | {"random_state": seed, "names": noisy})).fit(X, Y)
+    by_name = tacit.NamePrototypes(public=PUBLIC, classes=4, names=noisy).fit(X, Y).predict(X)
+    assert not model.refined_
+    assert model.names_used_
+    assert abs((model.predict(X) == Y).mean() - (by_name == Y).mean()) <= 0.01
+    assert (model.predict(X) == by_name).mean() >= 0.98
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_right_names_help_where_sums_are_noise_and_do_no_harm_where_they_are_clear(seed):
+    def accuracy(budget, names):
+        model = tacit.AutoPrototypes(budget, **(FIT | {"random_state": seed, "names": names})).fit(X, Y)
+        return (model.predict(X) == Y).mean()
+
+    assert accuracy("rho=1e-5", NAME_ROWS) > accuracy("rho=1e-5", None) + 0.1
+    assert accuracy("rho=1", NAME_ROWS) > accuracy("rho=1", None) - 0.02
+
+
+@pytest.mark.parametrize("budget", ["rho=inf", "rho=1e4", "rho=0.5", "rho=0.02"])
+def test_names_that_the_sums_contradict_change_nothing(budget):
+    plain = tacit.AutoPrototypes(budget, **FIT).fit(X, Y)
+    model = tacit.AutoPrototypes(budget, names=WRONG, **FIT).fit(X, Y)
+    right = tacit.AutoPrototypes(budget, names=NAME_ROWS, **FIT).fit(X, Y)
+    assert (plain.names_used_, model.names_used_, right.names_used_) == (False, False, True)
+    arrays, same = plain.released_.arrays, model.released_.arrays
+    assert arrays.keys() == same.keys()
+    assert all(np.array_equal(arrays[name], same[name]) for name in arrays)
+    assert not np.allclose(right.coefficients_, plain.coefficients_)
 
 
 def clusters(seed, width=100, n_classes=20):
@@ -340,6 +405,7 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
     assert scores.minority >= minority
 
 
+@pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
@@ -347,6 +413,16 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
         ({"public": None}, InputError, "public=None must be public rows"),
         ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
         ({"public": np.zeros((3, 12))}, InputError, "public"),
+        ({"names": NAME_ROWS, "classes": None}, InputError, "names need a declared class list, in their order"),
+        (
+            {"names": NAME_ROWS[:3]},
+            InputError,
+            "names has rows for 3 classes and the class list 4; pass one entry a class",
+        ),
+        ({"names": NAME_ROWS[:, :5]}, InputError, r"names\[0\] has shape \(1, 5\) and the private rows 12 columns"),
+        ({"names": np.where(np.eye(4, 12) > 0, np.nan, 1.0)}, InputError, r"names\[0\] row 0 is not finite"),
+        ({"names": [*NAME_ROWS[:3], np.zeros(12)]}, InputError, r"names\[3\]"),
+        ({"names": [*NAME_ROWS[:3], []]}, InputError, r"names\[3\]"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

@@ -9,27 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.compute.timing import SET_UP, phase
 from tacit.errors import InputError
-from tacit.learners.common.balance import log_shares
-from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import public_rows
-from tacit.learners.common.softmax import noisy_gradient
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
+from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import LinearHead, QuadraticHead
-from tacit.models.posterior import (
-    ROWS,
-    ClassPosterior,
-    NoisySums,
-    PublicPrior,
-    class_posterior,
-    named_posterior,
-    public_prior,
-)
+from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
+from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
@@ -39,10 +30,8 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-STEPS = 60
 SMALL_CLASSES, CLEAR = 0.25, 0.8
 BELIEF = 1.0
-RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -60,6 +49,9 @@ class AutoPrototypes(UnitRowClassifier):
         As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d), optional
+        Rows of the class names, such as embeddings of texts, in the order of `classes`, which must be declared. They
+        are public. They decide where the sums are noise, and are left out where the sums contradict them.
 
     Attributes
     ----------
@@ -71,8 +63,12 @@ class AutoPrototypes(UnitRowClassifier):
         Whether the rest of the budget bought gradient steps.
     spent_on_sums_ : float
         Share of the budget that bought sums.
-    coefficients_, intercepts_, squares_, axes_ : ndarray
-        The decision: see `tacit.models.decisions.QuadraticHead`.
+    names_used_ : bool
+        Whether there were names, and the sums did not contradict them.
+    coefficients_, intercepts_ : ndarray of shapes (C, d) and (C,), float64
+        The decision: see `tacit.models.decisions.LinearHead`.
+    squares_, axes_ : ndarray of shapes (C, p) and (d, p), float64
+        The rest of the decision if the model is not refined: see `tacit.models.decisions.QuadraticHead`.
     centre_, classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
@@ -133,42 +129,33 @@ class AutoPrototypes(UnitRowClassifier):
         self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
-            plain = class_posterior(prior, self._release(prior, sums, 1.0))
-        self.spent_on_sums_ = spent if self.refined_ else 1.0
-        release = self._release(prior, sums, self.spent_on_sums_)
-        names = None if prepared.names is None else prepared.names @ prior.axes
+            spent = 1.0
+            plain = class_posterior(prior, self._release(prior, sums, spent))
+        release = self._release(prior, sums, spent)
         named = None if names is None else named_posterior(prior, release, plain, names)
-        self.names_used_, posterior = named is not None, named or plain
-        clarity, linear = plain.clarity(release.noise), self.refined_
-        scores = blended(
-            posterior, prior.variances, prior.sample, clarity, names if named else None, linear=linear
-        ).times(BELIEF)
+        self.spent_on_sums_, self.names_used_, posterior = spent, named is not None, named or plain
+        kept, clarity, linear = names if named else None, plain.clarity(release.noise), self.refined_
+        scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=linear).times(BELIEF)
+        self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
-        if self.refined_:
-            self.coefficients_ = refine(self.coefficients_, prepared, posterior.sizes, self._part(1 - spent), noise)
-        self.prototypes_, self.sizes_ = posterior.mean @ prior.axes.T, posterior.sizes
-        self.centre_ = prepared.centre
-        arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
         facts = {
-            "noise multiplier of the sums": self._part(self.spent_on_sums_),
-            "releases of the sums": "one" if self.spent_on_sums_ == QUARTER else "several, averaged",
+            "noise multiplier of the sums": self._part(spent),
+            "releases of the sums": "one" if spent == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
-            "share of the budget for the sums": self.spent_on_sums_,
+            "share of the budget for the sums": spent,
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
-            facts |= {
-                "gradient steps": STEPS,
-                "noise multiplier of a step": self._part(1 - spent) * math.sqrt(STEPS),
-                "gradient clip norm": CLIP,
-                "sampling": "none; every record is used in every step",
-            }
-            return Released(
-                "one linear score per class, from noisy class sums and noisy gradients", arrays, LinearHead(), facts
-            )
+            rest = self._part(1 - spent)
+            self.coefficients_ = refinement.refine(self.coefficients_, prepared, self.sizes_, rest, noise)
+            what = "one linear score per class, from noisy class sums and noisy gradients"
+            return Released(what, self._arrays(), LinearHead(), facts | refinement.facts(rest))
         self.axes_, self.squares_ = prior.axes, scores.squares
-        arrays |= {"axes": self.axes_, "squares": self.squares_}
+        arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
+
+    def _arrays(self) -> dict[str, Floats]:
+        return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
 
     def _signal(self, posterior: ClassPosterior) -> float:
         """Squared length of a class mean over the noise of its sum at the whole budget.
@@ -197,18 +184,3 @@ class AutoPrototypes(UnitRowClassifier):
         multiplier = self._part(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
         return NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)
-
-
-@phase(SOLVING)
-def refine(start: Floats, records: UnitRows, sizes: Floats, multiplier: float, noise: NoiseSource) -> Floats:
-    """Coefficients (C, d) after gradient descent, in which log class shares are added to the scores."""
-    z, n, n_classes = multiplier * math.sqrt(STEPS), float(sizes.sum()), len(sizes)
-    blocks, added = records.block_list(exact=z == 0), log_shares(sizes, 0.0)
-
-    def gradient(moved: Floats) -> Floats:
-        of_loss = noisy_gradient(start + moved, added, blocks, clip=CLIP, multiplier=z, noise=noise)
-        return of_loss + RIDGE * moved
-
-    longest = LONGEST_STEP * n_classes
-    rate = learning_rate(longest, records=n, n_classes=n_classes, noise=z * CLIP, steps=STEPS)
-    return start + descend(gradient, np.zeros_like(start), rate=rate / n, steps=STEPS)

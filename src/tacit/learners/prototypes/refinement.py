@@ -1,0 +1,48 @@
+"""Noisy gradient descent from the scores that AutoPrototypes has from its sums.
+
+The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tacit.compute.timing import SOLVING, phase
+from tacit.learners.common.balance import log_shares
+from tacit.learners.common.descent import descend, learning_rate
+from tacit.learners.common.softmax import noisy_gradient
+from tacit.learners.common.unit_rows import UnitRows
+from tacit.mechanisms.noise import NoiseSource
+from tacit.models.rows import Floats
+
+# where each was chosen: docs/auto.md
+STEPS = 60
+RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
+
+
+@phase(SOLVING)
+def refine(start: Floats, records: UnitRows, sizes: Floats, multiplier: float, noise: NoiseSource) -> Floats:
+    """Coefficients (C, d) after the descent, whose steps together cost `outer_products.event(multiplier)`."""
+    z, n, n_classes = multiplier * math.sqrt(STEPS), float(sizes.sum()), len(sizes)
+    blocks, added = records.block_list(exact=z == 0), log_shares(sizes, 0.0)
+
+    def gradient(moved: Floats) -> Floats:
+        of_loss = noisy_gradient(start + moved, added, blocks, clip=CLIP, multiplier=z, noise=noise)
+        return of_loss + RIDGE * moved
+
+    longest = LONGEST_STEP * n_classes
+    rate = learning_rate(longest, records=n, n_classes=n_classes, noise=z * CLIP, steps=STEPS)
+    return start + descend(gradient, np.zeros_like(start), rate=rate / n, steps=STEPS)
+
+
+def facts(multiplier: float) -> dict[str, Any]:
+    """For the card."""
+    return {
+        "gradient steps": STEPS,
+        "noise multiplier of a step": multiplier * math.sqrt(STEPS),
+        "gradient clip norm": CLIP,
+        "sampling": "none; every record is used in every step",
+    }

@@ -1,0 +1,51 @@
+"""What public rows say about classes: their principal axes, and the means of neighbourhoods, where classes may lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.models.rows import Floats, unit_rows_about
+from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
+
+ROWS, ANCHORS, SAMPLE, NEIGHBOURS = 16_384, 2_048, 1_024, 0.01
+ISOTROPIC = 0.1
+
+
+@dataclass(frozen=True)
+class PublicPrior:
+    """What public rows say about classes."""
+
+    axes: Floats
+    """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide: `principal_axes`."""
+    variances: Floats
+    """Second moments along the axes, (p,); a tenth of them is spread evenly."""
+    neighbourhoods: Floats
+    """Means of neighbourhoods of public rows, along the axes, (J, p)."""
+    sample: Floats
+    """Some of the public rows, along the axes."""
+
+
+def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
+    """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
+    rows = unit_rows_about(spaced(public, min(ROWS, MOST_ENTRIES // public.shape[1])), centre)
+    variances, axes = principal_axes(rows)
+    if variances.max() <= 0:
+        variances = np.ones_like(variances) / len(variances)
+    variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
+    return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes, spaced(rows, SAMPLE) @ axes)
+
+
+def _neighbourhoods(rows: Floats) -> Floats:
+    """For evenly spaced rows, the mean of the nearest 1 % of all rows."""
+    nearest = max(1, round(NEIGHBOURS * len(rows)))
+    narrow = rows.astype(np.float32)
+    anchors = np.asarray(spaced(narrow, ANCHORS))
+    means = np.empty(anchors.shape)
+    for start in range(0, len(anchors), 256):
+        similarity = anchors[start : start + 256] @ narrow.T
+        chosen = np.argpartition(-similarity, nearest - 1, axis=1)[:, :nearest]
+        means[start : start + 256] = [rows[nearby].mean(axis=0) for nearby in chosen]
+    return means
