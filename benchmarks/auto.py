@@ -18,7 +18,7 @@ from timing import table
 
 import tacit
 from tacit.compute.progress import reporting
-from tacit.learners.prototypes.auto import STEPS
+from tacit.learners.prototypes.refinement import STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
 
