@@ -157,7 +157,7 @@ class AutoPrototypes(UnitRowClassifier):
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Squared length of the small classes' means, over the noise of their sums at the whole budget."""
+        """Squared length of class means, over the length of the noise of small classes' means at the whole budget."""
         n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
