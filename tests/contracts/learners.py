@@ -45,6 +45,7 @@ STRICT = (
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],
     "names": [{}, {"public": PUBLIC}],
+    "auto": [{}, {"names": CENTRES}],
     "least-squares": [
         {},
         {"alpha": 0.5, "intercept": 0.5},

@@ -142,6 +142,24 @@ def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
         assert np.allclose(names @ prior.axes.T, unit_rows_about(NAME_ROWS, CENTRE))
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_clarity_is_at_the_noise_of_all_sums(monkeypatch, route):
+    take(route, monkeypatch)
+    used = []
+    found = module.blended
+
+    def spy(posterior, variances, rows, clarity, names, *, linear):
+        used.append((posterior, clarity))
+        return found(posterior, variances, rows, clarity, names, linear=linear)
+
+    monkeypatch.setattr(module, "blended", spy)
+    model = tacit.AutoPrototypes("rho=0.02", names=NAME_ROWS, **FIT).fit(X, Y)
+    ((posterior, clarity),) = used
+    noise = (0.5 / 0.02 / (route * (1 - COUNT_SHARE))) ** 0.5
+    assert np.allclose(clarity, posterior.clarity(noise), rtol=1e-6)
+    assert model.released_.mechanism["noise multiplier of the sums"] == pytest.approx((0.5 / 0.02 / route) ** 0.5)
+
+
 def ready(budget, width=3, n_classes=2):
     """A learner as `fit` has it when `_fit` begins."""
     model = tacit.AutoPrototypes(budget, public=np.ones((1, width)) + np.eye(width))
