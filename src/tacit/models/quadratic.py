@@ -24,6 +24,7 @@ from tacit.models.rows import Floats
 
 FLOOR, SOFTNESS, ROOT, WIDENING = 0.003, 0.6, 0.3, 0.5
 TRUSTED, PRIOR_CLASSES = 2.0, 3.0
+BELIEF = 1.5  # length of the scores of a decision
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 

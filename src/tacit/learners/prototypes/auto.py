@@ -21,6 +21,7 @@ from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.carried import CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import (
     LEAST_BETWEEN,
@@ -31,7 +32,7 @@ from tacit.models.posterior import (
     named_posterior,
     public_prior,
 )
-from tacit.models.quadratic import blended
+from tacit.models.quadratic import BELIEF, blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -42,8 +43,8 @@ QUARTER = 0.25
 COUNT_SHARE = 0.1
 STEPS = 60
 SMALL_CLASSES, UNCLEAR, CLEAR = 0.25, 1.5, 4.0
-BELIEF = 1.5
 RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
+CARRIED = "; and the posterior of class means that follows from them (arrays posterior.*), by which it can be adapted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +148,9 @@ class AutoPrototypes(UnitRowClassifier):
         self.spent_on_sums_ = spent if self.refined_ else 1.0
         self.names_used_ = used
         clarity = posterior.clarity(self._part(self.spent_on_sums_) / math.sqrt(1 - COUNT_SHARE))
-        scores = blended(
-            posterior, prior.variances, prior.sample, clarity, names if used else None, linear=self.refined_
-        ).times(BELIEF)
+        names = names if used else None
+        scores = blended(posterior, prior.variances, prior.sample, clarity, names, linear=self.refined_).times(BELIEF)
+        carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, names)
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         if self.refined_:
             self.coefficients_ = refine(self.coefficients_, prepared, posterior.sizes, self._part(1 - spent), noise)
@@ -170,12 +171,12 @@ class AutoPrototypes(UnitRowClassifier):
                 "gradient clip norm": CLIP,
                 "sampling": "none; every record is used in every step",
             }
-            return Released(
-                "one linear score per class, from noisy class sums and noisy gradients", arrays, LinearHead(), facts
-            )
+            what = f"one linear score per class, from noisy class sums and noisy gradients{CARRIED}"
+            return Released(what, arrays | carried.arrays(arrays), LinearHead(), facts)
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays |= {"axes": self.axes_, "squares": self.squares_}
-        return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
+        what = f"one quadratic score per class, from noisy class sums{CARRIED}"
+        return Released(what, arrays | carried.arrays(arrays), QuadraticHead(), facts)
 
     def _signal(self, posterior: ClassPosterior) -> float:
         """Length of the sums of the small classes over that of noise and sampling, at the whole budget."""
