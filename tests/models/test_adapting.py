@@ -127,8 +127,8 @@ def test_a_likelihood_that_falls_closes_the_gate():
 
 
 def test_few_rows_change_little():
-    suited = task(rows(1, 10 * C)[0])
-    assert FEW == 10
+    suited = task(rows(1, 15 * C)[0])
+    assert FEW == 15
     full = suited.change(suited.adapted()[0])
     np.testing.assert_allclose(suited.addition().slopes, full.slopes / 2, rtol=1e-12)
 

@@ -49,7 +49,7 @@ from tacit.models.rows import Floats
 Integers = NDArray[np.int64]
 
 ROUNDS, DISCOUNT, TEMPER, STEEPNESS = 8, 0.1, 0.1, 2.0
-FEW = 10.0
+FEW = 15.0
 SPREAD, FARTHEST = 0.7, 1.75
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
-from tacit.models.carried import deciding
 from tacit.models.networks import NETWORKS, network, scores
 from tacit.models.rows import Floats, inner_products, unit_rows_about, with_lengths_about
 
@@ -267,7 +266,7 @@ def _cosine(
 
 
 def _linear(arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-    floats = {name: np.asarray(array, np.float64) for name, array in deciding(arrays).items()}
+    floats = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
     coefficients, intercepts, centre = floats["coefficients"], floats["intercepts"], floats.get("centre")
 
     def similarity(rows: Floats) -> Floats:

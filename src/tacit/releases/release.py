@@ -241,11 +241,11 @@ class Release:
         InputError
             If X does not have that form.
         """
-        return np.asarray(self.classes[self.decision.nearest(self.arrays, as_wide_rows(X, self.width))])
+        return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), as_wide_rows(X, self.width))])
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
-        return self.decision.similarities(self.arrays, as_wide_rows(X, self.width))
+        return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
 
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a test set (item 15).

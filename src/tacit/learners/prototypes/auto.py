@@ -172,11 +172,11 @@ class AutoPrototypes(UnitRowClassifier):
                 "sampling": "none; every record is used in every step",
             }
             what = f"one linear score per class, from noisy class sums and noisy gradients{CARRIED}"
-            return Released(what, arrays | carried.arrays(arrays), LinearHead(), facts)
+            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays))
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays |= {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{CARRIED}"
-        return Released(what, arrays | carried.arrays(arrays), QuadraticHead(), facts)
+        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays))
 
     def _signal(self, posterior: ClassPosterior) -> float:
         """Length of the sums of the small classes over that of noise and sampling, at the whole budget."""
