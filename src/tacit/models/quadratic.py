@@ -28,6 +28,7 @@ from tacit.models.rows import Floats
 FLOOR, SOFTNESS, WIDENING = 0.003, 0.6, 0.5
 ROOT, STEEP = 0.3, 0.6
 PRIOR_CLASSES = 3.0
+BELIEF = 1.0  # length of the scores of a decision
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 

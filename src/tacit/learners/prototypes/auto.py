@@ -18,10 +18,11 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.carried import CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import blended, prudent_trust
+from tacit.models.quadratic import BELIEF, blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -31,7 +32,7 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 SMALL_CLASSES, CLEAR = 0.25, 0.8
-BELIEF = 1.0
+CARRIED = "; and the posterior of class means that follows from them (arrays posterior.*), by which it can be adapted"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -136,6 +137,7 @@ class AutoPrototypes(UnitRowClassifier):
         self.spent_on_sums_, self.names_used_, posterior = spent, named is not None, named or plain
         kept, clarity, linear = names if named else None, plain.clarity(release.noise), self.refined_
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=linear).times(BELIEF)
+        carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         facts = {
@@ -148,11 +150,13 @@ class AutoPrototypes(UnitRowClassifier):
         if self.refined_:
             rest = self._part(1 - spent)
             self.coefficients_ = refinement.refine(self.coefficients_, prepared, self.sizes_, rest, noise)
-            what = "one linear score per class, from noisy class sums and noisy gradients"
-            return Released(what, self._arrays(), LinearHead(), facts | refinement.facts(rest))
+            arrays, facts = self._arrays(), facts | refinement.facts(rest)
+            what = f"one linear score per class, from noisy class sums and noisy gradients{CARRIED}"
+            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays))
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
-        return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
+        what = f"one quadratic score per class, from noisy class sums{CARRIED}"
+        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays))
 
     def _arrays(self) -> dict[str, Floats]:
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
