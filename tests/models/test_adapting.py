@@ -106,7 +106,7 @@ def test_the_likelihood_is_that_of_rows_that_nothing_was_adapted_to():
 @pytest.mark.parametrize(
     ("u", "fault"),
     [
-        (rows(1, means=TRUE[:2])[0], "they gather in few of the classes: their spread is 0.5"),
+        (rows(1, means=TRUE[:2])[0], "they gather in few of the classes: their spread is 0."),
         (rows(1, means=TRUE + np.where(np.arange(P) < 2, 0.9, 0))[0], "the means of their classes lie at"),
         (rows(1, noise=1.5)[0], "the rows of their classes lie at"),
     ],
