@@ -121,3 +121,9 @@ def test_an_interrupt_leaves_nothing(here, run, monkeypatch):
     assert err.startswith("tacit: interrupted; no output was written")
     assert sorted(path.name for path in here.iterdir()) == before
     assert not Path("adapted").exists()
+
+
+def test_the_help_states_the_premise(run):
+    shown = " ".join(run("adapt --help")[1].replace("│", " ").split())
+    assert "They must be public, or of records that no guarantee covers." in shown
+    assert "the exit status is 1" in shown

@@ -62,7 +62,9 @@ def test_variances_that_float32_rounds_to_zero_stay_above_it():
         (LINEAR | {"posterior.variances": np.full(P, -1, np.float32)}, "posterior.variances must be above 0"),
         (LINEAR | {"posterior.sizes": np.zeros(C, np.float32)}, "posterior.sizes must be above 0"),
         (LINEAR | {"posterior.clarity": np.full(C, 1.5, np.float32)}, "posterior.clarity must lie from 0 to 1"),
-        (LINEAR | {"posterior.shares": np.full(2, -0.5, np.float32)}, "posterior.shares must lie from 0 to 1"),
+        (LINEAR | {"posterior.shares": np.array([0.5, -0.5], np.float32)}, "posterior.shares must lie from 0 to 1"),
+        (LINEAR | {"posterior.shares": np.zeros(2, np.float32)}, "posterior.shares must be above 0"),
+        (LINEAR | {"posterior.shares": np.array([1, 0], np.float32)}, None),
         (LINEAR | {"posterior.shares": np.ones(3, np.float32)}, "posterior.shares of type float32 and shape .3,."),
     ],
 )

@@ -253,7 +253,7 @@ MUTANTS = [
     _of(PROTOTYPES, "refinement", "auto: steps without log shares", "log_shares(sizes, 0.0)", "0 * sizes"),
     _of(MODELS, "adapting", "adapting: rows are not discounted", "weight = DISCOUNT * shares", "weight = shares"),
     _of(MODELS, "adapting", "adapting: the likelihood of the rows that were adapted to", "self.rows[order[1::2]]", "self.rows[order[::2]]"),
-    _of(MODELS, "adapting", "adapting: rows of few classes pass", "if self.spread < SPREAD:", "if self.spread < 0:"),
+    _of(MODELS, "adapting", "adapting: rows of few classes pass", "if not self.spread >= SPREAD:", "if not self.spread >= 0:"),
     _of(MODELS, "adapting", "adapting: few rows change all", "times(n / (n + FEW * n_classes))", "times(1.0)"),
     _of(MODELS, "carried", "carried: values beyond their range", "array.min() <= 0", "array.min() < -1e9"),
     _of("releases", "adapting", "adapting: rows of zeros count", "rows = rows[rows.any(axis=1)]", "rows = rows[:]"),

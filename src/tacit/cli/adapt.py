@@ -28,12 +28,7 @@ def adapt(
 ) -> None:
     """Adapt a release of auto to unlabelled rows of its task, if they suit it.
 
-    The rows must be public, or of records that no guarantee covers. If a private record that a guarantee covers is
-    among them, no statement of the new release holds, and its predictions, and whether it was adapted, are as private
-    as the record. The new card names the rows and this premise. The guarantee is unchanged.
-
-    Exit status 0 means that the new release was written. If the rows do not suit the release, nothing is written, the
-    reason is printed, and the exit status is 1: keep the release that there is.
+    The rows must be public, or of records that no guarantee covers. The new card names them and this premise.
 
     Parameters
     ----------
@@ -41,8 +36,12 @@ def adapt(
         Folder of a release of auto, not adapted yet.
     rows
         Unlabelled rows of the same encoder: a store's folder, or any file that `tacit import` reads, its labels unused.
+        They must be public, or of records that no guarantee covers. If a private record that a guarantee covers is
+        among them, no statement of the new release holds, and neither the release, nor its predictions, nor whether it
+        was adapted may be shown to others.
     out
-        Folder of the new release.
+        Folder of the new release, whose guarantee is unchanged. If the rows do not suit the release, it is not written,
+        one line says why, and the exit status is 1.
     private
         The data of the fit, for their owner: rows that hold some of their records are refused.
     ledger

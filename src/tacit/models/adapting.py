@@ -50,7 +50,7 @@ Integers = NDArray[np.int64]
 
 ROUNDS, DISCOUNT, TEMPER, STEEPNESS = 8, 0.1, 0.1, 2.0
 FEW = 15.0
-SPREAD, FARTHEST = 0.7, 1.75
+SPREAD, FARTHEST = 0.65, 1.5
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Suitability:
 
     @property
     def fault(self) -> str | None:
-        """Why the rows do not suit the release; None if they do."""
-        if self.gain <= 0:
+        """Why the rows do not suit the release, as where a figure is NaN; None if they do."""
+        if not self.gain > 0:
             return f"the log likelihood of a held-out row changes by {self.gain:.3g} nats and must rise"
-        if self.spread < SPREAD:
+        if not self.spread >= SPREAD:
             return f"they gather in few of the classes: their spread is {self.spread:.2f} and must be {SPREAD} or more"
         for name, value in (("means", self.distance), ("rows", self.width)):
-            if value > FARTHEST:
+            if not value <= FARTHEST:
                 far = f"{value:.2f} times the squared distance that the posterior expects, at most {FARTHEST}"
                 return f"the {name} of their classes lie at {far}"
         return None

@@ -102,7 +102,7 @@ def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
             return f"{PREFIX}{name} of type {array.dtype} and shape {array.shape} must be float32 of shape {shape}"
         if not np.isfinite(array).all():
             return f"{PREFIX}{name} holds values that are not finite"
-        if name in ("variances", "spreads", "sizes") and array.min() <= 0:
+        if array.min() <= 0 and (name in ("variances", "spreads", "sizes") or (name == "shares" and array[0] <= 0)):
             return f"{PREFIX}{name} must be above 0"
         if name in ("clarity", "shares") and (array.min() < 0 or array.max() > 1):
             return f"{PREFIX}{name} must lie from 0 to 1"
