@@ -178,6 +178,16 @@ def test_sizes_are_nearer_than_noisy_counts_unless_those_are_good():
     assert np.array_equal(class_posterior(prior, known).sizes, np.maximum(good, 1.0))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_sizes_are_in_all_no_more_than_the_counts_and_their_noise_say(seed):
+    rng = np.random.default_rng(seed)
+    prior, _, n, _ = simulated(0, seed=seed, n_classes=30)
+    sums, counts = 1e4 * rng.normal(size=(30, 60)), n + 3e4 * rng.normal(size=30)
+    found = class_posterior(prior, NoisySums(sums, 1e4, counts, 3e4)).sizes
+    assert found.sum() <= max(counts.sum(), 3e4 * 30**0.5) * (1 + 1e-12)
+    assert found.min() >= 1
+
+
 def test_without_noise_a_mean_is_shrunk_by_the_variance_within_its_class_alone():
     prior = prior_of([0.6, 0.2], np.array([[0.1, -0.2]]))
     sums, sizes = np.array([[4.0, 1.0], [500.0, 900.0]]), np.array([5.0, 1000.0])
@@ -303,7 +313,9 @@ def test_names_are_contradicted_if_two_standard_deviations_more_would_still_be_u
     prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6)
     spread = names - names.mean(axis=0)
     information = (spread**2).sum() / (ELSEWHERE / 60 + plain.within / 60 / 10**6)
-    edge = USEFUL - 2 * information**-0.5
+    of_prior = 1 / SCALE_DEVIATION**2
+    edge = (information + of_prior) * (USEFUL - 2 * (information + of_prior) ** -0.5) - of_prior * SCALE
+    edge /= information
     exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names)
     found = named_centres(prior, exact, plain, names)
     assert (found is not None) == (sign > 0)
@@ -314,8 +326,13 @@ def test_names_are_kept_at_their_usual_length_where_sums_say_nothing():
     nothing = replace(released, sums=0 * released.sums)
     found = named_centres(prior, nothing, class_posterior(prior, nothing), names)
     assert length_of(found, nothing, names) == pytest.approx(SCALE, rel=1e-4)
-    shuffled = np.roll(names, 1, axis=0)
-    assert named_centres(prior, released, class_posterior(prior, released), shuffled) is not None
+
+
+@pytest.mark.parametrize("noise", [1e3, 1e5, 1e7])
+def test_noise_alone_contradicts_no_names(noise):
+    for seed in range(60):
+        prior, released, names, plain = named(seed=seed, noise=noise, n_classes=10, width=20)
+        assert named_centres(prior, released, plain, names) is not None
 
 
 def test_names_that_do_not_differ_are_no_information():

@@ -269,6 +269,7 @@ MUTANTS = [
     _of(MODELS, "posterior", "posterior: neighbourhoods do not scatter", "(1 - gain) ** 2 * scatter + ", ""),
     _of(MODELS, "posterior", "posterior: families agree in all but weight", "self.about = spread * ", "self.about = 0.4 * "),
     _of(MODELS, "posterior", "posterior: families do not differ in their means", "square - mean**2, 1e-12", "square, 1e-12"),
+    _of(MODELS, "posterior", "posterior: sizes exceed their total", "records * min(1.0, _total(release) / records.sum())", "records"),
     _of(MODELS, "posterior", "posterior: the within share without the noise of sums", " - release.sums.size * release.noise**2", ""),
     _of(MODELS, "posterior", "posterior: the within share without the noise of counts", " - release.count_noise**2).sum()", ").sum()"),
     _of(MODELS, "posterior", "posterior: the within share without the records' own lengths", " - float(n.sum())\n", "\n"),

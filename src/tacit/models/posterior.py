@@ -14,7 +14,8 @@ mixture of three families, whose weights the classes share:
 The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
 neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
 weights and the distribution of n over classes are estimated by EM on all classes at once, with `PICKED` of the
-neighbourhoods, and n by its posterior, or by its count where that is known well (`KNOWN`).
+neighbourhoods, and n by its posterior, no more in all than the counts say, or by its count where that is known well
+(`KNOWN`).
 Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
 Where the constants were chosen is said in docs/auto.md.
@@ -100,8 +101,11 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
     of_sizes, of_families = _expectation_maximisation(evidence)
-    known = count_noise < KNOWN * np.quantile(counts, 0.25)
-    records = np.maximum(counts, 1.0) if known else np.exp(of_sizes @ np.log(sizes))
+    if count_noise < KNOWN * np.quantile(counts, 0.25):
+        records = np.maximum(counts, 1.0)
+    else:
+        records = np.exp(of_sizes @ np.log(sizes))
+        records = np.maximum(records * min(1.0, _total(release) / records.sum()), 1.0)
 
     families = _families(prior, prior.neighbourhoods, grand, centres, within)
     each = [family.posterior(sums, records, noise) for family in families]
@@ -134,7 +138,8 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
     """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict the names.
 
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
-    have b = 0. Names count as contradicted if b, raised by two standard deviations, is below 0.1.
+    have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
+    noise, which leaves b where the prior has it, contradicts none.
     """
     n, w = plain.sizes[:, None], float(prior.variances.mean())
     precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
@@ -142,17 +147,23 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
     information = float((precision * spread**2).sum())
     if information <= 1e-12 * float((precision * names**2).sum()):  # names that are all alike, but for rounding
         return None
-    b, variance = float((precision * spread * release.sums / n).sum()) / information, 1 / information
+    variance = 1 / (information + 1 / SCALE_DEVIATION**2)
+    b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
     if b + 2 * math.sqrt(variance) < USEFUL:
         return None
-    b = (b / variance + SCALE / SCALE_DEVIATION**2) / (1 / variance + 1 / SCALE_DEVIATION**2)
     return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - names.mean(axis=0)))
+
+
+def _total(release: NoisySums) -> float:
+    """Number of all records, raised to its noise."""
+    n_classes = len(release.counts)
+    return max(float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes))
 
 
 def _grand_mean(release: NoisySums) -> Floats:
     """Mean of all private rows, shrunk by the share of its energy that is noise."""
     n_classes, width = release.sums.shape
-    total = max(float(release.counts.sum()), release.count_noise * n_classes**0.5, float(n_classes))
+    total = _total(release)
     mean = release.sums.sum(axis=0) / total
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
