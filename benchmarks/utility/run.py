@@ -4,12 +4,13 @@ python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--worke
     [--cells FILE]
 
 EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy, train_y.npy, test_x.npy and
-test_y.npy. Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells
-hold for the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by
-writing FOLDER/table.md, FOLDER/page.html and FOLDER/cells.csv from all cells; --report only writes these files.
-`--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds give the same result,
-which is computed once. Noise is `research`, since nothing is released. With as many workers as cores, each worker uses
-one thread.
+test_y.npy. FILE, which names.py writes, has rows of class names; without it, methods that take names are left out.
+Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells hold for
+the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by writing
+FOLDER/table.md, names.md, page.html, cells.csv and the pictures of the documentation from all cells; --report only
+writes these files. `--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds
+give the same result, which is computed once. Noise is `research`, since nothing is released. With as many workers as
+cores, each worker uses one thread.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from floor import beside_the_floor
 from joblib import Parallel, delayed
 from methods import METHODS, grid, needs_names
 from problems import SETTINGS, problem
-from table import Cell, html, markdown, summary
+from table import PICTURES, Cell, drawn, html, markdown, summary, with_names
 
 from tacit.compute.atomic import atomic_file
 from tacit.models.metrics import evaluate
@@ -125,11 +126,20 @@ def report(out: Path) -> None:
     """Write the table, the page and the list of cells from all cell files."""
     cells = read_cells(out)
     table = [*summary(cells), *beside_the_floor(cells), *markdown(cells)]
-    texts = {"table.md": table, "page.html": [html(cells)], "cells.csv": csv_lines(cells)}
+    texts = {
+        "table.md": table,
+        "names.md": with_names(cells),
+        "page.html": [html(cells)],
+        "cells.csv": csv_lines(cells),
+    }
     for name, lines in texts.items():
         content = "\n".join(lines) + "\n"
         with atomic_file(out / name, force=True) as part:
             part.write_text(content, encoding="utf-8")
+    for name, (dataset, ratio, methods) in PICTURES.items():
+        if any((cell.dataset, cell.ratio) == (dataset, ratio) for cell in cells):
+            with atomic_file(out / name, force=True) as part:
+                part.write_bytes(drawn(cells, dataset, ratio, methods))
     print("\n".join(summary(cells)))
 
 

@@ -6,13 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from methods import METHODS
+from methods import METHODS, NAMED, needs_names
 
 from tacit.report import charts, paper
 from tacit.report.accuracy import both_measures, result_of_fit
 from tacit.report.page import page, picture, text
 
 OURS = "auto"
+WITH_NAMES = (OURS, f"{OURS}{NAMED}", f"gradient-descent{NAMED}", "names")
+PICTURES = {  # of the documentation: problem, and methods if not all
+    "utility-cifar100-10.png": ("cifar100", 10, tuple(method for method in METHODS if not needs_names(method))),
+    "public-knowledge.png": ("banking77", 10, (*WITH_NAMES[:2], "names")),
+}
 HALF_A_POINT = 0.005
 MEASURES = ("balanced", "minority")
 
@@ -43,23 +48,25 @@ def columns(cells: Sequence[Cell]) -> Columns:
     return dict(sorted(found.items(), key=lambda item: (item[0][0], item[0][1], item[0][2])))
 
 
-def markdown(cells: Sequence[Cell]) -> Iterator[str]:
+def markdown(cells: Sequence[Cell], methods: Sequence[str] = tuple(METHODS)) -> Iterator[str]:
     """The table, with a part for each problem: mean over seeds of balanced / minority accuracy. The best is bold."""
-    table = columns(cells)
+    table = columns([cell for cell in cells if cell.method in methods])
     for dataset, ratio in dict.fromkeys((dataset, ratio) for dataset, ratio, _ in table):
-        present = [
-            method
-            for method in METHODS
-            if any(method in own for key, own in table.items() if key[:2] == (dataset, ratio))
-        ]
+        rows = {key[2]: own for key, own in table.items() if key[:2] == (dataset, ratio)}
+        present = [method for method in methods if any(method in own for own in rows.values())]
         yield f"\n### {dataset}, imbalance {ratio}\n"
         yield "| e | " + " | ".join(present) + " |"
         yield "|---|" + "---|" * len(present)
-        for key, own in table.items():
-            if key[:2] == (dataset, ratio):
-                means = {method: np.mean(list(values.values()), axis=0) for method, values in own.items()}
-                best = [max(mean[i] for mean in means.values()) for i in range(2)]
-                yield f"| {key[2]:g} | " + " | ".join(_shown(means.get(method), best) for method in present) + " |"
+        for rough, own in rows.items():
+            means = {method: np.mean(list(values.values()), axis=0) for method, values in own.items()}
+            best = [max(mean[i] for mean in means.values()) for i in range(2)]
+            yield f"| {rough:g} | " + " | ".join(_shown(means.get(method), best) for method in present) + " |"
+
+
+def with_names(cells: Sequence[Cell]) -> Iterator[str]:
+    """The table of the problems that have names: what names alone, records alone, and both together give."""
+    named = {(cell.dataset, cell.ratio, cell.rough) for cell in cells if needs_names(cell.method)}
+    return markdown([cell for cell in cells if (cell.dataset, cell.ratio, cell.rough) in named], WITH_NAMES)
 
 
 def _shown(mean: np.ndarray | None, best: list[float]) -> str:
@@ -114,7 +121,15 @@ def _verdict(key: tuple[str, int, float], rival: str, ours: Values, theirs: Valu
 
 
 def summary(cells: Sequence[Cell]) -> Iterator[str]:
-    """The conditions that `auto` must meet, and every cell in which it does not."""
+    """The conditions that `auto` must meet, and every cell in which it does not, without names and with them."""
+    yield "\nWithout class names:"
+    yield from _summary([cell for cell in cells if not needs_names(cell.method)])
+    yield "\nWith class names:"
+    named = [cell for cell in cells if needs_names(cell.method) and cell.method != "names"]
+    yield from _summary([replace(cell, method=cell.method.removesuffix(NAMED)) for cell in named])
+
+
+def _summary(cells: Sequence[Cell]) -> Iterator[str]:
     for measure in MEASURES:
         found = verdicts(cells, measure)
         if not found:
@@ -139,12 +154,17 @@ def summary(cells: Sequence[Cell]) -> Iterator[str]:
 def html(cells: Sequence[Cell]) -> str:
     """A page of figures in the paper's form, one figure for each problem."""
     sections = [("What the table says", text("\n".join(summary(cells)).strip()))]
-    order = {method: number for number, method in enumerate(METHODS)}
     for dataset, ratio in dict.fromkeys(
         (cell.dataset, cell.ratio) for cell in sorted(cells, key=lambda c: (c.dataset, c.ratio))
     ):
-        own = sorted((c for c in cells if (c.dataset, c.ratio) == (dataset, ratio)), key=lambda c: order[c.method])
-        results = [result_of_fit(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
         title = f"{dataset}, imbalance {ratio}"
-        sections.append((title, picture(paper.image(charts.lines, both_measures(results, title), "png"), title)))
+        sections.append((title, picture(drawn(cells, dataset, ratio), title)))
     return page("Accuracy of private classifiers", sections)
+
+
+def drawn(cells: Sequence[Cell], dataset: str, ratio: int, methods: Sequence[str] = tuple(METHODS)) -> bytes:
+    """A PNG of both accuracies of these methods against rho."""
+    own = [cell for cell in cells if (cell.dataset, cell.ratio) == (dataset, ratio) and cell.method in methods]
+    own.sort(key=lambda cell: methods.index(cell.method))
+    results = [result_of_fit(c.method, c.rough**2 / 2, c.seed, c.balanced, c.minority) for c in own]
+    return paper.image(charts.lines, both_measures(results, f"{dataset}, imbalance {ratio}"), "png")

@@ -23,6 +23,7 @@ LAZY: dict[str, str] = {
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
+    "adapt": "tacit.releases.adapting:adapt",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",

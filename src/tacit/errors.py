@@ -61,5 +61,9 @@ class PartlyFailedError(Exception):
     """Some of the work failed, and the rest is kept; the command line turns it into one line and exit status 1."""
 
 
+class NothingDoneError(Exception):
+    """The input was right, and the answer is that nothing should be written; the command line returns status 1."""
+
+
 class PrivacyLeakWarning(UserWarning):
     """Something that should be a public argument was read off the private data."""

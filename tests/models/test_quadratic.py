@@ -11,7 +11,7 @@ from tacit.models.quadratic import (
     PRIOR_CLASSES,
     ROOT,
     SOFTNESS,
-    TRUSTED,
+    STEEP,
     WIDENING,
     QuadraticScores,
     blended,
@@ -38,10 +38,13 @@ def direct_density(rows):
     return np.stack([multivariate_normal(m, np.diag(softened + WIDENING * v)).logpdf(rows) for m, v in each], axis=1)
 
 
-def direct_cosine(rows):
-    """The cosine after division by (h w)^(ROOT/2), times the length of the row."""
-    means, own = POSTERIOR.mean / W ** (ROOT / 2), rows / W ** (ROOT / 2)
-    return np.stack([own @ mean / np.linalg.norm(mean) for mean in means], axis=1)
+def direct_cosine(rows, trust):
+    """The cosine after division by (h w)^(a/2), times the length of the row; lengths of means as expected."""
+    a = min(ROOT, STEEP * 0.3**0.5)
+    means, own, variance = POSTERIOR.mean / W ** (a / 2), rows / W ** (a / 2), POSTERIOR.variance / W**a
+    share = 2 * prudent_trust(replace(POSTERIOR, trust=trust)) / 4**2
+    lengths = np.sqrt((means**2).sum(axis=1) + share * variance.sum(axis=1))
+    return np.stack([own @ mean / length for mean, length in zip(means, lengths, strict=True)], axis=1)
 
 
 def standard(scores):
@@ -122,19 +125,35 @@ def test_the_cosine_of_weighted_rows(weights):
     assert not found[:, 3].any()
 
 
+def test_the_variance_of_means_adds_to_their_squared_length():
+    means, variance, weights = RNG.normal(size=(3, 5)), RNG.random((3, 5)), RNG.random(5) + 0.5
+    found, plain = cosine(means, weights, variance).slopes, cosine(means, weights).slopes
+    lengths = (weights * means**2).sum(axis=1)
+    shorter = np.sqrt(lengths / (lengths + (weights * variance).sum(axis=1)))
+    assert np.allclose(found, shorter[:, None] * plain)
+
+
+@pytest.mark.parametrize(("within", "power"), [(0.4, ROOT), (0.7, ROOT), (0.96, STEEP * 0.2)])
+def test_diffuse_classes_are_whitened_less(within, power):
+    posterior = replace(POSTERIOR, within=within, variance=np.zeros((4, 5)))
+    scores = blended(posterior, VARIANCES, SAMPLE, np.ones(4), None, linear=True)
+    expected = posterior.mean * (within * VARIANCES + FLOOR * 0.4) ** -power
+    assert np.allclose(unit_rows(scores.slopes), unit_rows(expected))
+
+
 @pytest.mark.parametrize("n_classes", [1, 4, 1000])
 @pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
 def test_trust_is_that_of_the_classes_and_a_few_more(n_classes, trust):
     means = np.zeros((n_classes, 5))
     found = prudent_trust(ClassPosterior(means, means, np.ones(n_classes), trust, 0.7))
     more = PRIOR_CLASSES / (n_classes + PRIOR_CLASSES)
-    assert found == pytest.approx((1 - more) * trust + more * TRUSTED / PRIOR_CLASSES)
-    assert 0 < found < 1
+    assert found == pytest.approx((1 - more) * trust + more)
+    assert 0 < found <= 1
 
 
 def direct_blend(rows, trust, f, names, linear):
     """Scores of rows, the first 40 being those that standardise."""
-    scores = standard(direct_cosine(rows))
+    scores = standard(direct_cosine(rows, trust))
     if not linear:
         share = prudent_trust(replace(POSTERIOR, trust=trust))
         scores = standard(share * scores + (1 - share) * standard(direct_density(rows)))
@@ -154,7 +173,7 @@ def test_the_blend_is_the_direct_formula(trust, clarity, names, linear):
     rows = np.concatenate([SAMPLE, ROWS])
     expected = direct_blend(rows, trust, clarity.mean(), names, linear)
     assert np.allclose(decided(scores.of(rows)), decided(expected), rtol=1e-9, atol=1e-12)
-    assert scores.squares.any() == (not linear and (clarity.any() or names is None))
+    assert scores.squares.any() == (not linear and trust < 1 and (clarity.any() or names is None))
     if linear:
         assert not scores.offsets.any()
 

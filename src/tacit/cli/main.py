@@ -1,7 +1,8 @@
 """The entry point of the command line: runs a command, and turns errors into one line and an exit status.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, or cells of a sweep
-that failed. Only the standard library is imported before `main` runs, so that a Ctrl-C is caught from the start.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, cells of a sweep
+that failed, or rows that do not suit a release (`tacit adapt`). Only the standard library is imported before `main`
+runs, so that a Ctrl-C is caught from the start.
 """
 
 import io
@@ -67,7 +68,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     from tacit.cli.app import app
     from tacit.compute.extras import EXTRAS, missing
-    from tacit.errors import PartlyFailedError, TacitError
+    from tacit.errors import NothingDoneError, PartlyFailedError, TacitError
 
     try:
         with warnings.catch_warnings():
@@ -82,7 +83,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         if library not in EXTRAS:
             raise
         return _fail(str(missing(library)), 2)
-    except PartlyFailedError as error:
+    except (PartlyFailedError, NothingDoneError) as error:
         return _fail(str(error), 1)
     except CycloptsError as error:
         fault = str(error).replace("requires an argument.", "is missing or has no value;")

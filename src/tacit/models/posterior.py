@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.compute.timing import SOLVING, phase
 from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 from tacit.models.spectra import spaced
@@ -89,6 +90,7 @@ def within_share(release: NoisySums) -> float:
     return min(max(1 - energy / pairs, LEAST_WITHIN), 1.0) if pairs > 0 else 1.0
 
 
+@phase(SOLVING)
 def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | None = None) -> ClassPosterior:
     """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
     sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
@@ -114,21 +116,22 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
 
 
-def named_posterior(prior: PublicPrior, release: NoisySums, names: Floats | None) -> tuple[ClassPosterior, bool]:
-    """The posterior, and whether it takes account of names, (C, p) along the axes.
+def named_posterior(
+    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
+) -> ClassPosterior | None:
+    """The posterior about names, (C, p) along the axes, mixed with `plain`; None where the sums contradict the names.
 
-    Where sums are clear a class relies on the posterior without names, where they are noise on that about its name: the
-    weight of the former is the root of `clarity`.
+    Where its sum is clear a class relies on the plain posterior, where it is noise on that about its name: the weight
+    of the former is the root of `clarity`.
     """
-    plain = class_posterior(prior, release)
-    centres = None if names is None else named_centres(prior, release, plain, names)
+    centres = named_centres(prior, release, plain, names)
     if centres is None:
-        return plain, False
+        return None
     named = class_posterior(prior, release, centres)
     f = np.sqrt(plain.clarity(release.noise))[:, None]
     mean, variance = f * plain.mean + (1 - f) * named.mean, f * plain.variance + (1 - f) * named.variance
     trust = float(f.mean() * plain.trust + (1 - f.mean()) * named.trust)
-    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within), True
+    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within)
 
 
 def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats) -> Floats | None:

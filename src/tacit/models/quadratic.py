@@ -4,18 +4,20 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
 
 "density"   log N(u; E m, V + Var m/2), V being h w softened to the power 0.6. A class known poorly is wide, not noisy,
             so it keeps a share of the space. Right where means are spread evenly about the grand mean.
-"cosine"    the cosine of u and E m after division by (h w)^0.15, times the length of u, which classes share. The length
-            of E m does not enter, so that no class takes the rows of others; right where the centres that public rows
-            or names give a class differ between classes.
+"cosine"    the cosine of u and E m after division by (h w)^(a/2), a being 0.6 sqrt(1 - h), or 0.3 if this is less. No
+            length enters, so that no class takes the rows of others; right where the centres that public rows or names
+            give a class differ between classes. Of two or four classes, one known poorly is discounted: the squared
+            length of E m is raised by Var m times twice the trust over C^2.
 "names"     the cosine of u and the name, where there are names.
 
-Density and cosine are weighed by the trust of the posterior, with three more classes of which two are trusted; these
-and names by the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within
-rows, so that weights mean the same for all.
+Density and cosine are weighed by the trust of the posterior, as if three more classes were trusted; these and names by
+the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within rows, so that
+weights mean the same for all.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +25,10 @@ import numpy as np
 from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
 
-FLOOR, SOFTNESS, ROOT, WIDENING = 0.003, 0.6, 0.3, 0.5
-TRUSTED, PRIOR_CLASSES = 2.0, 3.0
+FLOOR, SOFTNESS, WIDENING = 0.003, 0.6, 0.5
+ROOT, STEEP = 0.3, 0.6
+PRIOR_CLASSES = 3.0
+BELIEF = 1.0  # length of the scores of a decision
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 
@@ -64,10 +68,13 @@ def density(posterior: ClassPosterior, variances: Floats) -> QuadraticScores:
     return QuadraticScores(-0.5 * precision, posterior.mean * precision, offsets)
 
 
-def cosine(means: Floats, weights: Floats | float = 1.0) -> QuadraticScores:
-    """Inner products with `means`, (C, p), of length 1, in which axes have these weights; 0 for a mean of zeros."""
+def cosine(means: Floats, weights: Floats | float = 1.0, variance: Floats | float = 0.0) -> QuadraticScores:
+    """Inner products with `means`, (C, p), divided by their lengths, in which axes have these weights; 0 for zeros.
+
+    `variance`, (C, p), is that of the means; it adds to their squared length.
+    """
     slopes = weights * means
-    lengths = np.sqrt((slopes * means).sum(axis=1, keepdims=True))
+    lengths = np.sqrt((slopes * means + weights * variance).sum(axis=1, keepdims=True))
     slopes = slopes / np.where(lengths > 0, lengths, 1.0)
     return QuadraticScores(np.zeros_like(slopes), slopes, np.zeros(len(slopes)))
 
@@ -85,9 +92,10 @@ def blended(
 
     They are standardised on public rows (b, p).
     """
-    scores = cosine(posterior.mean, _within(posterior, variances) ** -ROOT).standardised(rows)
+    trust, n_classes = prudent_trust(posterior), len(posterior.mean)
+    weights = _within(posterior, variances) ** -min(ROOT, STEEP * math.sqrt(posterior.between))
+    scores = cosine(posterior.mean, weights, 2 * trust / n_classes**2 * posterior.variance).standardised(rows)
     if not linear:
-        trust = prudent_trust(posterior)
         by_density = density(posterior, variances).standardised(rows)
         scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
     if names is None:
@@ -98,9 +106,9 @@ def blended(
 
 
 def prudent_trust(posterior: ClassPosterior) -> float:
-    """The trust, as if three more classes had been seen, of which two are trusted."""
+    """The trust, as if three more classes had been seen that look like public rows."""
     n_classes = len(posterior.mean)
-    return (posterior.trust * n_classes + TRUSTED) / (n_classes + PRIOR_CLASSES)
+    return (posterior.trust * n_classes + PRIOR_CLASSES) / (n_classes + PRIOR_CLASSES)
 
 
 def _within(posterior: ClassPosterior, variances: Floats) -> Floats:

@@ -14,16 +14,20 @@ from tacit.models.rows import Floats
 
 @dataclass(frozen=True)
 class Released:
-    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that made it."""
+    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that made it.
+
+    `carried` are further arrays, which the decision does not need: see `tacit.models.carried`.
+    """
 
     what: str
     arrays: dict[str, NDArray[Any]]
     decision: AnyDecision
     mechanism: dict[str, Any] = field(default_factory=dict)
+    carried: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def copy(self) -> Released:
         """The same value with copied arrays."""
-        return replace(self, arrays={name: np.array(array) for name, array in self.arrays.items()})
+        return replace(self, arrays=_copied(self.arrays), carried=_copied(self.carried))
 
     def similarities(self, rows: NDArray[Any]) -> Floats:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
@@ -32,3 +36,7 @@ class Released:
     def nearest(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Position of the nearest class of each row, of shape (n,)."""
         return self.decision.nearest(self.arrays, rows)
+
+
+def _copied(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: np.array(array) for name, array in arrays.items()}

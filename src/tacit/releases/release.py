@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
 from tacit.models.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
@@ -44,7 +45,7 @@ class Release:
     arrays : dict of str to ndarray
         By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
         public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
-        (d,) or without.
+        (d,) or without. Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -240,11 +241,11 @@ class Release:
         InputError
             If X does not have that form.
         """
-        return np.asarray(self.classes[self.decision.nearest(self.arrays, _rows(X, self.width))])
+        return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), as_wide_rows(X, self.width))])
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
-        return self.decision.similarities(self.arrays, _rows(X, self.width))
+        return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
 
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a test set (item 15).
@@ -294,12 +295,14 @@ class Release:
         found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
         if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
-        fault = self.decision.fits(self.arrays, len(contents.classes), contents.width)
+        of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
+        fault = self.decision.fits(of_decision, *size) or misfit(self.arrays, *size)
         if fault:
             raise self._error(fault)
 
 
-def _rows(X: Any, width: int) -> Any:
+def as_wide_rows(X: Any, width: int) -> Any:
+    """X as rows of this width, finite; those of a store stay in its files."""
     try:
         rows = X if hasattr(X, "shards") else np.asarray(X)  # the rows of a store stay in its files
     except ValueError as error:

@@ -209,6 +209,22 @@ class PostProcessing(Model):
     post_processing: Text
 
 
+class Adaptation(PostProcessing):
+    """Item 13 of a release that was adapted to unlabelled rows: how many rows, whose, and what makes them usable."""
+
+    rows: Positive
+    name: Text = NOT_STATED
+    hash: Text = NOT_STATED
+    held_out_gain: float  # of the log likelihood of a row, in nats
+    premise: Literal[
+        "the rows are public, or no guarantee covers their records, and no private record that a guarantee covers is "
+        "among them; otherwise no statement here holds"
+    ] = (
+        "the rows are public, or no guarantee covers their records, and no private record that a guarantee covers is "
+        "among them; otherwise no statement here holds"
+    )
+
+
 class Implementation(Model):
     """Item 14."""
 
@@ -310,7 +326,7 @@ class Document(Model):
     mechanisms: Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
     pattern: Pattern = Field(title="Release pattern")
-    post_processing: PostProcessing = Field(title="Post-processing")
+    post_processing: Adaptation | PostProcessing = Field(title="Post-processing")
     implementation: Implementation = Field(title="Implementation")
     utility: Utility | Literal["not stated"] = Field(title="Utility")
     public_inputs: PublicInputs = Field(title="Public data and encoder")

@@ -15,8 +15,8 @@ from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import public_prior
-from tacit.models.quadratic import FLOOR, NAMES, ROOT, blended
-from tacit.models.rows import unit_rows, unit_rows_about
+from tacit.models.quadratic import FLOOR, NAMES, ROOT, STEEP, blended, prudent_trust
+from tacit.models.rows import unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
@@ -31,7 +31,7 @@ SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in ra
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
 ROUTES = {
     0.25: (0.0, 1.0),
-    0.5: (1e9, 0.0),
+    0.5: (1e9, -1.0),
     1.0: (1e9, 1.0),
 }  # share of the sums: the bar and the trust that lead there
 NAME_ROWS = CENTRES + RNG.normal(size=(4, 12)) / 2
@@ -122,24 +122,40 @@ def test_every_route_spends_exactly_the_budget(monkeypatch, draws, route, unit):
 def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
     take(route, monkeypatch)
     used = []
-    found = module.named_posterior
+    found = module.class_posterior
 
-    def spy(prior, release, names):
-        used.append((prior, release, names))
-        return found(prior, release, names)
+    def spy(prior, release):
+        used.append((prior, release))
+        return found(prior, release)
 
-    monkeypatch.setattr(module, "named_posterior", spy)
-    tacit.AutoPrototypes("rho=0.05", names=NAME_ROWS, **FIT).fit(X, Y)
+    monkeypatch.setattr(module, "class_posterior", spy)
+    tacit.AutoPrototypes("rho=0.05", **FIT).fit(X, Y)
     released = [own for kind, _, _, own in draws if kind == "sums"]
     precisions = [multiplier**-2 for kind, multiplier, _, _ in draws if kind == "sums"]
     assert len(used) == len(released)
-    for i, (prior, release, names) in enumerate(used, 1):
+    for i, (prior, release) in enumerate(used, 1):
         mean = np.average(released[:i], axis=0, weights=precisions[:i])
         assert np.allclose(release.sums @ prior.axes.T, mean[:, :-1] / (1 - COUNT_SHARE) ** 0.5, rtol=1e-9, atol=1e-9)
         assert np.allclose(release.counts, mean[:, -1] / COUNT_SHARE**0.5, rtol=1e-9)
         assert release.noise == pytest.approx((sum(precisions[:i]) * (1 - COUNT_SHARE)) ** -0.5, rel=1e-9)
         assert release.count_noise == pytest.approx((sum(precisions[:i]) * COUNT_SHARE) ** -0.5, rel=1e-9)
-        assert np.allclose(names @ prior.axes.T, unit_rows_about(NAME_ROWS, CENTRE))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_names_are_directions_along_the_axes_and_meet_the_last_sums(monkeypatch, route):
+    take(route, monkeypatch)
+    used, releases = [], []
+    monkeypatch.setattr(module, "named_posterior", lambda *given: used.append(given))
+    found = module.class_posterior
+    monkeypatch.setattr(
+        module, "class_posterior", lambda prior, release: releases.append(release) or found(prior, release)
+    )
+    tacit.AutoPrototypes("rho=0.05", names=NAME_ROWS, **FIT).fit(X, Y)
+    ((prior, release, plain, names),) = used
+    assert np.allclose(names @ prior.axes.T, unit_rows_about(NAME_ROWS, CENTRE))
+    assert np.array_equal(release.sums, releases[-1].sums)
+    assert (release.noise, release.count_noise) == (releases[-1].noise, releases[-1].count_noise)
+    assert np.array_equal(plain.mean, found(prior, release).mean)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -214,11 +230,13 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
 
 @pytest.mark.parametrize("multiplier", [0.0, 3.0])
 @pytest.mark.parametrize("within", [0.6, 1.0])
-def test_the_signal_is_the_length_of_small_sums_over_noise_and_sampling(multiplier, within):
+@pytest.mark.parametrize("trust", [0.0, 0.5, 1.0])
+def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_ones(multiplier, within, trust):
     model = tacit.AutoPrototypes(f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC)
     sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
-    n = np.quantile(sizes, SMALL_CLASSES)
-    posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, 0.5, within)
+    posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, trust, within)
+    share = prudent_trust(posterior)
+    n = share * np.quantile(sizes, SMALL_CLASSES) + (1 - share) * sizes.mean()
     expected = n * posterior.between / (12 * multiplier**2 + n * within) ** 0.5
     assert model._signal(posterior) == pytest.approx(expected, rel=1e-9)
 
@@ -227,8 +245,8 @@ def test_the_signal_is_the_length_of_small_sums_over_noise_and_sampling(multipli
     ("signals", "spent", "refined"),
     [
         ([CLEAR, CLEAR], 0.25, True),
-        ([CLEAR - 1e-9, 0.6 * CLEAR], 0.5, True),
-        ([CLEAR - 1e-9, 0.6 * CLEAR - 1e-9], 1.0, False),
+        ([CLEAR - 1e-9, 0.8 * CLEAR], 0.5, True),
+        ([CLEAR - 1e-9, 0.8 * CLEAR - 1e-9], 1.0, False),
         ([0.0, CLEAR], 0.5, True),
     ],
 )
@@ -249,7 +267,10 @@ def directly(posterior, prior, names=None, clip=np.inf):
     """The refined route in plain numpy."""
     rows = unit_rows_about(PUBLIC, CENTRE)
     within = posterior.within * prior.variances + FLOOR * prior.variances.max()
-    slopes = unit_rows(posterior.mean / within ** (ROOT / 2)) / within ** (ROOT / 2) @ prior.axes.T
+    a = min(ROOT, STEEP * posterior.between**0.5)
+    slopes, variance = posterior.mean / within**a, posterior.variance / within**a
+    lengths = (slopes * posterior.mean).sum(axis=1) + 2 * prudent_trust(posterior) / 16 * variance.sum(axis=1)
+    slopes = slopes / lengths[:, None] ** 0.5 @ prior.axes.T
     slopes /= unit_deviation(rows @ slopes.T)
     if names is not None:
         slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)

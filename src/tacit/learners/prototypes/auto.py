@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.compute.timing import SET_UP, phase
 from tacit.errors import InputError
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import public_rows
@@ -18,10 +18,11 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.carried import CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
-from tacit.models.posterior import ClassPosterior, NoisySums, named_posterior
+from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import blended, prudent_trust
+from tacit.models.quadratic import BELIEF, blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -31,7 +32,7 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 SMALL_CLASSES, CLEAR = 0.25, 0.8
-BELIEF = 1.0
+CARRIED = "; and the posterior of class means that follows from them (arrays posterior.*), by which it can be adapted"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,20 +122,22 @@ class AutoPrototypes(UnitRowClassifier):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None if prepared.names is None else prepared.names @ prior.axes
         sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
-        posterior, used = self._posterior(prior, sums, spent, names)
-        if self._signal(posterior) < CLEAR and self._multiplier() > 0:
+        plain = class_posterior(prior, self._release(prior, sums, spent))
+        if self._signal(plain) < CLEAR and self._multiplier() > 0:
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
-            posterior, used = self._posterior(prior, sums, spent, names)
-        self.refined_ = self._signal(posterior) >= CLEAR * prudent_trust(posterior)
+            plain = class_posterior(prior, self._release(prior, sums, spent))
+        self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             spent = 1.0
-            posterior, used = self._posterior(prior, sums, spent, names)
-        self.spent_on_sums_, self.names_used_ = spent, used
-        clarity = posterior.clarity(self._part(spent) / math.sqrt(1 - COUNT_SHARE))
-        kept = names if used else None
-        scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_).times(BELIEF)
+            plain = class_posterior(prior, self._release(prior, sums, spent))
+        release = self._release(prior, sums, spent)
+        named = None if names is None else named_posterior(prior, release, plain, names)
+        self.spent_on_sums_, self.names_used_, posterior = spent, named is not None, named or plain
+        kept, clarity, linear = names if named else None, plain.clarity(release.noise), self.refined_
+        scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=linear).times(BELIEF)
+        carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         facts = {
@@ -147,18 +150,24 @@ class AutoPrototypes(UnitRowClassifier):
         if self.refined_:
             rest = self._part(1 - spent)
             self.coefficients_ = refinement.refine(self.coefficients_, prepared, self.sizes_, rest, noise)
-            what = "one linear score per class, from noisy class sums and noisy gradients"
-            return Released(what, self._arrays(), LinearHead(), facts | refinement.facts(rest))
+            arrays, facts = self._arrays(), facts | refinement.facts(rest)
+            what = f"one linear score per class, from noisy class sums and noisy gradients{CARRIED}"
+            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays))
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
-        return Released("one quadratic score per class, from noisy class sums", arrays, QuadraticHead(), facts)
+        what = f"one quadratic score per class, from noisy class sums{CARRIED}"
+        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays))
 
     def _arrays(self) -> dict[str, Floats]:
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
 
     def _signal(self, posterior: ClassPosterior) -> float:
-        """Squared length of class means, over the length of the noise of small classes' means at the whole budget."""
-        n = float(np.quantile(posterior.sizes, SMALL_CLASSES))
+        """Squared length of a class mean over the noise of its sum at the whole budget.
+
+        Of a small class where public rows can be trusted, since more sums would help it; else of a class on average.
+        """
+        trust = prudent_trust(posterior)
+        n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
 
@@ -174,10 +183,8 @@ class AutoPrototypes(UnitRowClassifier):
         sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)
         return np.asarray(sums / np.append(np.full(records.width, scale[0]), scale[1]))
 
-    @phase(SOLVING)
-    def _posterior(
-        self, prior: PublicPrior, sums: Floats, spent: float, names: Floats | None
-    ) -> tuple[ClassPosterior, bool]:
+    def _release(self, prior: PublicPrior, sums: Floats, spent: float) -> NoisySums:
+        """Sums and counts that this share of the budget bought, along the axes."""
         multiplier = self._part(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
-        return named_posterior(prior, NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise), names)
+        return NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)

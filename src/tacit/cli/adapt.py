@@ -1,0 +1,102 @@
+"""`tacit adapt`: a release adapted to unlabelled rows of its task."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.cli.common import check_apart, ledger_of, shown_progress
+from tacit.cli.options import Features, Force, Split
+from tacit.errors import InputError, NothingDoneError
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
+
+PUBLIC = "give rows that are public, or of records that no guarantee covers"
+SAME = 0.9999  # cosine from which on two rows are taken for one record
+
+
+def adapt(
+    release: Path,
+    rows: Path,
+    /,
+    *,
+    out: Path,
+    private: Path | None = None,
+    ledger: Path | None = None,
+    x: Features = None,
+    split: Split = None,
+    force: Force = False,
+) -> None:
+    """Adapt a release of auto to unlabelled rows of its task, if they suit it.
+
+    The rows must be public, or of records that no guarantee covers. If a private record that a guarantee covers is
+    among them, no statement of the new release holds, and its predictions, and whether it was adapted, are as private
+    as the record. The new card names the rows and this premise. The guarantee is unchanged.
+
+    Exit status 0 means that the new release was written. If the rows do not suit the release, nothing is written, the
+    reason is printed, and the exit status is 1: keep the release that there is.
+
+    Parameters
+    ----------
+    release
+        Folder of a release of auto, not adapted yet.
+    rows
+        Unlabelled rows of the same encoder: a store's folder, or any file that `tacit import` reads, its labels unused.
+    out
+        Folder of the new release.
+    private
+        The data of the fit, for their owner: rows that hold some of their records are refused.
+    ledger
+        A ledger to look in, by default the one beside the rows: rows of an identity that it knows are refused.
+    """
+    from tacit.compute.atomic import check_writable
+    from tacit.data.imports import located, read_data
+    from tacit.releases.adapting import adapt as adapted_to
+    from tacit.releases.provenance import public_facts
+    from tacit.releases.reading import is_release
+    from tacit.releases.release import Release
+
+    check_writable(out, force=force, ours=is_release)
+    place = located(rows, split)
+    if private is not None:
+        check_apart("private", located(private), place, PUBLIC)
+    with shown_progress():
+        loaded = Release.load(release).verify()
+        data = read_data(rows, x=x, split=split, width=loaded.width)
+        _check_uncovered(ledger, place, data)
+        if private is not None:
+            _check_no_record(private, rows, data)
+        facts = public_facts(data)
+        adapted = adapted_to(loaded, data.x, name=facts["name"], hash=facts["hash"])
+        if adapted.release is None:
+            raise NothingDoneError(f"nothing adapted: {rows}: {adapted.why}; keep {release}, {out} was not written")
+        adapted.release.save(out, force=force, allow_research=True)
+    print(f"{out}: {release} {adapted.why}")
+    print("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
+
+
+def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
+    """Refuse rows that a ledger knows: what was fitted on them has a guarantee."""
+    known = ledger_of(ledger, place, data)
+    if known is None:
+        return
+    account = known.account()
+    if account.charges or account.allowance is not None:
+        fault = f"{known.path} counts what is spent on {data.identity!r}"
+        raise InputError(f"{place}: {fault}, so a guarantee covers these records; {PUBLIC}")
+
+
+def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
+    """Refuse rows that hold private records, by their identity or, of two stores, by content and direction."""
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.imports import read_data
+    from tacit.data.overlap import overlap
+
+    records = read_data(private, width=data.x.shape[1])
+    if records.identity == data.identity:
+        raise InputError(f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}")
+    if not (isinstance(records, EmbeddingStore) and isinstance(data, EmbeddingStore)):
+        raise InputError(f"--private {private} can be compared with {rows} only if both are stores; use tacit import")
+    found = overlap(records, data, SAME)
+    shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
+    if shared:
+        raise InputError(f"{rows} holds {shared} of the records of --private {private}; drop them (tacit overlap)")

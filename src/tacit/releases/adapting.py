@@ -1,0 +1,156 @@
+"""A release adapted to unlabelled rows of its task: post-processing, which leaves its guarantee unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import ValidationError
+
+from tacit.errors import InputError, ReleaseError
+from tacit.models.adapting import Suitability, Task
+from tacit.models.carried import carried, deciding
+from tacit.models.rows import Floats, unit_rows_about
+from tacit.releases.card import render_card
+from tacit.releases.reading import arrays_file, read_only, refusal
+from tacit.releases.release import Release, as_wide_rows
+from tacit.releases.schema import NOT_STATED, Adaptation, Array
+
+__all__ = ["Adapted", "adapt"]
+
+FEWEST, MOST, ENTRIES = 64, 32_768, 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """What `adapt` returns.
+
+    Attributes
+    ----------
+    release : Release or None
+        The adapted release; None if the rows do not suit the release.
+    why : str
+        In one sentence what was found.
+    gain : float
+        Rise of the log likelihood of a held-out row, in nats.
+    rows : int
+        How many rows were used.
+    """
+
+    release: Release | None
+    why: str
+    gain: float
+    rows: int
+
+
+def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str | None = None) -> Adapted:
+    """Adapt a release of `AutoPrototypes` to unlabelled rows of its task, if they suit it.
+
+    The released class means move to where rows gather, the less the better they were known; the decision is then made
+    anew. Whether this helps cannot be measured without labels. So half of the rows are held back, and nothing is
+    adapted unless they bear out what the other half taught.
+
+    Parameters
+    ----------
+    release : Release
+        As `Release.load` or `Release.of` returns it.
+    X : array-like of shape (n, d)
+        Rows of the encoder of the private rows, finite. At least 64; rows of zeros do not count. Of more than 32,768
+        rows, or 2^24 entries of the rows or of their scores, so many are drawn at random. The rows must be public, or
+        records that no guarantee covers. Of private rows nothing may leave: neither the adapted release nor its
+        predictions for others, nor whether it was adapted.
+    name, hash : str, optional
+        Name and content hash of the rows' data, for the card.
+
+    Returns
+    -------
+    Adapted
+        Its `release` is None if the rows do not suit the release.
+
+    Raises
+    ------
+    ReleaseError
+        If the release carries no posterior of class means, or was adapted already.
+    InputError
+        If X does not have that form or too few rows.
+
+    Notes
+    -----
+    Guarantee: that of the release, unchanged: all used arrays were released, and X is public (post-processing).
+    Source: tacit; see docs/auto.md and `tacit.models.adapting`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> centres = np.eye(4, 8)
+    >>> def rows(n):
+    ...     return np.repeat(centres, n, axis=0) + 0.3 * rng.normal(size=(4 * n, 8))
+    >>> from tacit.learners.methods import load
+    >>> auto = load("tacit.learners.prototypes.auto:AutoPrototypes")("rho=0.01", public=rows(50), classes=4)
+    >>> release = Release.of(auto.fit(rows(30), np.repeat(range(4), 30)))
+    >>> adapted = adapt(release, rows(100), name="new rows")
+    >>> adapted.rows, adapted.release is None or adapted.release.guarantee == release.guarantee
+    (400, True)
+    """
+    if isinstance(release.document.post_processing, Adaptation):
+        fault = "was adapted already; adapt the release that it was made from, to all rows together"
+        raise ReleaseError(f"{release.source} {fault}")
+    known = carried(release.arrays)
+    if known is None:
+        fault = "carries no posterior of class means, which only releases of auto do"
+        raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
+    rows = _used(as_wide_rows(X, release.width), len(release.classes))
+    linear = "squares" not in release.arrays
+    along = unit_rows_about(rows, release.arrays.get("centre")) @ known.axes
+    task = Task(known, along, release.decision.similarities(deciding(release.arrays), rows), linear=linear)
+    found = task.suitability()
+    if found.fault:
+        return Adapted(None, f"the rows do not suit the release: {found.fault}", found.gain, len(rows))
+    added = task.addition()
+    arrays = {name: array.astype(np.float64) for name, array in deciding(release.arrays).items()}
+    arrays["coefficients"] += added.slopes @ known.axes.T
+    arrays["intercepts"] += added.offsets
+    if not linear:
+        arrays["squares"] += added.squares
+    why = f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by {found.gain:.3g} nats"
+    return Adapted(_with(release, arrays, len(rows), found, name, hash), why, found.gain, len(rows))
+
+
+def _used(X: Any, n_classes: int) -> NDArray[Any]:
+    most = min(MOST, ENTRIES // max(X.shape[1], n_classes))
+    if len(X) > most:
+        X = X[np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))]
+    rows = np.asarray(X)
+    rows = rows[rows.any(axis=1)]
+    if len(rows) < FEWEST:
+        raise InputError(f"X has {len(rows)} rows that are not zero, too few to adapt to; give {FEWEST} or more")
+    return rows
+
+
+def _with(
+    release: Release, arrays: dict[str, Floats], rows: int, found: Suitability, name: str | None, hash: str | None
+) -> Release:
+    """The release with these arrays, and item 13 that says so; its utility was that of the old arrays."""
+    stored = {name: read_only(array) for name, array in arrays.items()}
+    sha256 = hashlib.sha256(arrays_file(stored)).hexdigest()
+    document = release.document
+    what = document.contents.what.partition(";")[0] + ", adapted to unlabelled rows"
+    listed = tuple(Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored))
+    try:
+        item = Adaptation(
+            post_processing=f"{document.post_processing.post_processing}; the decision was adapted to unlabelled rows, "
+            "which leaves the guarantee unchanged",
+            rows=rows,
+            name=name or NOT_STATED,
+            hash=hash or NOT_STATED,
+            held_out_gain=found.gain,
+        )
+    except ValidationError as error:
+        raise refusal("release", error, "give one line of text") from error
+    contents = document.contents.model_copy(update={"what": what, "arrays": listed, "sha256": sha256})
+    changed = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
+    document = document.model_copy(update=changed)
+    return Release(document, stored, sha256, render_card(document), release.source)
