@@ -1,6 +1,7 @@
 """`--names`: class names from stores and files, for methods that take them."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -104,6 +105,12 @@ def test_names_that_are_refused(named, run):
     )
     assert run("subset private --imbalance 2 --out few")[0] == 0
     assert "--names few is a subset of " in refused(run, f"{FIT} --names few")
+    whole = "fit noisy-sum few --budget rho=1 --out release --names private"
+    assert "--names private is the data of which few is a subset" in refused(run, whole)
+    shutil.copytree("private", "copy")
+    assert "--names copy is a copy of private; rows of class names must be public" in refused(
+        run, f"{FIT} --names copy"
+    )
     np.save("rows.npy", ROWS[:2])
     assert "--names rows.npy has 2 rows without labels and the class list 3 classes" in refused(
         run, f"{FIT} --names rows.npy"
@@ -123,6 +130,9 @@ def test_names_that_are_refused(named, run):
     assert "--names leaky was made through the private data; make it through public" in refused(
         run, f"{FIT} --names leaky"
     )
+    card = {"names": {"through": {"name": tacit.EmbeddingStore.open("private").identity, "hash": "of more rows"}}}
+    tacit.EmbeddingStore.write("leaking", ROWS, ["ant", "bee", "cow"], card=card)
+    assert "--names leaking was made through the private data" in refused(run, f"{FIT} --names leaking")
     assert not (named / "release").exists()
     assert run("promise noisy-sum --budget rho=1 --names words")[0] == 0
     assert "--names does not apply to newton" in refused(run, "promise newton --budget rho=1 --names words")

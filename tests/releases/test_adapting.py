@@ -208,3 +208,8 @@ def test_another_release_cannot_carry_a_posterior_that_does_not_fit():
     document = RELEASE.document.model_copy(update={"contents": contents})
     with pytest.raises(ReleaseError, match=r"posterior.means of type float32 and shape \(3, 16\) must be float32"):
         replace(RELEASE, document=document, arrays=small).verify()
+
+
+def test_what_is_no_release_is_refused():
+    with pytest.raises(InputError, match="release='folder' must be a Release; pass tacit.Release.load"):
+        tacit.adapt("folder", np.ones((100, 3)))

@@ -71,6 +71,8 @@ def adapt(
         adapted.release.save(out, force=force, allow_research=True)
     print(f"{out}: {release} {adapted.why}")
     print("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
+    if private is None:
+        print("The rows were not compared with the data of the fit; their owner can do that with --private STORE.")
 
 
 def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:

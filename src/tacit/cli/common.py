@@ -58,10 +58,15 @@ def check_apart(option: str, path: Path, store: Path, why: str) -> None:
         raise InputError(f"--{option} {path} is the private data; {why}")
 
 
-def check_no_subset(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
-    """Refuse a subset of the private data as public rows, by what its card says."""
-    if "subset" in rows.card and rows.identity == private.identity:
-        raise InputError(f"--{option} {path} is a subset of {store}; {why}")
+def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
+    """Refuse a copy, a part or the whole of the private data as public rows, by their content and their cards."""
+    if rows.content_hash == private.content_hash:
+        raise InputError(f"--{option} {path} is a copy of {store}; {why}")
+    if rows.identity == private.identity:
+        if "subset" in rows.card:
+            raise InputError(f"--{option} {path} is a subset of {store}; {why}")
+        if "subset" in private.card:
+            raise InputError(f"--{option} {path} is the data of which {store} is a subset; {why}")
 
 
 def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":

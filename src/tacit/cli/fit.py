@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_apart,
-    check_no_subset,
+    check_other_data,
     labels_of,
     ledger_of,
     read_classes,
@@ -155,7 +155,7 @@ def _read_public(learner: Any, public: Path, split: str | None, private: "Data",
     from tacit.data.imports import read_data
 
     data = read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
-    check_no_subset("public", public, data, private, store, RELEASED)
+    check_other_data("public", public, data, private, store, RELEASED)
     return data
 
 

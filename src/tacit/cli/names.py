@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_apart, check_no_subset
+from tacit.cli.common import check_apart, check_other_data
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     path = Path(option)
     check_apart("names", located(path), store, WHY)
     names = read_data(path, width=data.x.shape[1])
-    check_no_subset("names", path, names, data, store, WHY)
+    check_other_data("names", path, names, data, store, WHY)
     if not encoded_alike(names, data):
         said = f"--names {path} and {store} state encoders with other weights"
         warnings.warn(f"{said}; names help only in the space of the private rows", stacklevel=2)

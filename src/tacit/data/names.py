@@ -115,7 +115,9 @@ def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> Clas
 def check_through(names: ClassNames, private: Data, where: str) -> None:
     """Refuse names that were made through the private records as if these were public."""
     through = names.facts.get("through")
-    if isinstance(through, dict) and through.get("hash") == private.content_hash:
+    if isinstance(through, dict) and (
+        through.get("hash") == private.content_hash or through.get("name") == private.identity
+    ):
         fault = f"{where} was made through the private data"
         raise InputError(f"{fault}; make it through public labelled rows (tacit encode --texts --through STORE)")
 

@@ -95,6 +95,8 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     >>> adapted.rows, adapted.release is None or adapted.release.guarantee == release.guarantee
     (400, True)
     """
+    if not isinstance(release, Release):
+        raise InputError(f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)")
     if isinstance(release.document.post_processing, Adaptation):
         fault = "was adapted already; adapt the release that it was made from, to all rows together"
         raise ReleaseError(f"{release.source} {fault}")

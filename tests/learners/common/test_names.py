@@ -33,6 +33,7 @@ def test_no_names_give_none():
         ([[1.0, 0.0], [0.0, 1.0, 2.0]], 2, r"names\[1\] has shape \(1, 3\) and the private rows 2 columns"),
         ([[1.0, 0.0], [[1.0], [0.0, 1.0]]], 2, r"names\[1\] has entries of different lengths"),
         ([[1.0, 0.0], []], 2, r"names\[1\]"),
+        ([[1.0, 0.0], [[0.0, 1.0], [0.0, -2.0]]], 2, r"the rows of names\[1\] have no direction"),
     ],
 )
 def test_bad_names_are_named(names, classes, said):

@@ -10,6 +10,8 @@ from tacit.data.names import rows_by_class
 from tacit.errors import InputError
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
 
+LEAST = 1e-9  # length of a mean of unit rows below which it is rounding error
+
 
 def name_directions(names: Any, classes: Any, width: int, centre: Floats | None) -> Floats | None:
     """The direction of each class's names about the public centre, unit rows of shape (C, width); None without names.
@@ -31,8 +33,13 @@ def name_directions(names: Any, classes: Any, width: int, centre: Floats | None)
     if classes is None:
         raise InputError("names need a declared class list, in their order; pass classes=[...] (--classes FILE)")
     n_classes = classes if isinstance(classes, int | np.integer) else len(classes)
-    return np.concatenate([_direction(rows, centre) for rows in rows_by_class(names, int(n_classes), width)])
+    return np.concatenate(
+        [_direction(rows, centre, c) for c, rows in enumerate(rows_by_class(names, int(n_classes), width))]
+    )
 
 
-def _direction(rows: Floats, centre: Floats | None) -> Floats:
-    return unit_rows(unit_rows_about(rows, centre).mean(axis=0, keepdims=True))
+def _direction(rows: Floats, centre: Floats | None, c: int) -> Floats:
+    mean = unit_rows_about(rows, centre).mean(axis=0, keepdims=True)
+    if np.linalg.norm(mean) < LEAST:
+        raise InputError(f"the rows of names[{c}] have no direction: as unit rows they cancel out; pass other ones")
+    return unit_rows(mean)

@@ -104,10 +104,11 @@ class FeatureCovariance(SecondOrderClassifier):
             counts = self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
             moments = second_moments(blocks, width=width, multiplier=z, noise=noise)
         with phase(SOLVING):
-            values, vectors = spectrum(moments)
+            total = float(np.trace(moments))
+            values, vectors = spectrum(moments)  # overwrites the moments
             rate = self._learning_rate()
             self.damping_ = self._damping(values, rate)
-            named = self._name_centre(prepared, counts, float(np.trace(moments)))
+            named = self._name_centre(prepared, counts, total)
             gradient = self._gradient(blocks, counts, noise)
             if named is not None:
                 gradient = named.follow(gradient)
