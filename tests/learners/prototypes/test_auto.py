@@ -363,6 +363,8 @@ def test_names_that_the_sums_contradict_change_nothing(budget):
     model = tacit.AutoPrototypes(budget, names=WRONG, **FIT).fit(X, Y)
     right = tacit.AutoPrototypes(budget, names=NAME_ROWS, **FIT).fit(X, Y)
     assert (plain.names_used_, model.names_used_, right.names_used_) == (False, False, True)
+    said = [fitted.released_.mechanism["class names"] for fitted in (plain, model, right)]
+    assert said == ["none", "left out, as the sums contradict them", "used"]
     arrays, same = plain.released_.arrays, model.released_.arrays
     assert arrays.keys() == same.keys()
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays)

@@ -130,8 +130,7 @@ class AutoPrototypes(UnitRowClassifier):
         self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
-            spent = 1.0
-            plain = class_posterior(prior, self._release(prior, sums, spent))
+            spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
         release = self._release(prior, sums, spent)
         named = None if names is None else named_posterior(prior, release, plain, names)
         self.spent_on_sums_, self.names_used_, posterior = spent, named is not None, named or plain
@@ -145,6 +144,7 @@ class AutoPrototypes(UnitRowClassifier):
             "releases of the sums": "one" if spent == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": spent,
+            "class names": "none" if names is None else "used" if named else "left out, as the sums contradict them",
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
