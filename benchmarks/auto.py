@@ -119,9 +119,9 @@ def of_size(noise: str, n: int, m: int, d: int, C: int) -> float:
 
 
 def overlapping(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows around class centres that lie close together, in float16 as in a store."""
+    """Rows around class centres, as far apart as a row is from its centre, in float16 as in a store."""
     rng = np.random.default_rng(0)
-    y, centres = rng.integers(0, n_classes, n), 0.3 * rng.normal(size=(n_classes, d))
+    y, centres = rng.integers(0, n_classes, n), rng.normal(size=(n_classes, d))
     return (centres[y] + rng.standard_normal((n, d), dtype=np.float32)).astype(np.float16), y
 
 
