@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm
 
 from tacit.models import adapting
-from tacit.models.adapting import FEW, Suitability, Task, log_densities, moved_means, softmax, spread
+from tacit.models.adapting import FEW, Suitability, Task, log_densities, moved_means, spread
 from tacit.models.carried import CarriedPosterior
 from tacit.models.posterior import ClassPosterior
 from tacit.models.quadratic import blended
@@ -57,10 +57,6 @@ def test_log_densities_are_those_of_scipy_up_to_a_constant():
     u, means, variances = rng.normal(size=(5, 3)), rng.normal(size=(2, 3)), rng.uniform(0.1, 2, (2, 3))
     expected = norm.logpdf(u[:, None], means, np.sqrt(variances)).sum(axis=2) + 1.5 * np.log(2 * np.pi)
     np.testing.assert_allclose(log_densities(u, means, variances), expected, rtol=1e-12)
-
-
-def test_softmax_of_large_logs():
-    np.testing.assert_allclose(softmax(np.array([[1e4, 1e4 + math.log(3)]])), [[0.25, 0.75]])
 
 
 def test_spread_counts_classes():

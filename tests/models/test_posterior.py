@@ -22,6 +22,7 @@ from tacit.models.posterior import (
     class_posterior,
     named_centres,
     named_posterior,
+    normalised,
     within_share,
 )
 from tacit.models.public_prior import PublicPrior, public_prior
@@ -387,3 +388,7 @@ def test_no_variance_is_negative_and_nothing_overflows(noise, size, n_classes, g
     assert ((found.clarity(noise) >= 0) & (found.clarity(noise) <= 1)).all()
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.variance).all()
+
+
+def test_normalising_large_logs():
+    np.testing.assert_allclose(normalised(np.array([[1e4, 1e4 + np.log(3)]]), axis=1), [[0.25, 0.75]])

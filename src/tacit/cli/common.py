@@ -60,13 +60,16 @@ def check_apart(option: str, path: Path, store: Path, why: str) -> None:
 
 def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
     """Refuse a copy, a part or the whole of the private data as public rows, by their content and their cards."""
-    if rows.content_hash == private.content_hash:
-        raise InputError(f"--{option} {path} is a copy of {store}; {why}")
-    if rows.identity == private.identity:
-        if "subset" in rows.card:
-            raise InputError(f"--{option} {path} is a subset of {store}; {why}")
-        if "subset" in private.card:
-            raise InputError(f"--{option} {path} is the data of which {store} is a subset; {why}")
+    from tacit.data.names import shared_records
+
+    what = {
+        "copy": f"a copy of {store}",
+        "subset": f"a subset of {store}",
+        "whole": f"the data of which {store} is a subset",
+    }
+    shared = shared_records(rows, private)
+    if shared is not None:
+        raise InputError(f"--{option} {path} is {what[shared]}; {why}")
 
 
 def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":

@@ -20,7 +20,7 @@ from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
-from tacit.data.names import carried_names, check_through, names_of
+from tacit.data.names import carried_names, check_through, names_of, shared_records
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
@@ -189,8 +189,7 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
         carried = carried_names(train, source.classes, source.train)
         return [] if carried is None else carried.rows
     read = _read(str(source.names), "train", train.x.shape[1])
-    subset = "subset" in read.card and read.identity == train.identity
-    if subset or (read.identity, read.content_hash) == (train.identity, train.content_hash):
+    if shared_records(read, train) is not None:
         raise InputError(f"names: {source.names} are private records; name public rows of each class, or leave it out")
     check_rows(read.x, name=str(source.names))
     names = names_of(read, source.classes, str(source.names), declared=declared)

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.carried import CarriedPosterior
-from tacit.models.posterior import ClassPosterior
+from tacit.models.posterior import ClassPosterior, normalised
 from tacit.models.quadratic import BELIEF, QuadraticScores, blended
 from tacit.models.rows import Floats
 
@@ -113,7 +113,7 @@ class Task:
         added = np.zeros_like(self.scores)
         for _ in range(ROUNDS):
             densities = log_densities(self.rows, posterior.mean, self.within + posterior.variance)
-            shares = softmax(TEMPER * densities + STEEPNESS * (self.scores + added) / deviation)
+            shares = normalised(TEMPER * densities + STEEPNESS * (self.scores + added) / deviation, axis=1)
             posterior = replace(released, mean=moved_means(released, self.within, self.rows, shares))
             added = self.change(posterior).of(self.rows)
         return posterior, shares
@@ -167,12 +167,6 @@ def log_densities(rows: Floats, means: Floats, variances: Floats) -> Floats:
     precision = 1 / variances
     offsets = 0.5 * (np.log(precision) - means**2 * precision).sum(axis=1)
     return np.asarray(-0.5 * rows**2 @ precision.T + rows @ (means * precision).T + offsets)
-
-
-def softmax(logs: Floats) -> Floats:
-    """Weights of each row that add up to 1."""
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _log_likelihood(rows: Floats, means: Floats, variances: Floats) -> float:

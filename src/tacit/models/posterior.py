@@ -106,10 +106,9 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     else:
         records = np.exp(of_sizes @ np.log(sizes))
         records = np.maximum(records * min(1.0, _total(release) / records.sum()), 1.0)
-
     families = _families(prior, prior.neighbourhoods, grand, centres, within)
     each = [family.posterior(sums, records, noise) for family in families]
-    weights = _normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
+    weights = normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
     trust = 1.0 if centres is not None else float(1 - of_families[-1])
@@ -195,7 +194,7 @@ class _Family:
     def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
         """Log evidence (C,), mean and variance (C, p) of each class's mean."""
         each, common = self._log_likelihood(sums, sizes, noise)
-        shares = _normalised(each, axis=1)
+        shares = normalised(each, axis=1)
         n = sizes[:, None]
         gain = self.about / (self.about + self.within / n + (noise / n) ** 2)
         centre = self.means if self.own else shares @ self.means
@@ -218,7 +217,7 @@ def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
     of_sizes, of_families = np.full(n_sizes, 1 / n_sizes), np.full(n_families, 1 / n_families)
     for _ in range(ROUNDS):
         joint = evidence + np.log(of_sizes)[None, :, None] + np.log(of_families)
-        shares = _normalised(joint, axis=(1, 2))
+        shares = normalised(joint, axis=(1, 2))
         smooth = np.convolve(np.pad(shares.sum(axis=(0, 2)), 2, mode="edge"), [0.1, 0.2, 0.4, 0.2, 0.1], "valid")
         of_sizes = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
         of_families = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
@@ -231,6 +230,7 @@ def _log_sum(logs: Floats) -> Floats:
     return np.asarray(largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1)))
 
 
-def _normalised(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
+def normalised(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """Exponentials that add up to 1 along the axis."""
     shares = np.exp(logs - logs.max(axis=axis, keepdims=True))
     return np.asarray(shares / shares.sum(axis=axis, keepdims=True))
