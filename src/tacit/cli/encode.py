@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tacit.cli.common import read_classes, shown_progress
-from tacit.cli.encode_names import check_alone, class_texts, names_to_carry, write_through
+from tacit.cli.encode_names import PublicClasses, check_alone, class_texts, names_to_carry, write_through
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,11 +139,12 @@ def encode(
     if source is None:
         listed, descriptions = class_texts(texts, options.classes)
         sources = {"": names_source(listed, templates, descriptions)}
+        public_classes = None if through is None else PublicClasses.read(through, through_texts)
         features = load_text_side(encoder, **loading)
-        if through is not None:
+        if public_classes is not None:
             with shown_progress():
                 write_through(
-                    out, through, through_texts, listed, descriptions, templates, features, dtype=dtype,
+                    out, public_classes, listed, descriptions, templates, features, dtype=dtype,
                     identity=identity, force=force,
                 )  # fmt: skip
             return

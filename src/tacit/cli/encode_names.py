@@ -1,6 +1,7 @@
 """`tacit encode --texts` and `--template`: rows of class names, as a store or carried by a store of records."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from tacit.cli.common import class_values, read_lines
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.data.imports import Data
     from tacit.data.names import ClassNames
     from tacit.encoding.encoders.base import Features
     from tacit.encoding.sources.base import Source
@@ -59,10 +61,38 @@ def names_to_carry(
     return ClassNames(list(rows), facts)
 
 
+@dataclass(frozen=True, eq=False)
+class PublicClasses:
+    """Labelled public rows, their classes and the words for these, through which names of other classes are placed."""
+
+    data: "Data"
+    labels: Any
+    classes: list[Any]
+    words: list[str] | None
+
+    @classmethod
+    def read(cls, through: Path, through_texts: Path | None) -> "PublicClasses":
+        """Read the store of `--through`, and the words of `--through-texts` or else of its card."""
+        import numpy as np
+
+        from tacit.data.imports import read_data
+
+        public = read_data(through, check=False)
+        if public.labels is None:
+            raise InputError(f"--through {through} holds no labels; give public rows with their class names")
+        known = list(public.classes or np.unique(public.labels).tolist())
+        stated = public.card.get("class_words") if through_texts is None else _texts("through-texts", through_texts)
+        words = [str(text) for text in stated] if isinstance(stated, list) else None
+        if words is None and not isinstance(known[0], str):
+            raise InputError(
+                f"--through {through} has classes without names; give one text for each by --through-texts FILE"
+            )
+        return cls(public, public.labels, known, words)
+
+
 def write_through(
     out: Path,
-    through: Path,
-    through_texts: Path | None,
+    public: PublicClasses,
     classes: Any,
     descriptions: Sequence[str] | None,
     templates: Sequence[str],
@@ -73,25 +103,15 @@ def write_through(
     import numpy as np
 
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import read_data
     from tacit.data.labels import class_list, encode_labels
     from tacit.encoding.names import encode_names, names_through
 
-    public, listed = read_data(through, check=False), class_list(classes)
-    if public.labels is None:
-        raise InputError(f"--through {through} holds no labels; give public rows with their class names")
-    known = list(public.classes or np.unique(public.labels).tolist())
-    stated = public.card.get("class_words") if through_texts is None else _texts("through-texts", through_texts)
-    words = [str(text) for text in stated] if isinstance(stated, list) else None
-    if words is None and not isinstance(known[0], str):
-        raise InputError(
-            f"--through {through} has classes without names; give one text for each by --through-texts FILE"
-        )
+    data, known, listed = public.data, public.classes, class_list(classes)
     names = encode_names(listed, features, templates=templates, descriptions=descriptions)
-    public_names = encode_names(known, features, templates=templates, descriptions=words)
-    rows = names_through(names, public_names, public.x, encode_labels(public.labels, known))
-    source = {"name": public.identity, "hash": public.content_hash}
+    public_names = encode_names(known, features, templates=templates, descriptions=public.words)
+    rows = names_through(names, public_names, data.x, encode_labels(public.labels, known))
+    source = {"name": data.identity, "hash": data.content_hash}
     facts = {"what": "rows of class names", "encoder": features.card, "templates": list(templates), "through": source}
-    card = {"names": facts} | ({"encoder": public.card["encoder"]} if "encoder" in public.card else {})
+    card = {"names": facts} | ({"encoder": data.card["encoder"]} if "encoder" in data.card else {})
     store = EmbeddingStore.write(out, rows, np.asarray(listed), classes=listed, card=card, **options)
     print(f"{out}: {store.rows} rows of class names of width {store.dim}, through {len(known)} public classes")

@@ -49,6 +49,8 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
         if carried is not None:
             check_through(carried, data, f"the names that {store} carries")
         return carried
+    if not option.strip():
+        raise InputError(f"--names {option!r} names no data; give a store, a file, or {NONE}")
     path = Path(option)
     check_apart("names", located(path), store, WHY)
     names = read_data(path, width=data.x.shape[1])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from tacit.errors import InputError, ReleaseError
-from tacit.models.adapting import Suitability, Task
+from tacit.models.adapting import Task
 from tacit.models.carried import carried, deciding
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.releases.card import render_card
@@ -105,6 +105,7 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
         fault = "carries no posterior of class means, which only releases of auto do"
         raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
     rows = _used(as_wide_rows(X, release.width), len(release.classes))
+    item = _item(release, len(rows), name, hash)
     linear = "squares" not in release.arrays
     along = unit_rows_about(rows, release.arrays.get("centre")) @ known.axes
     task = Task(known, along, release.decision.similarities(deciding(release.arrays), rows), linear=linear)
@@ -118,7 +119,9 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     if not linear:
         arrays["squares"] += added.squares
     why = f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by {found.gain:.3g} nats"
-    return Adapted(_with(release, arrays, len(rows), found, name, hash), why, found.gain, len(rows))
+    return Adapted(
+        _with(release, arrays, item.model_copy(update={"held_out_gain": found.gain})), why, found.gain, len(rows)
+    )
 
 
 def _used(X: Any, n_classes: int) -> NDArray[Any]:
@@ -132,26 +135,29 @@ def _used(X: Any, n_classes: int) -> NDArray[Any]:
     return rows
 
 
-def _with(
-    release: Release, arrays: dict[str, Floats], rows: int, found: Suitability, name: str | None, hash: str | None
-) -> Release:
+def _item(release: Release, rows: int, name: str | None, hash: str | None) -> Adaptation:
+    """Item 13 of a release that is adapted to these rows; what they gain is not known yet."""
+    before = release.document.post_processing.post_processing
+    try:
+        return Adaptation(
+            post_processing=f"{before}; the decision was adapted to unlabelled rows, "
+            "which leaves the guarantee unchanged",
+            rows=rows,
+            name=name or NOT_STATED,
+            hash=hash or NOT_STATED,
+            held_out_gain=0.0,
+        )
+    except ValidationError as error:
+        raise refusal("release", error, "give one line of text") from error
+
+
+def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Release:
     """The release with these arrays, and item 13 that says so; its utility was that of the old arrays."""
     stored = {name: read_only(array) for name, array in arrays.items()}
     sha256 = hashlib.sha256(arrays_file(stored)).hexdigest()
     document = release.document
     what = document.contents.what.partition(";")[0] + ", adapted to unlabelled rows"
     listed = tuple(Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored))
-    try:
-        item = Adaptation(
-            post_processing=f"{document.post_processing.post_processing}; the decision was adapted to unlabelled rows, "
-            "which leaves the guarantee unchanged",
-            rows=rows,
-            name=name or NOT_STATED,
-            hash=hash or NOT_STATED,
-            held_out_gain=found.gain,
-        )
-    except ValidationError as error:
-        raise refusal("release", error, "give one line of text") from error
     contents = document.contents.model_copy(update={"what": what, "arrays": listed, "sha256": sha256})
     changed = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
     document = document.model_copy(update=changed)

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import FORMAT, VERSION, Document, Recorded
+from tacit.releases.schema import FORMAT, ONE_LINE, VERSION, Document, Recorded
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
@@ -129,7 +129,9 @@ def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
     """One line about the first value that a model refused."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"]) or "document"
-    fault = " ".join(f"{place} = {first['input']!r:.60}: {first['msg']}".split())
+    of_lines = first.get("ctx", {}).get("pattern") == ONE_LINE
+    rule = "must be one line, without control characters" if of_lines else first["msg"]
+    fault = " ".join(f"{place} = {first['input']!r:.60}: {rule}".split())
     return ReleaseError(f"{where}: {fault}; {remedy}")
 
 

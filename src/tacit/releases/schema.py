@@ -16,8 +16,8 @@ NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
 # no control characters, line separators or switches of the writing direction
-_ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
-Text = Annotated[str, Field(max_length=4000, pattern=_ONE_LINE)]
+ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
+Text = Annotated[str, Field(max_length=4000, pattern=ONE_LINE)]
 Number = Annotated[float, Field(ge=0)] | Literal["inf"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
