@@ -43,9 +43,10 @@ bench: .venv/.dev
 	$(BIN)/python benchmarks/encoders.py
 	$(BIN)/python benchmarks/scale.py
 
-# the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores
+# the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores, NAMES is what
+# benchmarks/utility/names.py writes
 utility: .venv/.dev
-	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) --out utility
+	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) $(if $(NAMES),--names $(NAMES)) --out utility
 
 pate: .venv/.dev
 	$(BIN)/python benchmarks/pate/run.py $(DATA) --out pate

@@ -61,9 +61,14 @@ def data_set(setting: str) -> str:
     return SETTINGS[setting].private.rpartition("/")[2]
 
 
+def symbol(name: str) -> str:
+    """The first symbol in the name of a constant."""
+    return name.split("`")[1]
+
+
 def measured(embeddings: Path, names: Path, out: Path, method: str, factors: Factors, only: str = "") -> Figures:
     """The mean figure of every data set, or of `only` one, with constants times these factors."""
-    changed = [f"{name.split('`')[1]}*{factor:g}" for name, factor in factors.items()]
+    changed = [f"{symbol(name)}*{factor:g}" for name, factor in factors.items()]
     file = out / ("-".join([method.replace(" ", "_"), only, *changed]) + ".json")
     if not file.exists():
         found: dict[str, list[float]] = {}
@@ -105,8 +110,8 @@ def report(method: str, of: Mapping[str, Mapping[float, Figures]], left_out: Map
     yield "\n| data set left out | constants as they are | chosen on the others | of these, other than they are |"
     yield "|---|---|---|---|"
     for one, got in left_out.items():
-        changed = ", ".join(f"{name.split(':')[0]} x {factor:g}" for name, factor in chosen(of, one).items())
-        yield f"| {one} | {base[one]:.4f} | {got[one]:.4f} | {changed or 'none'} |"
+        changed = [f"`{symbol(name)}` x {factor:g}" for name, factor in chosen(of, one).items()]
+        yield f"| {one} | {base[one]:.4f} | {got[one]:.4f} | {', '.join(changed) or 'none'} |"
     means = [float(np.mean([got[one] for one, got in left_out.items()])), float(np.mean(list(base.values())))]
     yield f"| mean | {means[1]:.4f} | {means[0]:.4f} | |"
 

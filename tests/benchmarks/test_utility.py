@@ -2,6 +2,7 @@
 
 import json
 import math
+import pydoc
 import sys
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def utility(monkeypatch):
     import table
 
     yield methods, problems, run, table
-    for name in ("methods", "problems", "run", "table"):
+    for name in ("constants", "methods", "problems", "run", "table"):
         sys.modules.pop(name, None)
 
 
@@ -124,3 +125,43 @@ def test_a_cell_file_is_plain(utility, embeddings, tmp_path):
     cell = json.loads((out / "cells" / "cifar10-10-coinpress-2-1.json").read_text(encoding="utf-8"))
     assert set(cell) == {"dataset", "ratio", "seed", "method", "rough", "balanced", "minority"}
     assert 0 <= cell["balanced"] <= 1
+
+
+def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, monkeypatch, tmp_path):
+    methods, _, _, _ = utility
+    import constants
+
+    figures = {
+        1.0: {"a": 0.5, "b": 0.5, "c": 0.5},
+        0.5: {"a": 0.9, "b": 0.4, "c": 0.5},
+        2.0: {"a": 0.1, "b": 0.5, "c": 0.6},
+    }
+    assert constants.chosen({"x": figures}, "a") == {"x": 2.0}
+    assert constants.chosen({"x": figures}, "c") == {"x": 0.5}
+    of = {"`x`: of all": figures, "`y`: of none": {factor: figures[1.0] for factor in constants.FACTORS}}
+    lines = list(constants.report("auto", of, {"a": {"a": 0.1}, "b": {"b": 0.4}, "c": {"c": 0.5}}))
+    assert "| `x`: of all | 0.5000 | 0.6000 | 0.4000 | 0 / 2 / 1 |" in lines
+    assert "| a | 0.5000 | 0.1000 | `x` x 2 |" in lines
+    assert lines[-1] == "| mean | 0.5000 | 0.3333 | |"
+    for paths in (constants.CONSTANTS | constants.OF_NAMES).values():
+        assert all(isinstance(pydoc.locate(path), float) for path in paths)
+    seen = []
+
+    def predictions(data, seed, roughs):
+        from tacit.learners.prototypes import auto
+
+        seen.append(auto.CLEAR)
+        yield roughs[0], np.zeros(4, dtype=int)
+
+    class Data:
+        test_y, n_classes, sizes = np.arange(4) % 2, 2, np.array([3, 1])
+
+    monkeypatch.setattr(constants, "problem", lambda *given: Data)
+    monkeypatch.setitem(methods.METHODS, "auto", predictions)
+    name = next(iter(constants.CONSTANTS))
+    for factor in (1.0, 2.0):
+        got = constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: factor}, "sst2")
+        assert got == {"sst2": 0.5 * 0.5}
+    assert seen == [0.8] * 9 + [1.6] * 9
+    constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: 2.0}, "sst2")
+    assert len(seen) == 18
