@@ -27,7 +27,7 @@ from tacit.models.metrics import evaluate
 LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
-    "`BELIEF`: length of the scores they start from": (f"{LEARNER}.auto.BELIEF",),
+    "`LOGIT_SCALE`: length of the scores they start from": (f"{MODELS}.quadratic.LOGIT_SCALE",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
     "`CLIP` of a gradient": (f"{LEARNER}.refinement.CLIP",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),

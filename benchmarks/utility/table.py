@@ -125,7 +125,7 @@ def summary(cells: Sequence[Cell]) -> Iterator[str]:
     yield "\nWithout class names:"
     yield from _summary([cell for cell in cells if not needs_names(cell.method)])
     yield "\nWith class names:"
-    named = [cell for cell in cells if needs_names(cell.method) and cell.method != "names"]
+    named = [cell for cell in cells if needs_names(cell.method)]
     yield from _summary([replace(cell, method=cell.method.removesuffix(NAMED)) for cell in named])
 
 

@@ -113,7 +113,7 @@ def test_names_through_public_rows(encode, sides):
     for folder, said in (
         ("numbers", "--through numbers has classes without names; give one text for each by --through-texts FILE"),
         ("bare", "--through bare holds no labels; give public rows with their class names"),
-        ("gone", "gone"),
+        ("gone", "gone does not exist; check its name"),
     ):
         status, _, err = encode(*TEXTS, "--through", folder, "--out", "refused")
         assert (status, err.count("\n")) == (2, 1)

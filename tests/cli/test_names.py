@@ -116,8 +116,8 @@ def test_names_that_are_refused(named, run):
         run, f"{FIT} --names rows.npy"
     )
     np.save("rows.npy", np.ones((3, 4)))
-    assert "4" in refused(run, f"{FIT} --names rows.npy")
-    assert "gone" in refused(run, f"{FIT} --names gone")
+    assert "rows.npy has 4 columns, shape (3, 4), and must have 5 columns" in refused(run, f"{FIT} --names rows.npy")
+    assert "gone does not exist" in refused(run, f"{FIT} --names gone")
     tacit.EmbeddingStore.write("bees", ROWS[:2], ["ant", "bee"])
     assert "--names bees has no row of class 'cow'" in refused(run, f"{FIT} --names bees")
     tacit.EmbeddingStore.write("dogs", ROWS, ["ant", "bee", "dog"])

@@ -181,9 +181,9 @@ def test_the_blend_is_the_direct_formula(trust, clarity, names, linear):
 def test_without_clarity_names_decide_and_with_it_the_posterior_does():
     unclear = blended(POSTERIOR, VARIANCES, SAMPLE, np.zeros(4), NAME_ROWS).of(ROWS)
     assert np.array_equal(unclear.argmax(axis=1), (ROWS @ NAME_ROWS.T).argmax(axis=1))
-    clear = blended(POSTERIOR, VARIANCES, SAMPLE, np.full(4, 1e9), NAME_ROWS).of(ROWS)
     alone = blended(POSTERIOR, VARIANCES, SAMPLE, np.ones(4), None).of(ROWS)
-    assert np.allclose(clear, alone, atol=1e-6)
-    half = blended(POSTERIOR, VARIANCES, SAMPLE, np.full(4, NAMES), NAME_ROWS).of(ROWS)
     names = cosine(NAME_ROWS).standardised(SAMPLE).of(ROWS)
-    assert np.allclose(half / (alone + names), (half / (alone + names))[0, 0])
+    for clarity in (1.0, NAMES):  # names have the weight of NAMES to clarity
+        both = blended(POSTERIOR, VARIANCES, SAMPLE, np.full(4, clarity), NAME_ROWS).of(ROWS)
+        ratio = both / (clarity * alone + NAMES * names)
+        assert np.allclose(ratio, ratio[0, 0])

@@ -43,7 +43,7 @@ def adapt(
         Folder of the new release, whose guarantee is unchanged. If the rows do not suit the release, it is not written,
         one line says why, and the exit status is 1.
     private
-        The data of the fit, for their owner: rows that hold some of their records are refused.
+        The private data of the fit, if you have them: rows that contain any of their records are refused.
     ledger
         A ledger to look in, by default the one beside the rows: rows of an identity that it knows are refused.
     """

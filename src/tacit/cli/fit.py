@@ -125,7 +125,8 @@ def fit(
     _print_fit(method, learner, store, out)
     if of_names is not None:
         source = f"the names that {store} carries" if names is None else names
-        print(f"Class names used, which cost nothing: {of_names.count} rows, of {source}")
+        used = "used" if getattr(learner, "names_used_", True) else "left out (the card says why)"
+        print(f"Class names {used}, which cost nothing: {of_names.count} rows, of {source}")
 
 
 @contextmanager

@@ -26,7 +26,8 @@ ENCODER = "encoder"
 class ClassNames:
     """The rows of each class, (k, d), in the order of the class list, and public facts about them.
 
-    The facts are JSON: `name` and `hash` of the data that the rows are from, the card of the `encoder`, `templates`.
+    The facts are JSON: `name` and `hash` of the data that the rows are from, the card of the `encoder`, `templates`,
+    and the public data `through` which other classes' names were placed.
     """
 
     rows: list[NDArray[Any]]
@@ -48,7 +49,7 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
     Raises
     ------
     InputError
-        If rows are not finite, of zeros, of another width, or not one or more for each class.
+        If a row is not finite, all zeros or of another width, or a class has no row.
     """
     try:
         given = len(names)
@@ -73,6 +74,8 @@ def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
 
 def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True) -> ClassNames:
     """The rows of data that hold class names, by the labels of these rows; without labels by their order.
+
+    Labels that are whole numbers without class names count as positions in a class list of texts.
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> Clas
 
 
 def shared_records(rows: Data, private: Data) -> str | None:
-    """How public rows hold the private data, by content and cards: "copy", "subset" or "whole"; None if they do not."""
+    """How public rows and private data are related: "copy" by content, "subset" or "whole" by their cards, or None."""
     if rows.content_hash == private.content_hash:
         return "copy"
     if rows.identity != private.identity:

@@ -26,7 +26,8 @@ holds:
 "distance"  the means x_c of the rows of the classes lie where the posterior expects them: (x_c - m_c0)^2 over its
             expectation v_c + V / n_c is at most `FARTHEST`, on average over axes and rows. Rows of another kind lie
             farther;
-"width"     so does (u - x_c)^2 over V, on average over axes and in the median over classes.
+"width"     the rows of a class are no wider than expected: (u - x_c)^2 over V is at most `FARTHEST`, on average over
+            axes and in the median over classes.
 
 The first alone does not tell: rows of any kind raise the likelihood.
 
@@ -42,8 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.carried import CarriedPosterior
-from tacit.models.posterior import ClassPosterior, normalised
-from tacit.models.quadratic import BELIEF, QuadraticScores, blended
+from tacit.models.posterior import ClassPosterior, log_sum, normalised
+from tacit.models.quadratic import QuadraticScores, blended, log_densities
 from tacit.models.rows import Floats
 
 Integers = NDArray[np.int64]
@@ -64,7 +65,7 @@ class Suitability:
 
     @property
     def fault(self) -> str | None:
-        """Why the rows do not suit the release, as where a figure is NaN; None if they do."""
+        """Why the rows do not suit the release (a NaN counts as unsuitable); None if they do."""
         if not self.gain > 0:
             return f"the log likelihood of a held-out row changes by {self.gain:.3g} nats and must rise"
         if not self.spread >= SPREAD:
@@ -80,7 +81,8 @@ class Suitability:
 class Task:
     """A release and the rows that it is adapted to.
 
-    `rows` (n, p) lie along the axes, `scores` (n, C) are those of the released decision for these rows.
+    `rows` (n, p) lie along the axes, `scores` (n, C) are those of the released decision for these rows. `linear` says
+    that the decision is: then the density has no part in it.
     """
 
     known: CarriedPosterior
@@ -104,7 +106,7 @@ class Task:
             blended(each, known.variances, self.rows, known.clarity, known.names, linear=self.linear)
             for each in (posterior, known.posterior)
         )
-        return new.plus(old.times(-1.0)).times(BELIEF)
+        return new.plus(old.times(-1.0))
 
     def adapted(self) -> tuple[ClassPosterior, Floats]:
         """The posterior after EM, and the weights (n, C) of the last round."""
@@ -112,7 +114,7 @@ class Task:
         deviation = float((self.scores - self.scores.mean(axis=1, keepdims=True)).std()) or 1.0
         added = np.zeros_like(self.scores)
         for _ in range(ROUNDS):
-            densities = log_densities(self.rows, posterior.mean, self.within + posterior.variance)
+            densities = log_densities(posterior.mean, self.within + posterior.variance).of(self.rows)
             shares = normalised(TEMPER * densities + STEEPNESS * (self.scores + added) / deviation, axis=1)
             posterior = replace(released, mean=moved_means(released, self.within, self.rows, shares))
             added = self.change(posterior).of(self.rows)
@@ -124,19 +126,21 @@ class Task:
         return self.change(self.adapted()[0]).times(n / (n + FEW * n_classes))
 
     def suitability(self) -> Suitability:
-        """Adapt to a half of the rows, and judge by the others and by how far the classes moved."""
+        """Adapt to half of the rows: the other half gives the gain, the first spread, distance and width."""
         order = np.random.default_rng(0).permutation(len(self.rows))  # rows may come in the order of their classes
         adapting, held_out = self.part(order[::2]), self.rows[order[1::2]]
         posterior, shares = adapting.adapted()
         released = self.known.posterior
         variances = self.within + released.variance
-        before, after = (_log_likelihood(held_out, mean, variances) for mean in (released.mean, posterior.mean))
+        before, after = (
+            log_sum(log_densities(mean, variances).of(held_out)).mean() for mean in (released.mean, posterior.mean)
+        )
         counts = np.maximum(shares.sum(axis=0), 1e-12)[:, None]
         means = shares.T @ adapting.rows / counts
         distances = ((means - released.mean) ** 2 / (released.variance + self.within / counts)).mean(axis=1)
         widths = ((shares.T @ adapting.rows**2 / counts - means**2) / self.within).mean(axis=1)
         return Suitability(
-            gain=after - before,
+            gain=float(after - before),
             spread=spread(shares.mean(axis=0)),
             distance=float(distances @ shares.mean(axis=0)),
             width=float(np.median(widths)),
@@ -151,26 +155,12 @@ def moved_means(released: ClassPosterior, within: Floats, rows: Floats, shares: 
 
 
 def spread(shares: Floats) -> float:
-    """How evenly rows spread over classes with these shares (C,): 0 for a single class, 1 for equal shares.
+    """How evenly rows spread over classes with these shares (C,): 0 if all are of one of several classes, 1 if equal.
 
-    >>> spread(np.array([0.5, 0.5, 0.0])), spread(np.array([1.0]))
+    >>> round(spread(np.array([0.5, 0.5, 0.0])), 9), spread(np.array([1.0]))
     (0.5, 1.0)
     """
     if len(shares) == 1:
         return 1.0
     entropy = -float((shares * np.log(np.maximum(shares, 1e-300))).sum())
-    return round((math.exp(entropy) - 1) / (len(shares) - 1), 12)
-
-
-def log_densities(rows: Floats, means: Floats, variances: Floats) -> Floats:
-    """log N(u; m_c, v_c) of each row and class, (n, C), without the constant p log(2 pi)/2."""
-    precision = 1 / variances
-    offsets = 0.5 * (np.log(precision) - means**2 * precision).sum(axis=1)
-    return np.asarray(-0.5 * rows**2 @ precision.T + rows @ (means * precision).T + offsets)
-
-
-def _log_likelihood(rows: Floats, means: Floats, variances: Floats) -> float:
-    """Mean log density of rows under the mixture of classes with equal shares."""
-    logs = log_densities(rows, means, variances)
-    largest = logs.max(axis=1, keepdims=True)
-    return float((largest[:, 0] + np.log(np.exp(logs - largest).mean(axis=1))).mean())
+    return (math.exp(entropy) - 1) / (len(shares) - 1)

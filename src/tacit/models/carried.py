@@ -27,7 +27,8 @@ from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
 
 PREFIX = "posterior."
-LEAST = 1e-12  # of what must be above 0, once it is rounded to float32
+IN_RELEASE = "; and the posterior of class means that follows from them (arrays posterior.*), to adapt it by"
+LEAST = 1e-12  # floor for values that must stay positive in float32
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -80,7 +81,7 @@ def carried(arrays: Arrays) -> CarriedPosterior | None:
 
 
 def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
-    """What keeps the arrays of a posterior from being one for rows of this width; None if nothing does."""
+    """Why these arrays are no valid posterior for rows of this width; None if they are."""
     found = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
     if not found:
         return None

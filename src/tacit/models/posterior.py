@@ -12,11 +12,10 @@ mixture of three families, whose weights the classes share:
     "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w (`named_centres`)
 
 The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
-neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. The family
-weights and the distribution of n over classes are estimated by EM on all classes at once, with `PICKED` of the
-neighbourhoods, and n by its posterior, no more in all than the counts say, or by its count where that is known well
-(`KNOWN`).
-Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
+neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. EM on all
+classes at once estimates the family weights and the distribution of n, with `PICKED` of the neighbourhoods. The size n
+is its posterior estimate, scaled so that sizes add up to no more than the counts, or the count where that is precise
+(`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -154,7 +153,7 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
 
 
 def _total(release: NoisySums) -> float:
-    """Number of all records, raised to its noise."""
+    """Total number of records, at least its noise and one per class."""
     n_classes = len(release.counts)
     return max(float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes))
 
@@ -189,7 +188,7 @@ class _Family:
 
     def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
         each, common = self._log_likelihood(sums, np.full(len(sums), size), noise)
-        return np.asarray(_log_sum(each) + common)
+        return np.asarray(log_sum(each) + common)
 
     def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
         """Log evidence (C,), mean and variance (C, p) of each class's mean."""
@@ -200,7 +199,7 @@ class _Family:
         centre = self.means if self.own else shares @ self.means
         scatter = 0.0 if self.own else np.maximum(shares @ self.squares - centre**2, 0.0)
         mean = centre + gain * (sums / n - centre)
-        return _log_sum(each) + common, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+        return log_sum(each) + common, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
 
 
 def _families(prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float) -> list[_Family]:
@@ -224,7 +223,7 @@ def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
     return np.asarray(shares.sum(axis=2)), of_families
 
 
-def _log_sum(logs: Floats) -> Floats:
+def log_sum(logs: Floats) -> Floats:
     """Log of the sum of exponentials of each row; a tenth of scipy's time on few rows."""
     largest = logs.max(axis=1)
     return np.asarray(largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1)))

@@ -4,15 +4,15 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
 
 "density"   log N(u; E m, V + Var m/2), V being h w softened to the power 0.6. A class known poorly is wide, not noisy,
             so it keeps a share of the space. Right where means are spread evenly about the grand mean.
-"cosine"    the cosine of u and E m after division by (h w)^(a/2), a being 0.6 sqrt(1 - h), or 0.3 if this is less. No
-            length enters, so that no class takes the rows of others; right where the centres that public rows or names
-            give a class differ between classes. Of two or four classes, one known poorly is discounted: the squared
-            length of E m is raised by Var m times twice the trust over C^2.
-"names"     the cosine of u and the name, where there are names.
+"cosine"    the inner product of u and E m/|E m|, both divided by (h w)^(a/2), a being 0.6 sqrt(1 - h), at most 0.3. No
+            length of a mean enters, so that no class takes the rows of others; right where the centres that public rows
+            or names give a class differ between classes. The squared length of E m is raised by Var m times twice the
+            trust over C^2, which discounts a poorly known class among few.
+"names"     the inner product of u and the name's direction, where there are names.
 
-Density and cosine are weighed by the trust of the posterior, as if three more classes were trusted; these and names by
-the mean clarity f of the classes, as f to 0.05. Each is first divided by its standard deviation within rows, so that
-weights mean the same for all.
+Density and cosine have the weights 1 - trust and trust, the trust as if three more classes were trusted. This blend and
+the names have the weights f : 0.05, f being the mean clarity of the classes. Each score is first divided by its
+standard deviation within rows, so that weights mean the same for all. To h w a floor of 0.003 max w is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tacit.models.rows import Floats
 FLOOR, SOFTNESS, WIDENING = 0.003, 0.6, 0.5
 ROOT, STEEP = 0.3, 0.6
 PRIOR_CLASSES = 3.0
-BELIEF = 1.0  # length of the scores of a decision
+LOGIT_SCALE = 1.0  # standard deviation within public rows of scores that serve as logits
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 
@@ -63,15 +63,21 @@ def density(posterior: ClassPosterior, variances: Floats) -> QuadraticScores:
     """Log density of a row in each class, its mean integrated out."""
     within = _within(posterior, variances)
     softened = within**SOFTNESS
-    precision = 1.0 / (softened * np.mean(within / softened) + WIDENING * posterior.variance)
-    offsets = -0.5 * (posterior.mean**2 * precision - np.log(precision)).sum(axis=1)
-    return QuadraticScores(-0.5 * precision, posterior.mean * precision, offsets)
+    return log_densities(posterior.mean, softened * np.mean(within / softened) + WIDENING * posterior.variance)
+
+
+def log_densities(means: Floats, variances: Floats) -> QuadraticScores:
+    """log N(u; m_c, v_c) of each class, with means and variances (C, p), without the constant p log(2 pi)/2."""
+    precision = 1.0 / variances
+    offsets = -0.5 * (means**2 * precision - np.log(precision)).sum(axis=1)
+    return QuadraticScores(-0.5 * precision, means * precision, offsets)
 
 
 def cosine(means: Floats, weights: Floats | float = 1.0, variance: Floats | float = 0.0) -> QuadraticScores:
     """Inner products with `means`, (C, p), divided by their lengths, in which axes have these weights; 0 for zeros.
 
-    `variance`, (C, p), is that of the means; it adds to their squared length.
+    They are not divided by the length of a row, which is the same for all classes. `variance`, (C, p), is that of the
+    means; it adds to their squared length.
     """
     slopes = weights * means
     lengths = np.sqrt((slopes * means + weights * variance).sum(axis=1, keepdims=True))
@@ -90,7 +96,7 @@ def blended(
 ) -> QuadraticScores:
     """The scores of the module's docstring; `linear` leaves the density out.
 
-    They are standardised on public rows (b, p).
+    They are standardised on public rows (b, p), and `LOGIT_SCALE` times that.
     """
     trust, n_classes = prudent_trust(posterior), len(posterior.mean)
     weights = _within(posterior, variances) ** -min(ROOT, STEEP * math.sqrt(posterior.between))
@@ -98,11 +104,11 @@ def blended(
     if not linear:
         by_density = density(posterior, variances).standardised(rows)
         scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
-    if names is None:
-        return scores
-    share = clarity.mean() / (clarity.mean() + NAMES)
-    both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
-    return both.standardised(rows)
+    if names is not None:
+        share = clarity.mean() / (clarity.mean() + NAMES)
+        both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
+        scores = both.standardised(rows)
+    return scores.times(LOGIT_SCALE)
 
 
 def prudent_trust(posterior: ClassPosterior) -> float:

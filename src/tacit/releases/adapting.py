@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tacit.errors import InputError, ReleaseError
 from tacit.models.adapting import Task
-from tacit.models.carried import carried, deciding
+from tacit.models.carried import IN_RELEASE, carried, deciding
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.releases.card import render_card
 from tacit.releases.reading import arrays_file, read_only, refusal
@@ -50,18 +50,18 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     """Adapt a release of `AutoPrototypes` to unlabelled rows of its task, if they suit it.
 
     The released class means move to where rows gather, the less the better they were known; the decision is then made
-    anew. Whether this helps cannot be measured without labels. So half of the rows are held back, and nothing is
-    adapted unless they bear out what the other half taught.
+    anew. Whether this helps cannot be measured without labels. So nothing is adapted unless rows that were held back
+    become likelier, and the others lie where the posterior expects rows of its classes.
 
     Parameters
     ----------
     release : Release
         As `Release.load` or `Release.of` returns it.
     X : array-like of shape (n, d)
-        Rows of the encoder of the private rows, finite. At least 64; rows of zeros do not count. Of more than 32,768
-        rows, or 2^24 entries of the rows or of their scores, so many are drawn at random. The rows must be public, or
-        records that no guarantee covers. Of private rows nothing may leave: neither the adapted release nor its
-        predictions for others, nor whether it was adapted.
+        Rows of the encoder of the private rows, finite. At least 64; rows of zeros do not count. If there are more than
+        32,768 rows, or X or its scores have more than 2^24 entries, a random subset of that size is used. The rows must
+        be public, or records that no guarantee covers. If X is private, share neither the adapted release, nor its
+        predictions, nor whether it was adapted.
     name, hash : str, optional
         Name and content hash of the rows' data, for the card.
 
@@ -89,10 +89,12 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     >>> def rows(n):
     ...     return np.repeat(centres, n, axis=0) + 0.3 * rng.normal(size=(4 * n, 8))
     >>> from tacit.learners.methods import load
-    >>> auto = load("tacit.learners.prototypes.auto:AutoPrototypes")("rho=0.01", public=rows(50), classes=4)
+    >>> auto = load("tacit.learners.prototypes.auto:AutoPrototypes")(
+    ...     "rho=0.5", public=rows(50), classes=4, noise="research", random_state=0
+    ... )
     >>> release = Release.of(auto.fit(rows(30), np.repeat(range(4), 30)))
     >>> adapted = adapt(release, rows(100), name="new rows")
-    >>> adapted.rows, adapted.release is None or adapted.release.guarantee == release.guarantee
+    >>> adapted.rows, adapted.release.guarantee == release.guarantee
     (400, True)
     """
     if not isinstance(release, Release):
@@ -156,7 +158,7 @@ def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Rele
     stored = {name: read_only(array) for name, array in arrays.items()}
     sha256 = hashlib.sha256(arrays_file(stored)).hexdigest()
     document = release.document
-    what = document.contents.what.partition(";")[0] + ", adapted to unlabelled rows"
+    what = document.contents.what.removesuffix(IN_RELEASE) + ", adapted to unlabelled rows"
     listed = tuple(Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored))
     contents = document.contents.model_copy(update={"what": what, "arrays": listed, "sha256": sha256})
     changed = {"contents": contents, "post_processing": item, "utility": NOT_STATED}

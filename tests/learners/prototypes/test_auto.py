@@ -7,7 +7,7 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import BELIEF, CLEAR, COUNT_SHARE, SMALL_CLASSES
+from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, LEFT_OUT, SMALL_CLASSES
 from tacit.learners.prototypes.refinement import CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
@@ -275,7 +275,7 @@ def directly(posterior, prior, names=None, clip=np.inf):
     if names is not None:
         slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)
         slopes /= unit_deviation(rows @ slopes.T)
-    start, beside = BELIEF * slopes, np.log(posterior.sizes / posterior.sizes.mean())
+    start, beside = slopes, np.log(posterior.sizes / posterior.sizes.mean())
     n = posterior.sizes.sum()
     rate = min(16.0, 3.6 * n / ((2e-5 * STEPS * n / 4) ** 0.5 * STEPS**1.5))
     theta = ahead = np.zeros((4, 12))
@@ -326,7 +326,7 @@ def test_few_records_at_an_infinite_budget_are_decided_by_their_sums(monkeypatch
     scores = blended(posterior, prior.variances, unit_rows_about(PUBLIC, CENTRE) @ prior.axes, np.ones(4), None)
     assert not model.refined_
     assert model.released_.mechanism["releases of the sums"] == "one"
-    assert np.allclose(model.decision_function(X), BELIEF * scores.of(ROWS @ prior.axes))
+    assert np.allclose(model.decision_function(X), scores.of(ROWS @ prior.axes))
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -364,7 +364,7 @@ def test_names_that_the_sums_contradict_change_nothing(budget):
     right = tacit.AutoPrototypes(budget, names=NAME_ROWS, **FIT).fit(X, Y)
     assert (plain.names_used_, model.names_used_, right.names_used_) == (False, False, True)
     said = [fitted.released_.mechanism["class names"] for fitted in (plain, model, right)]
-    assert said == ["none", "left out, as the sums contradict them", "used"]
+    assert said == ["none", LEFT_OUT, "used"]
     arrays, same = plain.released_.arrays, model.released_.arrays
     assert arrays.keys() == same.keys()
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays)
@@ -456,7 +456,7 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
         ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
         ({"public": None}, InputError, "public=None must be public rows"),
         ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
-        ({"public": np.zeros((3, 12))}, InputError, "public"),
+        ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
         ({"names": NAME_ROWS, "classes": None}, InputError, "names need a declared class list, in their order"),
         (
             {"names": NAME_ROWS[:3]},

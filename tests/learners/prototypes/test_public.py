@@ -298,7 +298,7 @@ def test_a_record_moves_the_scores_of_its_class_by_one_at_most(data, bounds):
     assert moved[0, -3:].max() > 0
 
 
-def test_names_need_one_row_a_class_and_survive_the_smallest_budget(data):
+def test_names_need_a_single_choice_and_survive_the_smallest_budget(data):
     with pytest.raises(InputError, match="names need k=1, not k=5; pass k=1, or leave names out"):
         tacit.PublicPrototypes(names=NAMES, classes=3, k=5).promise()
     assert fit(data, "epsilon=1e-9", names=NAMES, **WHOLE).predict(data[0]).shape == (100,)

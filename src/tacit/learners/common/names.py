@@ -1,4 +1,4 @@
-"""Rows of class names: public rows, one or several of each class, in the space of the private rows."""
+"""Directions of class names about the public centre, for learners."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ def name_directions(names: Any, classes: Any, width: int, centre: Floats | None)
         Rows of each class, in the order of `classes`. Several are made unit rows about the centre, and averaged.
     classes : sequence or int, or None
         The declared class list.
+    width : int
+        Columns of the private rows.
+    centre : array of shape (width,), optional
+        The public centre.
 
     Raises
     ------
     InputError
-        If the class list is not declared, or rows are not finite, of zeros, or not one or more for each class.
+        If the class list is not declared, a row is not finite, all zeros or of another width, a class has no row, or
+        its rows cancel out.
     """
     if names is None:
         return None

@@ -18,11 +18,11 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.carried import CarriedPosterior
+from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import BELIEF, blended, prudent_trust
+from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.spectra import MOST_AXES
@@ -32,12 +32,12 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 SMALL_CLASSES, CLEAR = 0.25, 0.8
-CARRIED = "; and the posterior of class means that follows from them (arrays posterior.*), by which it can be adapted"
+LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoPrototypes(UnitRowClassifier):
-    """Classify by what one private release and public rows say about every class; the choice to make without tuning.
+    """Classify by noisy class sums and public rows; the choice to make without tuning.
 
     A quarter of the budget buys one noisy sum of unit rows, and a count, per class. From these and the public rows
     follows an empirical-Bayes posterior of every class's mean, at no further cost. Where small classes stand out from
@@ -50,14 +50,14 @@ class AutoPrototypes(UnitRowClassifier):
         As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
-    names : array of shape (C, d), or sequence of C arrays of shape (k, d), optional
-        Rows of the class names, such as embeddings of texts, in the order of `classes`, which must be declared. They
-        are public. They decide where the sums are noise, and are left out where the sums contradict them.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Rows of the class names, such as embeddings of texts, in the order of `classes`, which must be declared; public.
+        They decide where the sums are noise, and are unused if the sums contradict them or all are alike.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        Posterior class means, as unit rows about the public centre.
+        Posterior class means, in the space of unit rows about the public centre; shorter than 1.
     sizes_ : ndarray of shape (C,), float64
         Private estimates of the class sizes.
     refined_ : bool
@@ -65,7 +65,7 @@ class AutoPrototypes(UnitRowClassifier):
     spent_on_sums_ : float
         Share of the budget that bought sums.
     names_used_ : bool
-        Whether there were names, and the sums did not contradict them.
+        Whether there were names, and they were not left out.
     coefficients_, intercepts_ : ndarray of shapes (C, d) and (C,), float64
         The decision: see `tacit.models.decisions.LinearHead`.
     squares_, axes_ : ndarray of shapes (C, p) and (d, p), float64
@@ -109,8 +109,8 @@ class AutoPrototypes(UnitRowClassifier):
         return compose([gaussian.event(self._part(QUARTER)), outer_products.event(self._part(1 - QUARTER))])
 
     def _matrices(self) -> Matrices:
-        public_rows = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
-        return Matrices(held=2.5, decomposed=1, most=MOST_AXES, public_rows=public_rows)
+        number = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
+        return Matrices(held=2.5, decomposed=1, most=MOST_AXES, public_rows=number)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
@@ -133,9 +133,10 @@ class AutoPrototypes(UnitRowClassifier):
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
         release = self._release(prior, sums, spent)
         named = None if names is None else named_posterior(prior, release, plain, names)
-        self.spent_on_sums_, self.names_used_, posterior = spent, named is not None, named or plain
-        kept, clarity, linear = names if named else None, plain.clarity(release.noise), self.refined_
-        scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=linear).times(BELIEF)
+        self.spent_on_sums_, self.names_used_ = spent, named is not None
+        posterior, kept = (plain, None) if named is None else (named, names)
+        clarity = plain.clarity(release.noise)
+        scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
@@ -144,18 +145,18 @@ class AutoPrototypes(UnitRowClassifier):
             "releases of the sums": "one" if spent == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": spent,
-            "class names": "none" if names is None else "used" if named else "left out, as the sums contradict them",
+            "class names": "none" if names is None else "used" if named else LEFT_OUT,
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
             rest = self._part(1 - spent)
             self.coefficients_ = refinement.refine(self.coefficients_, prepared, self.sizes_, rest, noise)
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
-            what = f"one linear score per class, from noisy class sums and noisy gradients{CARRIED}"
+            what = f"one linear score per class, from noisy class sums and noisy gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays))
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
-        what = f"one quadratic score per class, from noisy class sums{CARRIED}"
+        what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays))
 
     def _arrays(self) -> dict[str, Floats]:
