@@ -6,7 +6,7 @@ Half of the test rows are adapted to, the other half is classified; then the hal
 `research`, since nothing is released.
 """
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +27,7 @@ CASES = (  # problem, imbalance and rough epsilon
     ("sst2, 1,200 own rows", 100, 2.0), ("sst2, 1,200 own rows", 10, 0.5),
     ("clinc150 of 20 classes, 900 own rows", 10, 0.5), ("tiny imagenet of 20 classes, 1,500 own rows", 100, 2.0),
 )  # fmt: skip
-OTHERS = {IMAGES: f"{IMAGES}/cifar10", TEXT: f"{TEXT}/banking77"}
+OTHERS = {IMAGES: ("cifar10", "cifar100"), TEXT: ("banking77", "clinc150")}
 SEEDS, LONG_TAIL = 2, 30.0
 TASK = "of the task"
 
@@ -42,11 +42,9 @@ def kinds(folder: Path, data: Problem, half: NDArray[np.int64], store: str, seed
     chances = LONG_TAIL ** -(rng.permutation(data.n_classes) / max(data.n_classes - 1, 1))
     yield "long-tailed", x[rng.random(len(x)) < chances[y]]
     yield "of half of the classes", x[y < data.n_classes / 2]
-    encoder = store.partition("/")[0]
-    other = (
-        OTHERS[encoder] if store != OTHERS[encoder] else f"{encoder}/{'cifar100' if encoder == IMAGES else 'clinc150'}"
-    )
-    yield "of another task", read(folder, other, "test")[0]
+    encoder, _, name = store.partition("/")
+    other = next(one for one in OTHERS[encoder] if one != name)
+    yield "of another task", read(folder, f"{encoder}/{other}", "test")[0]
 
 
 def measured(data: Problem, part: NDArray[np.int64], release: tacit.Release) -> NDArray[np.float64]:
@@ -58,7 +56,9 @@ def measured(data: Problem, part: NDArray[np.int64], release: tacit.Release) -> 
 
 def main() -> None:
     """Print both tables."""
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description="What adapting does to releases of auto.")
+    parser.add_argument("embeddings", type=Path)
+    folder = parser.parse_args().embeddings
     changes: dict[str, list[NDArray[np.float64] | None]] = {}
     print("| data set | imbalance, e | rows per class | before | after |\n|---|---|---|---|---|")
     for name, ratio, rough in CASES:

@@ -4,8 +4,8 @@ python benchmarks/utility/constants.py EMBEDDINGS --names names.npz --out FOLDER
 
 Every constant is halved and doubled, alone, in all settings that have few cells (`problems.SETTINGS`). For each data
 set, the factors that are best on the others are taken together and measured on it. All figures are means of balanced
-and minority accuracy. Cells are files in FOLDER, so that an interrupted run resumes. The run ends by writing
-FOLDER/constants.md. Noise is `research`, since nothing is released.
+and minority accuracy. Results are files in FOLDER, so that an interrupted run resumes; they hold for the code that
+wrote them. The run ends by writing FOLDER/constants.md. Noise is `research`, since nothing is released.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from tacit.models.metrics import evaluate
 LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
-    "`LOGIT_SCALE`: length of the scores they start from": (f"{MODELS}.quadratic.LOGIT_SCALE",),
+    "`LOGIT_SCALE`: deviation of the scores they start from": (f"{MODELS}.quadratic.LOGIT_SCALE",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
     "`CLIP` of a gradient": (f"{LEARNER}.refinement.CLIP",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),
@@ -50,7 +50,7 @@ Figures = dict[str, float]
 
 
 def cells(method: str) -> Iterator[tuple[str, int, float]]:
-    """Settings, imbalance ratios and rough epsilons; those with names have text."""
+    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which names of pictures are made, has none."""
     for name, setting in SETTINGS.items():
         if setting.few and (method == "auto" or "tiny" not in setting.private):
             yield from ((name, ratio, rough) for ratio in setting.ratios for rough in SETTING_EPSILONS)
