@@ -50,7 +50,7 @@ Figures = dict[str, float]
 
 
 def cells(method: str) -> Iterator[tuple[str, int, float]]:
-    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which names of pictures are made, has none."""
+    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which pictures get names, has none."""
     for name, setting in SETTINGS.items():
         if setting.few and (method == "auto" or "tiny" not in setting.private):
             yield from ((name, ratio, rough) for ratio in setting.ratios for rough in SETTING_EPSILONS)
