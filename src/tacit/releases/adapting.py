@@ -90,7 +90,7 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     ...     return np.repeat(centres, n, axis=0) + 0.3 * rng.normal(size=(4 * n, 8))
     >>> from tacit.learners.methods import load
     >>> auto = load("tacit.learners.prototypes.auto:AutoPrototypes")(
-    ...     "rho=0.5", public=rows(50), classes=4, noise="research", random_state=0
+    ...     "rho=0.01", public=rows(50), classes=4, noise="research", random_state=0
     ... )
     >>> release = Release.of(auto.fit(rows(30), np.repeat(range(4), 30)))
     >>> adapted = adapt(release, rows(100), name="new rows")
