@@ -61,7 +61,7 @@ def partitions_of(priors: NDArray[Any], epsilon: float) -> tuple[NDArray[Any], N
         part = slice(start, start + step)
         rows = priors[part]
         native = rows.dtype in (np.float32, np.float64) and rows.dtype.isnative
-        rows = np.ascontiguousarray(rows, dtype=None if native else np.float64)
+        rows = np.require(rows, None if native else np.float64, ["C", "W"])  # for others it would be compiled again
         choose_partitions(rows, finite, fine, blocks[part], counts[part])
 
     for _ in in_threads(choose, range(0, n, step)):
