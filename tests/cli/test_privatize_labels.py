@@ -224,6 +224,8 @@ def test_damaged_files_of_priors(here, run):
     refused(run, command + "none.npy", "none.npy")
     Path("prior.npy").write_bytes(b"\x93NUMPY cut")
     refused(run, command + "prior.npy", "prior.npy is truncated or not a .npy array")
+    Path("prior.txt").write_text("")
+    refused(run, command + "prior.txt", "--prior prior.txt has shape (0,) of float64; give one number for each class")
     Path("prior.csv").write_text("0.5,0.5\n0.5\n")
     refused(run, command + "prior.csv", "--prior prior.csv is no readable file of numbers; give one a line, or a row")
 

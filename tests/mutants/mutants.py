@@ -474,7 +474,7 @@ MUTANTS = [
     _of(MECHANISMS, "block_response", "blocks: priced as the largest number of blocks", "int(counts.min())", "int(counts.max())", "contracts/test_randomizers.py"),
     _of(MECHANISMS, "partitions", "blocks: a class counts for another block", "loads[lightest] += masses[j]", "loads[0] += masses[j]"),
     _of(MECHANISMS, "partitions", "blocks: information of one block more", "return (goal - total) / (growth + g)", "return (goal - total) / (growth + g + 1)"),
-    _of(MECHANISMS, "partitions", "blocks: the least class is singled out", "masses[k - 1] < value", "masses[k - 1] > value"),
+    _of(MECHANISMS, "partitions", "blocks: the least class is singled out", "masses[k] < value or", "masses[k] > value or"),
     _of(MECHANISMS, "partitions", "blocks: negative entries are accepted", "least == 0.0 and", "least <= 0.0 and"),
     _of(LABEL_DP, "blocks", "blocks: chances of one block more", "words, _ = words_of(self.epsilon, g, g)", "words, _ = words_of(self.epsilon, g + 1, g + 1)", BLOCKS),
     _of(LABEL_DP, "blocks", "blocks: the likelihood of the first prior", "self.partitions[prior[part]] ==", "self.partitions[0 * prior[part]] ==", BLOCKS),

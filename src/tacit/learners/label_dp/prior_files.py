@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.formats.npy import map_npy
+from tacit.data.formats.sizes import quiet
 from tacit.data.imports import READERS, read_data
 from tacit.errors import InputError
 
@@ -32,7 +33,8 @@ def read_prior(path: Path) -> NDArray[Any]:
 def _numbers(path: Path) -> NDArray[np.float64]:
     """Numbers of a text file; one number a line is a single row."""
     try:
-        numbers = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8", comments=None)
+        with quiet():  # numpy warns of empty files
+            numbers = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8", comments=None)
     except (OSError, ValueError, MemoryError) as error:
         remedy = "give one a line, or a row of them for each label"
         raise InputError(f"--prior {path} is no readable file of numbers; {remedy}") from error
