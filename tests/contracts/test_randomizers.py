@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 import tacit
 from tacit.learners.label_dp import label_private
+from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.randomizers import RR, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse
 from tacit.learners.label_dp.vectors import OptimisedUnary, SymmetricUnary
@@ -43,6 +44,7 @@ def cases():
         yield f"rr of two {epsilon}", RR(epsilon, 2)
         for name, prior in PRIORS.items():
             yield f"rr-with-prior, {name} {epsilon}", RRWithPrior(epsilon, prior)
+            yield f"blocks, {name} {epsilon}", Blocks(epsilon, prior)
             for k in (2, 4):
                 yield f"rr-top-{k}, {name} {epsilon}", RRTopK(epsilon, prior, k)
         yield f"symmetric-unary {epsilon}", SymmetricUnary(epsilon, 3)

@@ -11,6 +11,7 @@ EVENTS = "privacy/events"
 SCORED, SCORES = "learners/prototypes/scores", "learners/prototypes/scores/test_scores.py"
 ROUNDING = "mechanisms/test_rounding.py"
 ENCODE = "encoding/encoders/test_store.py"
+BLOCKS = "learners/label_dp/test_blocks.py"
 RANDOMIZERS, VECTORS = "learners/label_dp/test_randomizers.py", "learners/label_dp/test_vectors.py"
 
 
@@ -469,6 +470,19 @@ MUTANTS = [
     _of(MECHANISMS, "randomized_response", "labels: those outside stay", "np.where(places < k[:, None], among[:, None], beyond[:, None])", "np.where(places < k[:, None], among[:, None], among[:, None])", RANDOMIZERS),
     _of(MECHANISMS, "randomized_response", "labels: one word for all", "noise.words(len(labels[part])))", "np.repeat(noise.words(1), len(labels[part])))", RANDOMIZERS),
     _of(MECHANISMS, "randomized_response", "labels: k = 1 keeps some", "self._limits = np.where(constant, 2, k)", "self._limits = np.where(constant, 1, k)", RANDOMIZERS),
+    _of(MECHANISMS, "block_response", "blocks: the prior follows the label", "0 if which is None else which, labels]", "labels % len(self._blocks), labels]"),
+    _of(MECHANISMS, "block_response", "blocks: all have the largest number of blocks", "Responses(epsilon, orders, distinct)", "Responses(epsilon, orders, 0 * distinct + distinct[-1])"),
+    _of(MECHANISMS, "block_response", "blocks: priced as the largest number of blocks", "int(counts.min())", "int(counts.max())", "contracts/test_randomizers.py"),
+    _of(MECHANISMS, "partitions", "blocks: a class counts for another block", "loads[lightest] += masses[j]", "loads[0] += masses[j]"),
+    _of(MECHANISMS, "partitions", "blocks: information of one block more", "return (goal - total) / (growth + g)", "return (goal - total) / (growth + g + 1)"),
+    _of(MECHANISMS, "partitions", "blocks: the least class is singled out", "masses[k] < value or", "masses[k] > value or"),
+    _of(MECHANISMS, "partitions", "blocks: negative entries are accepted", "least == 0.0 and", "least <= 0.0 and"),
+    _of(LABEL_DP, "blocks", "blocks: chances of one block more", "words, _ = words_of(self.epsilon, g, g)", "words, _ = words_of(self.epsilon, g + 1, g + 1)", BLOCKS),
+    _of(LABEL_DP, "blocks", "blocks: the likelihood of the first prior", "self.partitions[prior[part]] ==", "self.partitions[0 * prior[part]] ==", BLOCKS),
+    _of(LABEL_DP, "randomize", "randomize: the prior follows the label", "of_labels = rows_of_records(rows, which, len(places))", "of_labels = places % len(rows)", "learners/label_dp/test_randomize.py"),
+    _of(LABEL_DP, "tables", "privatize-labels: all parts have the priors of the first", "self.position += len(labels)", "self.position += 0", "cli/test_privatize_labels.py"),
+    _of(LABEL_DP, "tables", "privatize-labels: priced as the part with the most answers", "return min((self.of(", "return max((self.of(", "cli/test_privatize_labels.py"),
+    _of(LABEL_DP, "tables", "privatize-labels: priors of labels are not checked", "check_rows_of_prior(rows, f\"{name} row\", start + 1)", "pass", "cli/test_privatize_labels.py"),
     _of(MECHANISMS, "response_table", "tables: epsilon of the mean", "self.epsilon = max(math.log", "self.epsilon = min(math.log", "learners/label_dp/test_regression.py"),
     _of(MECHANISMS, "response_table", "tables: rows do not add up", "words[row.index(max(row))] += WORDS - sum(words)", "words[row.index(max(row))] += 0", "learners/label_dp/test_regression.py"),
     _of(MECHANISMS, "unary", "bits: epsilon for each bit", "half = Fraction(math.expm1(epsilon / 2))", "half = Fraction(math.expm1(epsilon))"),

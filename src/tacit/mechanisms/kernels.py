@@ -20,7 +20,7 @@ _MOST = np.int64(2**31 - 1)  # the largest 32-bit integer
 SPREAD = 64  # entries that one transform mixes; a power of two
 
 
-def _compiled(function: Any, **options: Any) -> Any:
+def compiled(function: Any, **options: Any) -> Any:
     """The compiled function, cached on disk if there is a folder for the cache."""
     try:
         return njit(cache=True, nogil=True, **options)(function)
@@ -61,7 +61,7 @@ def _number_by_type(value: Any) -> Any:
     return lambda value: value
 
 
-@_compiled
+@compiled
 def _read(row: Any, buffer: Any, centre: Any = None, radius: float = 1.0) -> None:
     for j in range(len(row)):
         if centre is None:
@@ -70,7 +70,7 @@ def _read(row: Any, buffer: Any, centre: Any = None, radius: float = 1.0) -> Non
             buffer[j] = (np.float64(_number(row[j])) - centre[j]) / radius
 
 
-@partial(_compiled, fastmath=_LAX)
+@partial(compiled, fastmath=_LAX)
 def _squared(row: Any, centre: Any = None) -> float:
     """Squared norm of a row, or its squared distance from a centre."""
     total = 0.0
@@ -82,7 +82,7 @@ def _squared(row: Any, centre: Any = None) -> float:
     return total
 
 
-@_compiled
+@compiled
 def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     """Two factors that, multiplied to a row one after the other, bring its norm to `scale` or less."""
     norm = math.sqrt(_squared(row))
@@ -104,7 +104,7 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     return first, scale / (math.sqrt(squares) * (largest * first))  # with these brackets no product is subnormal
 
 
-@_compiled
+@compiled
 def add_rows(
     rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any, centres: Any = None, radii: Any = None
 ) -> None:
@@ -150,7 +150,7 @@ def add_rows(
                 total[j] += np.trunc(np.float64(row[j]) * first * second)
 
 
-@_compiled
+@compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
     """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long as the row.
 
@@ -174,7 +174,7 @@ def _rotate(row: Any, signs: Any, room: Any) -> None:
     _transform(row[len(row) - length :], size, apart)
 
 
-@_compiled
+@compiled
 def _transform(part: Any, size: int, apart: int) -> None:
     root = 1.0 / math.sqrt(np.float64(size))
     for j in range(len(part)):
@@ -196,7 +196,7 @@ def rotation_signs(width: int) -> NDArray[np.float32]:
     return 1 - 2 * drawn.astype(np.float32)
 
 
-@_compiled
+@compiled
 def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
     """Scale readable rows to norm `scale`, round each entry to the nearest integer and clip it to +-limit.
 
@@ -213,7 +213,7 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
             integers[j] = min(max(np.rint(np.float64(row[j]) * first * second), -limit), limit)
 
 
-@_compiled
+@compiled
 def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any) -> None:
     """Like `round_rows`, for rows that are first rotated, all by the same `signs` from `rotation_signs`.
 
@@ -237,7 +237,7 @@ def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, sig
         lost[i] = _lost(row, integers, along)
 
 
-@partial(_compiled, fastmath=_LAX)
+@partial(compiled, fastmath=_LAX)
 def _lost(row: Any, integers: Any, along: Any) -> float:
     total = 0.0
     for j in range(len(row)):
@@ -245,7 +245,7 @@ def _lost(row: Any, integers: Any, along: Any) -> float:
     return total
 
 
-@_compiled
+@compiled
 def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
     """Clip integer products to [low, high], subtract `low`, and add them up over each segment of rows.
 
@@ -268,7 +268,7 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
         start = ends[s]
 
 
-@_compiled
+@compiled
 def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any) -> None:
     """One segment of `add_clipped`: `few` rows at a time are added in 32 bits, which cannot overflow."""
     least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)
@@ -282,7 +282,7 @@ def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: A
             total[j] += np.int64(narrow[j])
 
 
-@_compiled
+@compiled
 def truncate_rows(rows: Any, scale: float) -> None:
     """Scale rows (b, d) of float64 by `scale`, longer ones to norm `scale`, and round toward zero, all in place.
 
@@ -299,7 +299,7 @@ def truncate_rows(rows: Any, scale: float) -> None:
             row[:] = 0.0
 
 
-@_compiled
+@compiled
 def below_largest(scores: Any, factor: float, offsets: Any) -> None:
     """Multiply scores (b, C) by a factor, add offsets (b, C) or (1, C), and subtract each row's largest, in place."""
     for i in range(scores.shape[0]):
@@ -312,7 +312,7 @@ def below_largest(scores: Any, factor: float, offsets: Any) -> None:
             row[j] -= largest
 
 
-@_compiled
+@compiled
 def shares_less_one_hot(weights: Any, labels: Any) -> None:
     """Divide weights (b, C) by the sum of their row and subtract 1 at the row's label, in place."""
     for i in range(weights.shape[0]):
@@ -323,7 +323,7 @@ def shares_less_one_hot(weights: Any, labels: Any) -> None:
         row[labels[i]] -= 1.0
 
 
-@partial(_compiled, fastmath=_LAX)
+@partial(compiled, fastmath=_LAX)
 def _sum(row: Any) -> float:
     total = 0.0
     for j in range(len(row)):

@@ -45,8 +45,38 @@ def test_labels_are_class_values_and_priors_may_differ_by_label():
     assert np.array_equal(out.which, which)
 
 
+@pytest.mark.parametrize("name", ["blocks", "rr-with-prior", "rr-top-k"])
+def test_each_label_may_have_a_prior(name):
+    """Row i is for label i, whatever the labels are."""
+    prior = np.random.default_rng(1).dirichlet(np.ones(3), 300)
+    k = {"k": 2} if name == "rr-top-k" else {}
+    one, other = (randomize(y, classes=3, randomizer=name, prior=prior, **k) for y in (Y, (Y + 1) % 3))
+    for out in (one, other):
+        assert np.array_equal(out.which, np.arange(300))
+    if name == "blocks":
+        assert np.array_equal(one.randomizer.partitions, other.randomizer.partitions)
+        assert np.array_equal(one.randomizer.partitions, tacit.label_dp.Blocks(1.0, prior).partitions)
+    else:
+        assert np.array_equal(one.randomizer.orders, other.randomizer.orders)
+        answers = np.take_along_axis(one.randomizer.orders, np.arange(3)[None], axis=1)
+        assert all(label in answers[i, : one.randomizer.k[i]] for i, label in enumerate(one.labels))
+
+
+def test_answers_with_blocks_are_their_numbers():
+    names = np.array(["ant", "bee", "cow", "dog"])
+    prior = np.array([0.4, 0.3, 0.2, 0.1])
+    out = randomize(names[Y], classes=names, randomizer="blocks", prior=prior, budget="epsilon=20")
+    assert out.which is None
+    assert out.randomizer.partitions.tolist() == [[0, 1, 2, 3]]
+    assert np.array_equal(out.labels, Y)
+    few = randomize(names[Y], classes=names, randomizer="blocks", prior=prior, budget="epsilon=0.5")
+    assert few.randomizer.partitions.tolist() == [[0, 1, 1, 0]]
+    assert set(few.labels) == {0, 1}
+    assert few.guarantee_.event == tacit.privacy.events.RandomizedResponse(0.5, 2)
+
+
 def test_infinite_budgets_keep_labels():
-    for name in ("rr", "rr-with-prior", "symmetric-unary", "rr-on-bins"):
+    for name in ("rr", "rr-with-prior", "blocks", "symmetric-unary", "rr-on-bins"):
         given = {"values": np.arange(3)} if name == "rr-on-bins" else {"classes": 3}
         assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer=name, **given).labels, Y)
     assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer="laplace", classes=3).labels, np.eye(3)[Y])
@@ -86,7 +116,12 @@ def test_seeds_are_for_research_noise():
         ({"prior": [0.5, 0.5], "randomizer": "rr-with-prior"}, "2 columns for 3 classes"),
         ({"prior": [2, -0.5, -0.5], "randomizer": "rr-with-prior"}, "negative"),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "rr-with-prior"}, "adds up to 1.5"),
-        ({"prior": [0.5, 0.25, 0.25]}, "prior= is for"),
+        ({"prior": [0.5, 0.25, 0.25]}, "prior= is for rr-top-k, rr-with-prior, blocks"),
+        ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior 0 adds up to 1.5, not 1"),
+        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, "prior has 5 rows for 300 labels; pass which="),
+        ({"prior": [[0.5, 0.5]] * 300, "randomizer": "blocks"}, "prior has 2 columns for 3 classes"),
+        ({"prior": [float("nan"), 0.5, 0.5], "randomizer": "rr-with-prior"}, "negative or NaN"),
+        ({"prior": "names", "randomizer": "blocks"}, "prior is not an array of numbers"),
         ({"which": [0] * 300}, "pass prior="),
         ({"y": []}, "empty"),
         ({"y": [[1], [1, 2]]}, "different lengths"),

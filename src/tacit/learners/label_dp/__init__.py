@@ -1,5 +1,6 @@
 """Label privacy: labels are randomized once, whatever is learned from them is free."""
 
+from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.priors import clusters_of
 from tacit.learners.label_dp.randomize import NoisyLabels, randomize
 from tacit.learners.label_dp.randomizers import RR, RRTopK, RRWithPrior
@@ -8,6 +9,7 @@ from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, Symmetr
 
 __all__ = [
     "RR",
+    "Blocks",
     "NoisyLabels",
     "NoisyOneHot",
     "OptimisedUnary",

@@ -19,6 +19,7 @@ from tacit.learners.common.models import as_rows
 from tacit.learners.common.parameters import array_of, numbers_of, whole
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.one_hot import MOVED, noisy_histogram
+from tacit.mechanisms.partitions import TOLERANCE
 from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
@@ -109,33 +110,56 @@ def of_scores(log_probabilities: Floats, temperature: float) -> Prior:
 
 
 def prior_of(rows: Any, which: Any, n: int, n_classes: int) -> Prior:
-    """A prior passed by the user: of shape (classes,), or (priors, classes) with the row of each record in `which`."""
+    """A prior passed by the user, and the row of each record: see `rows_of_records`."""
     table = checked_prior(rows, n_classes)
+    return Prior(table, rows_of_records(table, which, n))
+
+
+def rows_of_records(table: NDArray[Any], which: Any, n: int) -> Integers:
+    """The row of a prior, of shape (priors, classes), that each of n records has.
+
+    That is `which`; by default the only row, or the row of the record's number if there are as many rows as records.
+    """
     if which is None:
-        if len(table) == 1:
-            return Prior(table, np.zeros(n, dtype=np.int64))
-        raise InputError(f"prior has {len(table)} rows; pass which= the row of each of {n} labels")
+        if len(table) in (1, n):
+            return np.arange(n) % len(table)
+        raise InputError(f"prior has {len(table)} rows for {n} labels; pass which= the row of each, or a row for each")
     place = array_of(which, "which", f"pass one row of the prior for each of {n} labels")
     valid = place.shape == (n,) and place.dtype.kind in "iu"
     if not valid or (n and not 0 <= place.min() <= place.max() < len(table)):
         rule = f"must hold a row of the prior, 0 to {len(table) - 1}, for each of {n} labels"
         raise InputError(f"which {rule}; correct it")
-    return Prior(table, place.astype(np.int64))
+    return place.astype(np.int64)
+
+
+def prior_table(prior: Any, n_classes: int | None = None) -> NDArray[Any]:
+    """A prior, or several, as an array of floats of shape (priors, n_classes), whose entries are not checked."""
+    short = isinstance(prior, np.ndarray) and prior.dtype in (np.float16, np.float32)  # these are not copied
+    array = prior if short else numbers_of(prior, "prior", "pass one probability for each class")
+    rows: NDArray[Any] = array[None] if array.ndim == 1 else array
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InputError(f"prior has shape {array.shape}; pass (classes,), or (priors, classes)")
+    if n_classes not in (None, rows.shape[1]):
+        raise InputError(f"prior has {rows.shape[1]} columns for {n_classes} classes; pass one for each")
+    return rows
 
 
 def checked_prior(prior: Any, n_classes: int | None = None) -> Floats:
     """A prior, or several, as an array of shape (priors, n_classes)."""
-    array = numbers_of(prior, "prior", "pass one probability for each class")
-    rows = array[None] if array.ndim == 1 else array
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise InputError(f"prior has shape {array.shape}; pass (classes,), or (priors, classes)")
-    negative = ~np.all(rows >= 0, axis=1)
-    if negative.any():
-        raise InputError(f"prior {int(np.argmax(negative))} has a negative or NaN entry; pass probabilities")
-    off = np.abs(rows.sum(axis=1) - 1) > 1e-6
-    if off.any():
-        row = int(np.argmax(off))
-        raise InputError(f"prior {row} adds up to {rows[row].sum():g}, not 1; divide it by its sum")
-    if n_classes not in (None, rows.shape[1]):
-        raise InputError(f"prior has {rows.shape[1]} columns for {n_classes} classes; pass one for each")
+    return check_rows_of_prior(np.asarray(prior_table(prior, n_classes), dtype=np.float64))
+
+
+def check_rows_of_prior(rows: Floats, name: str = "prior", first: int = 0) -> Floats:
+    """Refuse rows that are no probabilities, by a name and a number that counts from `first`."""
+    bad = ~np.all(rows >= 0, axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= TOLERANCE)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise no_prior(rows[row], f"{name} {first + row}")
     return rows
+
+
+def no_prior(row: Floats, name: str) -> InputError:
+    """What is wrong with a row of a prior that has a negative entry or does not add up to 1."""
+    if not np.all(row >= 0):
+        return InputError(f"{name} has a negative or NaN entry; pass probabilities")
+    return InputError(f"{name} adds up to {row.sum():.8g}, not 1; divide it by its sum")

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
-from tacit.learners.label_dp.priors import checked_prior, prior_of, uniform
+from tacit.learners.label_dp.blocks import Blocks
+from tacit.learners.label_dp.priors import checked_prior, prior_table, rows_of_records, uniform
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
@@ -26,10 +27,11 @@ from tacit.privacy.unit import Unit
 UNPROTECTED = ("features", "order of records", "number of records")
 
 OF_CLASSES = ("rr", "rr-top-k", "rr-with-prior")
+OF_BLOCKS = ("blocks",)
 OF_VECTORS = ("symmetric-unary", "optimised-unary", "laplace", "gaussian")
 OF_NUMBERS = ("rr-on-bins", "unbiased")
-OF_PRIORS = ("rr-top-k", "rr-with-prior", *OF_NUMBERS)
-RANDOMIZERS = OF_CLASSES + OF_VECTORS + OF_NUMBERS
+OF_PRIORS = ("rr-top-k", "rr-with-prior", *OF_BLOCKS, *OF_NUMBERS)
+RANDOMIZERS = OF_CLASSES + OF_BLOCKS + OF_VECTORS + OF_NUMBERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +41,10 @@ class NoisyLabels:
     Attributes
     ----------
     labels : ndarray of shape (n,), or (n, classes)
-        Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors.
+        Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors; of "blocks", numbers of
+        blocks.
     randomizer : Randomizer, RROnBins or UnbiasedResponse
-        Has the matrix.
+        Has the matrix, and `partitions` into blocks.
     which : ndarray of shape (n,) or None
         The prior of each label.
     guarantee_ : Guarantee
@@ -83,12 +86,12 @@ def randomize(
         For "rr-on-bins" and "unbiased", instead of classes: the declared values, rising. Labels between them go to the
         nearest, labels outside are clamped to the range.
     randomizer : str
-        "rr", "rr-top-k", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian", "rr-on-bins",
-        "unbiased".
+        "rr", "rr-top-k", "rr-with-prior", "blocks", "symmetric-unary", "optimised-unary", "laplace", "gaussian",
+        "rr-on-bins", "unbiased".
     prior : array of shape (classes,) or (priors, classes), optional
-        Public, or paid for elsewhere; uniform by default.
+        Public, or paid for elsewhere; uniform by default. With shape (n, classes) each label has the prior of its row.
     which : array of shape (n,), optional
-        Row of `prior` for each label.
+        Row of `prior` for each label, where these are not the rows in order.
     k : int, optional
         For "rr-top-k".
     loss : {"squared", "absolute"}
@@ -139,7 +142,7 @@ def randomize(
     if which is not None and rows is None:
         raise InputError("which= chooses among the rows of a prior; pass prior=..., or leave it out")
     if rows is not None:
-        of_labels = prior_of(rows, which, len(places), len(listed)).which
+        of_labels = rows_of_records(rows, which, len(places))
         place = of_labels if mechanism.n_priors > 1 else None
     guarantee = guarantee_of(mechanism.event, ledger)
     source = noise_source(noise, random_state)
@@ -177,13 +180,11 @@ def chosen(
     if classes is None:
         raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
     listed = np.asarray(class_list(classes))
-    rows = uniform(0, len(listed)).rows if prior is None else checked_prior(prior, len(listed))
+    rows = uniform(0, len(listed)).rows if prior is None else prior_table(prior, len(listed))
     return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
 
 
-def of_classes(
-    name: str, budget: Budget, n_classes: int, rows: NDArray[np.float64], k: int | None = None
-) -> Randomizer:
+def of_classes(name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None) -> Randomizer:
     """The randomizer of class indices that spends a budget."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
@@ -194,7 +195,9 @@ def of_classes(
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
-    if name == "rr-with-prior" and (np.ptp(rows) > 0 or n_classes == 1):  # without a prior it is "rr"
+    if name in OF_BLOCKS:
+        return Blocks(epsilon, rows)
+    if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):  # without a prior it is "rr"
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
         return NoisyOneHot(n_classes, epsilon=epsilon)

@@ -49,7 +49,7 @@ class Randomizer(ABC):
 
     @abstractmethod
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> NDArray[Any]:
-        """One output for each label: class indices of shape (n,), or an array of shape (n, n_classes)."""
+        """One output for each label: class indices or blocks of shape (n,), or an array of shape (n, n_classes)."""
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray[Any], which: Integers | None = None) -> Floats:
@@ -68,6 +68,13 @@ class Randomizer(ABC):
     def counts(self, outputs: NDArray[Any]) -> Floats:
         """Unbiased estimate of how many labels each class has, of shape (n_classes,)."""
         return np.asarray(self.unbiased(outputs).sum(axis=0))
+
+    def check_which(self, which: Integers | None) -> None:
+        """Refuse a missing or wrong row of the prior."""
+        if which is None and self.n_priors > 1:
+            raise InputError(f"{self} has {self.n_priors} priors; pass which= one of them each label has")
+        if which is not None and len(which) and not 0 <= which.min() <= which.max() < self.n_priors:
+            raise InputError(f"which={int(which.max())} must be from 0 to {self.n_priors - 1}; correct it")
 
     def __str__(self) -> str:
         return type(self).__name__
@@ -90,13 +97,13 @@ class Response(Randomizer):
         return RandomizedResponse(self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2))
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
-        self._check(which)
+        self.check_which(which)
         if self.epsilon == math.inf:
             return labels.copy()
         return self._responses.sample(labels, which, noise)
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
-        self._check(which)
+        self.check_which(which)
         if self.epsilon == math.inf:
             return np.where(np.eye(self.n_classes, dtype=bool)[outputs], 0.0, NEVER)
         places = np.empty_like(self.orders)
@@ -151,12 +158,6 @@ class Response(Randomizer):
                 row[[0, place]] = row[[place, 0]]
                 result[number][label, order[:k]] = row
         return result[0] if len(self.k) == 1 else result
-
-    def _check(self, which: Integers | None) -> None:
-        if which is None and len(self.k) > 1:
-            raise InputError(f"{self} has {len(self.k)} priors; pass which= one of them each label has")
-        if which is not None and len(which) and not 0 <= which.min() <= which.max() < len(self.k):
-            raise InputError(f"which={int(which.max())} must be from 0 to {len(self.k) - 1}; correct it")
 
 
 class RR(Response):
