@@ -247,7 +247,7 @@ MUTANTS = [
     _of(PROTOTYPES, "auto", "auto: clarity of a quarter of the budget", "plain.clarity(release.noise)", "plain.clarity(2 * release.noise)"),
     _of(PROTOTYPES, "auto", "auto: names decide although contradicted",
         "(plain, None) if named is None", "(plain, names) if named is None"),
-    _of(PROTOTYPES, "auto", "auto: a linear head of scores with squares", "linear=linear", "linear=False"),
+    _of(PROTOTYPES, "auto", "auto: a linear head of scores with squares", "linear=self.refined_", "linear=False"),
     _of(PROTOTYPES, "auto", "auto: sampling is no noise of the signal", "self._multiplier() ** 2 + n * posterior.within", "self._multiplier() ** 2 + posterior.within"),
     _of(PROTOTYPES, "auto", "auto: the signal of large classes", "np.quantile(posterior.sizes, SMALL_CLASSES)", "np.quantile(posterior.sizes, 1 - SMALL_CLASSES)"),
     _of(PROTOTYPES, "auto", "auto: the bar to refine does not fall with trust", "CLEAR * (1 + prudent_trust(plain)) / 2", "CLEAR"),
