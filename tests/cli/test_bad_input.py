@@ -105,7 +105,7 @@ def test_subsets_that_cannot_be(stores, run):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
 def test_rows_that_are_not_finite_or_all_zeros(stores, run, value):
-    x, y = rows(np.random.default_rng(0), 9)
+    x, y = rows(np.random.default_rng(5), 9)
     x[4] = value
     np.savez("bad.npz", x=x, y=y)
     np.save("bad_x.npy", x)

@@ -240,7 +240,7 @@ def test_published_pairs_are_used_as_they_are(stores, run):
         x, y = rows(np.random.default_rng(1), 30)
         np.save(f"vit/pets_{split}.npy", x)
         np.save(f"vit/pets_{split}_targets.npy", y)
-    np.save("vit/imagenet_train.npy", x)
+    np.save("vit/imagenet_train.npy", rows(np.random.default_rng(2), 30)[0])
     status, out, err = run("import vit --out both")
     assert (status, err) == (0, "")
     assert "both/pets_train: 30 rows of width 5, no declared classes" in out
@@ -314,7 +314,7 @@ def test_a_subset_of_the_private_rows_is_not_public(stores, run):
     for method in ("public", "projected --prototypes public", "noisy-sum"):
         status, _, err = run(f"fit {method} private --public part --budget rho=1 --out leak")
         assert status == 2
-        assert "--public part is a subset of private; public rows would be released as they are" in err
+        assert "--public part and private hold the same records; public rows would be released as they are" in err
     assert not Path("leak").exists()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from tacit import EmbeddingStore
 from tacit.data import overlap as module
-from tacit.data.overlap import overlap
+from tacit.data.overlap import holds_private, overlap, private_rows
 from tacit.errors import InputError
 
 
@@ -59,3 +59,38 @@ def test_examples_among_class_names_are_found(tmp_path):
         assert found.near.tolist() == []
         assert found.near_names.tolist() == [[8, 5]]
         assert found.names_cosines == pytest.approx([1], abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("width", [3, 200])
+def test_rows_are_found_among_private_rows_in_every_form(tmp_path, monkeypatch, dtype, width):
+    monkeypatch.setattr(module, "BLOCK_VALUES", 7 * width)
+    rng = np.random.default_rng(0)
+    private = rng.normal(size=(50, width)).astype(dtype)
+    public = rng.normal(size=(30, width))
+    chosen = 2 + rng.permutation(48)[:9]
+    public[:9] = private[chosen]
+    public[10] = private[0]
+    public[10, 1] += 0.5
+    public[11], private[1] = -0.0, 0.0
+    assert private_rows(public, private) == 10
+    assert private_rows(public[9:], private) == 1
+    large = np.full((2, width), 1e30, dtype=np.float32)
+    large[1, 0] = 2e30
+    assert private_rows(large[:1], large[1:]) == 0
+
+
+def test_a_tenth_of_the_smaller_data_is_too_much(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 8)).astype(np.float32)
+
+    def holds(public, private):
+        return holds_private(*(store(tmp_path / f"s{rng.integers(1 << 60)}", x) for x in (public, private)))
+
+    assert holds(rows, rows)
+    assert holds(rows[:20], rows)
+    assert holds(rows, rows[:20])
+    other = rng.normal(size=(90, 8)).astype(np.float32)
+    assert not holds(other, rows)
+    assert not holds(np.concatenate([other, rows[:10]]), rows)
+    assert holds(np.concatenate([other, rows[:11]]), rows)

@@ -59,17 +59,11 @@ def check_apart(option: str, path: Path, store: Path, why: str) -> None:
 
 
 def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
-    """Refuse a copy, a part or the whole of the private data as public rows, by their content and their cards."""
-    from tacit.data.names import shared_records
+    """Refuse a copy, a part or the whole of the private data as public rows, by their content."""
+    from tacit.data.overlap import holds_private
 
-    what = {
-        "copy": f"a copy of {store}",
-        "subset": f"a subset of {store}",
-        "whole": f"the data of which {store} is a subset",
-    }
-    shared = shared_records(rows, private)
-    if shared is not None:
-        raise InputError(f"--{option} {path} is {what[shared]}; {why}")
+    if holds_private(rows, private):
+        raise InputError(f"--{option} {path} and {store} hold the same records; {why}")
 
 
 def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":

@@ -115,15 +115,6 @@ def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> Clas
     return ClassNames(_in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card)
 
 
-def shared_records(rows: Data, private: Data) -> str | None:
-    """How public rows and private data are related: "copy" by content, "subset" or "whole" by their cards, or None."""
-    if rows.content_hash == private.content_hash:
-        return "copy"
-    if rows.identity != private.identity:
-        return None
-    return "subset" if "subset" in rows.card else "whole" if "subset" in private.card else None
-
-
 def check_through(names: ClassNames, private: Data, where: str) -> None:
     """Refuse names that were made through the private records as if these were public."""
     through = names.facts.get("through")

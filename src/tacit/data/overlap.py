@@ -3,6 +3,8 @@
 What this finds is about private records: it is for their owner, and enters no release.
 """
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,8 @@ from tacit.errors import InputError
 NEAR = 0.98
 BLOCK_VALUES = 1 << 24
 CONTENT = "content"
+COMPARED = 64  # columns by which rows are compared before they are compared whole
+MOST_PRIVATE = 0.1  # share of the smaller data that may be the same by chance, such as a query in the words of a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,62 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     hashed = all(CONTENT in table.column_names for table in tables)
     same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
     return Overlap(same, *_near(private, public.x, cosine), hashed, *of_names)
+
+
+def private_rows(rows: Any, private: Any) -> int:
+    """How many of the rows (m, d) are private rows (n, d), entry by entry at the lower of both precisions.
+
+    The private rows are read once, in blocks.
+
+    >>> private = np.arange(12, dtype=np.float16).reshape(4, 3)
+    >>> private_rows(np.array([[3, 4, 5], [3, 4, 6], [9, 10, 11.0001]]), private)
+    2
+    """
+    width = rows.shape[1]
+    dtype = np.dtype(np.float16 if np.float16 in (rows.dtype, private.dtype) else np.float32)
+    some = np.unique(np.linspace(0, width - 1, min(width, COMPARED)).astype(np.int64))
+    weights = np.random.default_rng(0).integers(0, 2**63, len(some), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+    def keys(block: NDArray[Any]) -> NDArray[np.uint64]:
+        entries = np.ascontiguousarray(block[:, some]).view(f"u{dtype.itemsize}").astype(np.uint64)
+        return np.asarray(entries @ weights)
+
+    of_rows = np.concatenate([keys(block) for block in _rounded(rows, dtype)])
+    known = np.unique(of_rows)
+    digests: set[bytes] = set()
+    found = np.zeros(len(of_rows), dtype=bool)
+    for block in _rounded(private, dtype):
+        own = keys(block)
+        same = np.isin(own, known)
+        digests.update(_digest(row) for row in block[same])
+        found |= np.isin(of_rows, own[same])
+    return sum(
+        _digest(row) in digests
+        for block, part in zip(_rounded(rows, dtype), _parts(found, width), strict=True)
+        for row in block[part]
+    )
+
+
+def holds_private(rows: Data, private: Data) -> bool:
+    """Whether public rows are private records, or the other way round: more than a tenth of the smaller data."""
+    if rows.content_hash == private.content_hash:
+        return True
+    return private_rows(rows.x, private.x) > MOST_PRIVATE * min(len(rows.x), len(private.x))
+
+
+def _parts(array: Any, width: int) -> Iterator[Any]:
+    step = max(1, BLOCK_VALUES // width)
+    return (array[start : start + step] for start in range(0, len(array), step))
+
+
+def _rounded(rows: Any, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    with np.errstate(over="ignore"):
+        for block in _parts(rows, rows.shape[1]):
+            yield np.ascontiguousarray(block, dtype=dtype) + dtype.type(0)  # no negative zero
+
+
+def _digest(row: NDArray[Any]) -> bytes:
+    return hashlib.blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def encoded_alike(one: Data, other: Data) -> bool:

@@ -20,7 +20,8 @@ from tacit.data.formats.sizes import check_width
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
-from tacit.data.names import carried_names, check_through, names_of, shared_records
+from tacit.data.names import carried_names, check_through, names_of
+from tacit.data.overlap import holds_private
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
@@ -189,7 +190,7 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
         carried = carried_names(train, source.classes, source.train)
         return [] if carried is None else carried.rows
     read = _read(str(source.names), "train", train.x.shape[1])
-    if shared_records(read, train) is not None:
+    if holds_private(read, train):
         raise InputError(f"names: {source.names} are private records; name public rows of each class, or leave it out")
     check_rows(read.x, name=str(source.names))
     names = names_of(read, source.classes, str(source.names), declared=declared)
