@@ -15,6 +15,7 @@ import pytest
 
 import tacit
 from cli.conftest import CLASSES, rows
+from tacit.cli import common
 from tacit.cli.app import VERBS
 from tacit.cli.main import INTERRUPTED
 from tacit.data.embeddings import EmbeddingStore
@@ -480,3 +481,16 @@ def test_published_names_are_understood_and_ours_are_kept(stores, run):
     status, out, _ = run("fit dppl_public private --public public --budget epsilon=2 --out other")
     assert status == 0
     assert "other: public over 3 classes" in out
+
+
+def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys):
+    now = 0.0
+    monkeypatch.setattr(common.time, "monotonic", lambda: now)
+    report = common._line_reporter()
+    for start in (0.0, 100.0):  # the same work twice: the second has its own start
+        for done in range(10):
+            now = start + 3.0 * done
+            report("steps", done, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert "tacit: steps: 5 of 10, about 15 s left" in lines
+    assert lines.count("tacit: steps: 5 of 10, about 15 s left") == 2

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,6 +121,10 @@ def test_names_that_are_refused(named, run):
     np.save("rows.npy", np.ones((3, 4)))
     assert "rows.npy has 4 columns, shape (3, 4), and must have 5 columns" in refused(run, f"{FIT} --names rows.npy")
     assert "gone does not exist" in refused(run, f"{FIT} --names gone")
+    Path("words.txt").write_text("ant\nbee\ncow\n", encoding="utf-8")
+    assert "holds words, and --names takes rows; make them with tacit encode --texts words.txt" in refused(
+        run, f"{FIT} --names words.txt"
+    )
     tacit.EmbeddingStore.write("bees", ROWS[:2], ["ant", "bee"])
     assert "--names bees has no row of class 'cow'" in refused(run, f"{FIT} --names bees")
     tacit.EmbeddingStore.write("dogs", ROWS, ["ant", "bee", "dog"])

@@ -100,4 +100,6 @@ def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
     found = overlap(records, data, SAME)
     shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
     if shared:
-        raise InputError(f"{rows} holds {shared} of the records of --private {private}; drop them (tacit overlap)")
+        fault = f"{rows} has the same or nearly the same rows as {shared} records of --private {private}"
+        listed = f"tacit overlap {private} {rows} --cosine {SAME} --out PAIRS"
+        raise InputError(f"{fault}; leave them out ({listed} lists them)")

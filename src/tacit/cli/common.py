@@ -108,12 +108,15 @@ def shown_progress() -> Iterator[None]:
 
 def _line_reporter() -> "Reporter":
     """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
-    printed, started = time.monotonic(), dict[str, float]()
+    printed, started = time.monotonic(), dict[str, tuple[float, int]]()
 
     def report(label: str, done: int, total: int) -> None:
         nonlocal printed
         now = time.monotonic()
-        first = started.setdefault(label, now)
+        first, before = started.get(label, (now, 0))
+        if done < before:  # the same work again
+            first = now
+        started[label] = first, done
         if done < total and now - printed >= LINE_SECONDS:
             printed = now
             left = f", about {(now - first) / done * (total - done):.0f} s left" if done and now - first > 1 else ""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.data.names import ClassNames
 
-NONE = "none"
+NONE, TEXTS = "none", (".txt", ".csv", ".tsv")
 WHY = "rows of class names must be public"
 
 
@@ -52,6 +52,9 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     if not option.strip():
         raise InputError(f"--names {option!r} names no data; give a store, a file, or {NONE}")
     path = Path(option)
+    if path.suffix in TEXTS and path.is_file():
+        made = f"tacit encode --texts {path} --encoder ENCODER --out STORE"
+        raise InputError(f"--names {path} holds words, and --names takes rows; make them with {made}")
     check_apart("names", located(path), store, WHY)
     names = read_data(path, width=data.x.shape[1])
     check_other_data("names", path, names, data, store, WHY)

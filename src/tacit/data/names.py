@@ -51,10 +51,12 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
     InputError
         If a row is not finite, all zeros or of another width, or a class has no row.
     """
-    try:
-        given = len(names)
-    except TypeError as error:
-        raise InputError(f"names={names!r:.60} must be rows, one or several of each class; pass an array") from error
+    if isinstance(names, str | Mapping) or not (hasattr(names, "__len__") and hasattr(names, "__iter__")):
+        fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"
+        raise InputError(f"{fault}; pass an array")
+    if any(isinstance(of_class, str) for of_class in names):
+        raise InputError("names must be rows, not texts; encode them (tacit.encoding.names.encode_names)")
+    given = len(names)
     if given != n_classes:
         raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry a class")
     return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]

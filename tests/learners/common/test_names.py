@@ -27,7 +27,10 @@ def test_no_names_give_none():
     [
         (np.eye(2), None, "names need a declared class list, in their order"),
         (np.eye(2), 3, "names has rows for 2 classes and the class list 3"),
-        (5, 3, "names=5 must be rows, one or several of each class"),
+        (5, 3, "names=5 must be rows of each class, in the order of the classes; pass an array"),
+        (["cat", "dog"], 2, "names must be rows, not texts; encode them"),
+        ({"cat": [1.0, 0.0]}, 1, "must be rows of each class"),
+        (object(), 2, "must be rows of each class"),
         ([[1.0, 0.0], [np.nan, 1.0]], 2, r"names\[1\]"),
         ([[1.0, 0.0], [0.0, 0.0]], 2, r"names\[1\]"),
         ([[1.0, 0.0], [0.0, 1.0, 2.0]], 2, r"names\[1\] has shape \(1, 3\) and the private rows 2 columns"),

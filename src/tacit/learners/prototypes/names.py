@@ -80,7 +80,7 @@ class NamePrototypes(PrivateClassifier):
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.names is None:
-            raise InputError("names=None must be rows of the class names; pass names=rows, one or several a class")
+            raise InputError("names=None must be rows of the class names; pass names=rows (--names STORE)")
         centre = public_centre(self.public, X.shape[1])
         return UnitRows(X, labels, centre, names=name_directions(self.names, self.classes, X.shape[1], centre))
 
