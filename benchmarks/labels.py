@@ -1,6 +1,7 @@
 """Randomizing labels: time relative to drawing as many 64-bit random integers with numpy, growth, and memory.
 
-Prints Markdown. 10,000,000 labels, 1,000 classes, 200 priors. `--quick` uses few labels, for the tests.
+Prints Markdown. 10,000,000 labels, 1,000 classes, 200 priors; and answers with blocks of 150 classes, 1,000,000 labels
+with a prior each. `--quick` uses few labels, for the tests.
 """
 
 import argparse
@@ -9,10 +10,13 @@ import resource
 import numpy as np
 from timing import seconds
 
+from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.randomizers import RR, RRWithPrior
 from tacit.mechanisms.noise import NoiseSource, ResearchNoise, SecureNoise
 
 CLASSES, PRIORS = 1000, 200
+OF_BLOCKS = 150  # classes
+RUN = 1 << 15  # labels that a stream takes at a time
 
 
 def main() -> None:
@@ -39,10 +43,53 @@ def main() -> None:
     print("\n### Growth with the number of labels (200 priors, secure noise)\n")
     print("| labels | time | memory beyond labels and answers, at most |\n|---|---|---|")
     for size in (most // 100, most // 10, most):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak()
         taken = seconds(lambda size=size: randomizer.sample(labels[:size], sources["secure"], which[:size]), 1)
-        more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        print(f"| {size} | {taken:.3f} s | {more:.0f} MiB |")
+        print(f"| {size} | {taken:.3f} s | {peak() - before:.0f} MiB |")
+    blocks(rng, most // 10)
+
+
+def blocks(rng: np.random.Generator, most: int) -> None:
+    """Answers with blocks, by a prior for each label: first streamed, then with all priors in memory."""
+    labels, noise = rng.integers(0, OF_BLOCKS, most), SecureNoise()
+    print(f"\n### Blocks of {OF_BLOCKS} classes, a prior for each label, streamed {RUN} labels at a time\n")
+    print("| labels | time | memory beyond labels, at most |\n|---|---|---|")
+    Blocks(1.0, priors(rng, RUN))  # compiles
+    for size in (most // 10, most):
+        before, taken = peak(), 0.0
+        for start in range(0, size, RUN):
+            part = labels[start : min(start + RUN, size)]
+            rows, each = priors(rng, len(part)), np.arange(len(part))
+            taken += seconds(lambda rows=rows, part=part, each=each: Blocks(1.0, rows).sample(part, noise, each), 1)
+        print(f"| {size} | {taken:.3f} s | {peak() - before:.0f} MiB |")
+
+    rows, each, plain = priors(rng, most), np.arange(most), RR(1.0, OF_BLOCKS)
+    one = seconds(lambda: plain.sample(labels, noise), 5)
+    print(f"\n### {most} labels of {OF_BLOCKS} classes, secure noise\n")
+    print("| what | time | over plain randomized response |\n|---|---|---|")
+    print(f"| plain randomized response | {one:.3f} s | 1 |")
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        taken = seconds(lambda epsilon=epsilon: Blocks(epsilon, rows).sample(labels, noise, each), 3)
+        print(f"| partitions and answers, epsilon {epsilon:g} | {taken:.3f} s | {taken / one:.1f} |")
+    chosen = Blocks(1.0, rows)
+    for name, call in {
+        "answers alone": lambda: chosen.sample(labels, noise, each),
+        "log likelihoods": lambda: chosen.log_likelihood(labels % 2, each),
+    }.items():
+        taken = seconds(call, 3)
+        print(f"| {name}, epsilon 1 | {taken:.3f} s | {taken / one:.1f} |")
+
+
+def priors(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Probabilities as of scores by class names: softmax of 10 times a cosine; of shape (count, OF_BLOCKS), float32."""
+    scores = np.exp(rng.standard_normal((count, OF_BLOCKS), dtype=np.float32) * np.float32(1.5))
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def peak() -> float:
+    """The most memory that this process had, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import pytest
 
 from cli.test_bad_input import refused
 from tacit.learners.label_dp import tables as module
+from tacit.learners.label_dp.blocks import Blocks
+from tacit.learners.label_dp.prior_files import read_prior
 from tacit.learners.label_dp.randomizers import RR, RRWithPrior
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -97,6 +99,135 @@ def test_k_and_the_prior_are_stated(here, run):
     stated = json.loads(Path("o.csv.tacit.json").read_text())
     assert (stated["k"], stated["prior"]) == (2, [0.2, 0.5, 0.3])
     assert {row[2] for row in read_csv("o.csv")[1:]} == set(NAMES[1:])
+
+
+def test_blocks_by_one_prior_are_listed(here, run):
+    labels = np.random.default_rng(0).choice(NAMES, 30_000)
+    write_csv(labels)
+    Path("prior.txt").write_text("0.5\n0.3\n0.2\n")
+    command = COMMAND.replace("epsilon=1", "epsilon=0.5") + " --classes classes.txt --randomizer blocks"
+    assert run(command + " --prior prior.txt")[0] == 0
+    stated = json.loads(Path("o.csv.tacit.json").read_text())
+    assert stated["blocks"] == [["cat"], ["dog", "fox"]]
+    assert stated["classes"] == NAMES
+    blocks = Blocks(0.5, [0.5, 0.3, 0.2])
+    assert np.array(stated["matrix"]) == pytest.approx(blocks.matrix())
+    outputs = [int(row[2]) for row in read_csv("o.csv")[1:]]
+    own = [0 if label == "cat" else 1 for label in labels]
+    assert agree(own, outputs, blocks.matrix()[:2], [0, 1]) > 1e-6
+    assert run(command + " --force")[0] == 0  # without a prior, by the uniform one
+    assert json.loads(Path("o.csv.tacit.json").read_text())["blocks"] == [["cat"], ["dog"], ["fox"]]
+
+
+def write_prior(rows, ending):
+    path = Path(f"prior.{ending}")
+    if ending == "npy":
+        np.save(path, rows.astype(np.float32))
+    elif ending == "npz":
+        np.savez(path, x=rows)
+    elif ending == "csv":
+        np.savetxt(path, rows, delimiter=",")
+    else:
+        pq.write_table(pa.table({f"p{i}": column for i, column in enumerate(rows.T)}), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_each_label_may_have_a_prior_and_a_partition(here, run, monkeypatch, kind, ending):
+    """Answers are blocks of the label's own partition, in parts that are smaller than the table."""
+    monkeypatch.setattr(module, "PRIORS", 3 * 1000)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 5500)
+    write_prior(rng.dirichlet(np.ones(3), 5500), ending)
+    if kind == "csv":
+        write_csv([NAMES[label] for label in labels])
+    else:
+        pq.write_table(pa.table({"y": [NAMES[label] for label in labels]}), "t.parquet", row_group_size=1700)
+    command = COMMAND.replace("csv", kind).replace("epsilon=1", "epsilon=4") + " --classes classes.txt"
+    assert run(f"{command} --randomizer blocks --prior prior.{ending}")[0] == 0
+    stated = json.loads(Path(f"o.{kind}.tacit.json").read_text())
+    assert (stated["prior"], stated["partitions"]) == (f"prior.{ending}", f"o.{kind}.partitions.npy")
+    assert "matrix" not in stated
+    partitions = np.load(f"o.{kind}.partitions.npy")
+    expected = Blocks(4.0, read_prior(Path(f"prior.{ending}")))
+    assert np.array_equal(partitions, expected.partitions)
+    assert Guarantee.from_json(stated["guarantee"]).event == expected.event
+    answers = read_csv("o.csv")[1:] if kind == "csv" else pq.read_table("o.parquet")["y"].to_pylist()
+    answers = np.array([int(row[2]) for row in answers] if kind == "csv" else answers)
+    kept = answers == partitions[np.arange(5500), labels]
+    chance = np.exp(4.0) / (np.exp(4.0) + expected.n_blocks - 1)
+    assert kept.mean() == pytest.approx(chance.mean(), abs=0.01)
+
+
+def test_each_label_may_have_a_prior_of_its_likeliest_classes(here, run, monkeypatch):
+    """The event has the smallest k of any part of the table."""
+    monkeypatch.setattr(module, "PRIORS", 3 * 10)
+    rows = np.tile([[0.34, 0.33, 0.33]], (50, 1))
+    rows[25] = [0.5, 0.5, 0.0]
+    np.save("prior.npy", rows)
+    write_csv(NAMES * 16 + NAMES[:2])
+    assert run(COMMAND + " --classes classes.txt --randomizer rr-with-prior --prior prior.npy")[0] == 0
+    stated = json.loads(Path("o.csv.tacit.json").read_text())
+    assert stated["prior"] == "prior.npy"
+    assert Guarantee.from_json(stated["guarantee"]).event == RRWithPrior(1.0, rows).event
+    assert Guarantee.from_json(stated["guarantee"]).event.n_classes == 2
+    assert {row[2] for row in read_csv("o.csv")[1:]} <= set(NAMES)
+    assert not Path("o.csv.partitions.npy").exists()
+
+
+def test_a_table_that_is_replaced_keeps_no_partitions_of_another(here, run):
+    write_csv(NAMES * 2)
+    np.save("prior.npy", np.full((6, 3), 1 / 3))
+    assert run(COMMAND + " --classes classes.txt --randomizer blocks --prior prior.npy")[0] == 0
+    refused(run, COMMAND + " --classes classes.txt", "exists")
+    assert run(COMMAND + " --classes classes.txt --force")[0] == 0
+    assert not Path("o.csv.partitions.npy").exists()
+
+
+THIRDS = [1 / 3, 1 / 3, 1 / 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([THIRDS, [0.5, 0.6, -0.1]], "--prior prior.npy row 2 has a negative or NaN entry; pass probabilities"),
+        ([[np.nan, 0.5, 0.5], THIRDS], "--prior prior.npy row 1 has a negative or NaN entry"),
+        ([THIRDS, [0.5, 0.5, 0.5]], "--prior prior.npy row 2 adds up to 1.5, not 1; divide it by its sum"),
+        ([[0.5, 0.5], [0.5, 0.5]], "prior has 2 columns for 3 classes; pass one for each"),
+        ([THIRDS] * 3, "--prior prior.npy has 3 rows for 2 labels; give one for each label, or a single one"),
+        ([[THIRDS]], "--prior prior.npy has shape (1, 1, 3) of float64; give one number for each class, or a row"),
+        ([["a", "b", "c"]], "--prior prior.npy has shape (1, 3) of <U1; give one number for each class"),
+        (np.zeros((0, 3)), "--prior prior.npy has shape (0, 3) of float64"),
+    ],
+)
+@pytest.mark.parametrize("randomizer", ["blocks", "rr-with-prior"])
+def test_priors_that_do_not_fit_are_refused_before_the_ledger_is_charged(here, run, randomizer, rows, words):
+    write_csv(NAMES[:2])
+    np.save("prior.npy", np.array(rows))
+    Ledger.beside("t.csv", "t").allow("epsilon=1.5", "change-label")
+    refused(run, f"{COMMAND} --classes classes.txt --randomizer {randomizer} --prior prior.npy", words)
+    assert not Ledger.beside("t.csv", "t").account().charges
+
+
+def test_a_prior_for_each_label_is_not_for_numbers(here, run):
+    write_csv([0, 1])
+    Path("values.txt").write_text("0\n1\n")
+    Path("prior.csv").write_text("0.5,0.5\n0.5,0.5\n")
+    command = COMMAND + " --values values.txt --randomizer rr-on-bins --prior prior.csv"
+    refused(run, command, "--prior prior.csv has 2 rows, and rr-on-bins takes one for all labels; give one a line")
+
+
+def test_damaged_files_of_priors(here, run):
+    write_csv(NAMES[:2])
+    command = COMMAND + " --classes classes.txt --randomizer blocks --prior "
+    refused(run, command + "none.npy", "none.npy")
+    Path("prior.npy").write_bytes(b"\x93NUMPY cut")
+    refused(run, command + "prior.npy", "prior.npy is truncated or not a .npy array")
+    Path("prior.txt").write_text("")
+    refused(run, command + "prior.txt", "--prior prior.txt has shape (0,) of float64; give one number for each class")
+    Path("prior.csv").write_text("0.5,0.5\n0.5\n")
+    refused(run, command + "prior.csv", "--prior prior.csv is no readable file of numbers; give one a line, or a row")
 
 
 def test_nothing_of_the_true_labels_is_left_in_parquet(here, run):
@@ -229,6 +360,8 @@ KILLED_HALFWAY = """
 import os, signal, sys
 from tacit.cli.main import main
 from tacit.learners.label_dp import tables as module
+from tacit.learners.label_dp.blocks import Blocks
+from tacit.learners.label_dp.prior_files import read_prior
 from tacit.learners.label_dp.randomizers import RR
 
 def stop(*given):

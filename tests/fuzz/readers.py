@@ -134,7 +134,10 @@ READERS: dict[str, Callable[[Path], None]] = {
         "privatize-labels", "FOLDER/t.csv", "--out", "FOLDER/new.csv", "--randomizer", "rr-with-prior",
         "--prior", "FOLDER/prior.txt", *RANDOMIZE,
     ),
-    "label_parquet": _command("privatize-labels", "FOLDER/t.parquet", "--out", "FOLDER/new.parquet", *RANDOMIZE),
+    "label_parquet": _command(
+        "privatize-labels", "FOLDER/t.parquet", "--out", "FOLDER/new.parquet", "--randomizer", "rr-with-prior",
+        "--prior", "FOLDER/prior.npy", *RANDOMIZE,
+    ),
     "votes": _command(
         "votes", "FOLDER/votes.npy", "--out", "FOLDER/out", "--sigma", "5", "--aggregator", "gnmax", "--n-labels", "5"
     ),

@@ -144,6 +144,7 @@ def labels(folder: Path) -> None:
 def label_parquet(folder: Path) -> None:
     pq.write_table(pa.table({"id": np.arange(30), "label": NAMES}), folder / "t.parquet")
     (folder / "classes.txt").write_text("ant\nbee\ncow\n")
+    np.save(folder / "prior.npy", RNG.dirichlet(np.ones(3), 30))
 
 
 def votes(folder: Path) -> None:

@@ -45,9 +45,12 @@ def privatize_labels(
     values
         Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising, one a line.
     randomizer
-        rr, rr-top-k, rr-with-prior, rr-on-bins or unbiased.
+        rr, rr-top-k, rr-with-prior, blocks, rr-on-bins or unbiased. With blocks the column holds numbers of blocks of
+        classes.
     prior
-        A file with the public probability of each class or value, one a line, in their order.
+        A file with the public probability of each class or value, one a line, in their order. For rr-top-k,
+        rr-with-prior and blocks it may have a row for each label, one probability for each class: .npy, .npz, .parquet
+        or text with commas. Only .npy may be larger than the memory.
     k
         For rr-top-k: how many of the likeliest classes it answers with.
     loss
@@ -70,19 +73,19 @@ def privatize_labels(
 
     with shown_progress():
         count, guarantee = randomize_table(
-            table, out, column=column, budget=budget, classes=read_classes(classes), values=_numbers("values", values),
-            randomizer=randomizer, prior=_numbers("prior", prior), k=k, loss=loss, ledger=ledger, identity=identity,
+            table, out, column=column, budget=budget, classes=read_classes(classes), values=_numbers(values),
+            randomizer=randomizer, prior=prior, k=k, loss=loss, ledger=ledger, identity=identity,
             noise=noise, seed=seed, allow_research=allow_research, force=force,
         )  # fmt: skip
     print(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")
     print(guarantee.statement())
 
 
-def _numbers(name: str, path: Path | None) -> list[float] | None:
-    """Numbers from a file, one a line."""
+def _numbers(path: Path | None) -> list[float] | None:
+    """The values of --values, one a line."""
     if path is None:
         return None
     try:
         return [float(line) for line in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
-        raise InputError(f"--{name} {path} is no readable file of numbers; give one a line") from error
+        raise InputError(f"--values {path} is no readable file of numbers; give one a line") from error

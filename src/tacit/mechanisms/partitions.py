@@ -31,7 +31,6 @@ from tacit.mechanisms.kernels import compiled
 EXACT = 32  # classes up to which all are sorted
 FINE = 4  # classes of less than this part of an average block are not sorted
 TOLERANCE = 1e-5  # by which a row may miss the sum 1
-_SHORT = 64  # lists up to this are sorted by insertion
 _GAIN, _MORE = 1e-12, 1e-6  # information that is worth another partition, absolute and relative
 _VALUES = 1 << 17  # entries of priors that one task reads; they fit into a cache
 _FINITE = {"reassoc", "contract", "nsz", "nnan", "ninf"}  # vectorizes maxima; no entry is NaN or infinite
@@ -61,7 +60,7 @@ def partitions_of(priors: NDArray[Any], epsilon: float) -> tuple[NDArray[Any], N
         part = slice(start, start + step)
         rows = priors[part]
         native = rows.dtype in (np.float32, np.float64) and rows.dtype.isnative
-        rows = np.ascontiguousarray(rows, dtype=None if native else np.float64)
+        rows = np.require(rows, None if native else np.float64, ["C", "W"])  # for others it would be compiled again
         choose_partitions(rows, finite, fine, blocks[part], counts[part])
 
     for _ in in_threads(choose, range(0, n, step)):
@@ -140,20 +139,19 @@ def _likeliest(row: Any, fine: float, order: Any, masses: Any) -> tuple[int, flo
     for j in range(size):
         order[head] = j
         head += row[j] > cutoff
-    if head > _SHORT:
-        kept = np.empty(head)
-        for j in range(head):
-            kept[j] = -row[order[j]]
-        order[:head] = order[np.argsort(kept, kind="mergesort")]
-        for j in range(head):
-            masses[j] = row[order[j]]
-        return head, cutoff
     for j in range(head):
-        label, value, k = order[j], np.float64(row[order[j]]), j
-        while k > 0 and masses[k - 1] < value:
-            masses[k], order[k] = masses[k - 1], order[k - 1]
-            k -= 1
-        masses[k], order[k] = value, label
+        masses[j] = row[order[j]]
+    gap = 1
+    while 3 * gap + 1 < head:
+        gap = 3 * gap + 1
+    while gap > 0:  # shell sort
+        for j in range(gap, head):
+            value, label, k = masses[j], order[j], j - gap
+            while k >= 0 and (masses[k] < value or (masses[k] == value and order[k] > label)):
+                masses[k + gap], order[k + gap] = masses[k], order[k]
+                k -= gap
+            masses[k + gap], order[k + gap] = value, label
+        gap //= 3
     return head, cutoff
 
 
@@ -252,11 +250,12 @@ def _fill(row: Any, cutoff: float, loads: Any, g: int, tail: float, ends: Any, b
         for a in range(1, g):
             last = a if loads[a] < loads[last] else last
         first = last
-    block, total = first, 0.0
+    block, total, used = first, 0.0, loads[first] > 0.0
     for j in range(len(row)):
         value = np.float64(row[j])
         if value <= cutoff:
-            while block < last and total + value / 2 > ends[block]:
+            while block < last and used and total + value / 2 > ends[block]:
                 block += 1
-            blocks[j] = block
+                used = loads[block] > 0.0
+            blocks[j], used = block, True
             total += value

@@ -74,7 +74,7 @@ class Blocks(Randomizer):
         self.partitions, self.n_blocks = partitions_of(rows, self.epsilon)
         if not self.n_blocks.all():
             first = int(np.argmin(self.n_blocks))
-            raise no_prior(rows[first].astype(np.float64), first)
+            raise no_prior(rows[first].astype(np.float64), f"prior {first}")
         self._responses = block_response.BlockResponses(self.epsilon, self.partitions, self.n_blocks)
 
     @property

@@ -176,16 +176,20 @@ def prior_table(prior: Any, n_classes: int | None = None) -> NDArray[Any]:
 
 def checked_prior(prior: Any, n_classes: int | None = None) -> Floats:
     """A prior, or several, as an array of shape (priors, n_classes)."""
-    rows = np.asarray(prior_table(prior, n_classes), dtype=np.float64)
+    return check_rows_of_prior(np.asarray(prior_table(prior, n_classes), dtype=np.float64))
+
+
+def check_rows_of_prior(rows: Floats, name: str = "prior", first: int = 0) -> Floats:
+    """Refuse rows that are no probabilities, by a name and a number that counts from `first`."""
     bad = ~np.all(rows >= 0, axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= TOLERANCE)
     if bad.any():
         row = int(np.argmax(bad))
-        raise no_prior(rows[row], row)
+        raise no_prior(rows[row], f"{name} {first + row}")
     return rows
 
 
-def no_prior(row: Floats, number: int) -> InputError:
+def no_prior(row: Floats, name: str) -> InputError:
     """What is wrong with a row of a prior that has a negative entry or does not add up to 1."""
     if not np.all(row >= 0):
-        return InputError(f"prior {number} has a negative or NaN entry; pass probabilities")
-    return InputError(f"prior {number} adds up to {row.sum():.8g}, not 1; divide it by its sum")
+        return InputError(f"{name} has a negative or NaN entry; pass probabilities")
+    return InputError(f"{name} adds up to {row.sum():.8g}, not 1; divide it by its sum")

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, quoted
-from tacit.learners.label_dp.randomize import OF_CLASSES, OF_NUMBERS, OF_VECTORS, chosen, guarantee_of, nearest
-from tacit.mechanisms.noise import noise_source
+from tacit.learners.label_dp.prior_files import read_prior
+from tacit.learners.label_dp.priors import check_rows_of_prior
+from tacit.learners.label_dp.randomize import (
+    OF_BLOCKS,
+    OF_CLASSES,
+    OF_NUMBERS,
+    OF_VECTORS,
+    chosen,
+    guarantee_of,
+    nearest,
+    of_classes,
+)
+from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.version import __version__
 
 CHUNK = 1 << 17  # labels that are randomized together
-FACTS = ".tacit.json"  # beside the output: how it was made
+PRIORS = 1 << 22  # entries of the priors of labels that are randomized together
+FACTS, PARTITIONS = ".tacit.json", ".partitions.npy"  # beside the output: how it was made
 KINDS: dict[str, type[Csv] | type[Parquet]] = {".csv": Csv, ".parquet": Parquet}
 MOST_STATED = 10_000  # entries of a matrix
 
@@ -33,7 +50,7 @@ def randomize_table(
     classes: Any = None,
     values: Any = None,
     randomizer: str = "rr",
-    prior: Any = None,
+    prior: Path | None = None,
     k: int | None = None,
     loss: str = "squared",
     ledger: Path | None = None,
@@ -45,23 +62,25 @@ def randomize_table(
 ) -> tuple[int, Guarantee]:
     """Write a copy of a table in which every label is randomized by itself; the number of labels, and the guarantee.
 
-    Beside the copy, OUT.tacit.json says how it was made. All labels are checked, and the ledger (by default the ledger
-    beside the table, if there is one) is charged, before any label is randomized. Arguments are those of `randomize`.
+    Beside the copy, OUT.tacit.json says how it was made; where each label has a partition into blocks, they are in
+    OUT.partitions.npy. All labels and priors are checked, and the ledger (by default the ledger beside the table, if
+    there is one) is charged, before any label is randomized. Arguments are those of `randomize`; `prior` is a file.
     """
-    facts = out.with_name(out.name + FACTS)
-    for path in (out, facts):
+    facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
+    for path in (out, facts, partitions):
         check_writable(path, force=force)
         if path.is_dir():
             raise InputError(f"{path} is a folder; name a file")
         remove_parts(path)
     _check_options(randomizer, prior, k, noise, allow_research)
-    listed, mechanism, rows = chosen(
-        budget, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
+    rows = None if prior is None else read_prior(prior)
+    each = rows if rows is not None and rows.ndim == 2 else None  # the prior of each label
+    if each is not None:
+        _check_priors(each, f"--prior {prior}", randomizer)
+        rows = each[0]
+    listed, mechanism, _ = chosen(
+        budget, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss
     )
-    if rows is not None and len(rows) > 1:
-        raise InputError("--prior has several rows; give one probability a line")
-    if not mechanism.event.bounded and not allow_research:
-        raise InputError("an infinite budget protects nothing: not for release; add --allow-research to keep it so")
     source = _opened(table, out)
     encode = _places_of_numbers if randomizer in OF_NUMBERS else _places_of_classes
     count = 0
@@ -70,22 +89,104 @@ def randomize_table(
         count += len(labels)
     if count == 0:
         raise InputError(f"{table} has no rows below its header; give a table with labels")
+    if each is not None and len(each) != count:
+        said = f"--prior {prior} has {len(each)} rows for {count} labels"
+        raise InputError(f"{said}; give one for each label, or a single one")
+    make = partial(of_classes, randomizer, Budget.parse(budget), len(listed), k=k)
+    randomizers = _Randomizers(mechanism, make, each)
+    event = randomizers.event
+    if not event.bounded and not allow_research:
+        raise InputError("an infinite budget protects nothing: not for release; add --allow-research to keep it so")
     book = Ledger.in_use(ledger, table, identity or table.stem)
-    guarantee = guarantee_of(mechanism.event, book)
+    guarantee = guarantee_of(event, book)
     drawn = noise_source(noise, seed)
     if book is not None:
         book.charge(guarantee, what=f"labels of {table.name} randomized by {randomizer}")
 
-    def answers(labels: list[Any]) -> list[Any]:
-        outputs = mechanism.sample(encode(labels, listed, 1), drawn)
-        return list((outputs if randomizer in OF_NUMBERS else listed[outputs]).tolist())
-
-    arguments = {"column": column, "rows": count, "randomizer": randomizer, "prior": prior, "k": k, "noise": noise}
-    stated = _stated(guarantee, mechanism, listed, arguments)
-    with atomic_file(facts, force=force) as facts_part, atomic_file(out, force=force) as part:
-        source.write_replaced(column, answers, part, CHUNK, stated)
+    arguments = {"column": column, "rows": count, "randomizer": randomizer, "k": k, "noise": noise}
+    if prior is not None and rows is not None:
+        arguments["prior"] = rows.tolist() if each is None else prior.name
+    if each is not None and randomizer in OF_BLOCKS:
+        arguments["partitions"] = partitions.name
+    stated = _stated(guarantee, mechanism if each is None else None, listed, arguments)
+    with ExitStack() as written:
+        facts_part, part = (written.enter_context(atomic_file(path, force=force)) for path in (facts, out))
+        saved = None
+        if "partitions" in arguments:
+            saved = written.enter_context(written.enter_context(atomic_file(partitions, force=force)).open("wb"))
+        names = listed if randomizer in OF_CLASSES else None
+        answers = _Answers(randomizers, encode, listed, names, drawn, saved, count)
+        source.write_replaced(column, answers, part, randomizers.step, stated)
         facts_part.write_text(stated + "\n", encoding="utf-8")
+    if saved is None:
+        partitions.unlink(missing_ok=True)  # of an earlier run that --force replaced
     return count, guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class _Randomizers:
+    """The randomizer of each part of a table: `mechanism`, or made for the priors of the part's labels."""
+
+    mechanism: Any
+    make: Callable[[NDArray[Any]], Any]
+    priors: NDArray[Any] | None
+
+    @property
+    def step(self) -> int:
+        """Number of labels in a part."""
+        return CHUNK if self.priors is None else max(1, min(CHUNK, PRIORS // self.priors.shape[1]))
+
+    @property
+    def event(self) -> Any:
+        """Privacy cost of a label: that of the fewest answers, which is the highest."""
+        if self.priors is None:
+            return self.mechanism.event
+        starts = range(0, len(self.priors), self.step)
+        return min((self.of(start, self.step).event for start in starts), key=lambda event: int(event.n_classes))
+
+    def of(self, start: int, count: int) -> Any:
+        """The randomizer of so many labels from `start`."""
+        return self.mechanism if self.priors is None else self.make(self.priors[start : start + count])
+
+
+@dataclass(eq=False)
+class _Answers:
+    """Randomizes the labels of a table from part to part; partitions of the labels go to a `.npy` file, if it is open.
+
+    Answers are places in `names`, or stand for themselves.
+    """
+
+    randomizers: _Randomizers
+    encode: Callable[[list[Any], Any, int], Any]
+    listed: NDArray[Any]
+    names: NDArray[Any] | None
+    noise: NoiseSource
+    saved: IO[bytes] | None
+    count: int
+    position: int = 0
+
+    def __call__(self, labels: list[Any]) -> list[Any]:
+        randomizer = self.randomizers.of(self.position, len(labels))
+        if self.saved is not None:
+            if self.position == 0:
+                kind = {"descr": randomizer.partitions.dtype.str, "fortran_order": False}
+                np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": (self.count, len(self.listed))})
+            self.saved.write(randomizer.partitions.tobytes())
+        self.position += len(labels)
+        places = self.encode(labels, self.listed, 1)
+        which = [np.arange(len(labels))] if getattr(randomizer, "n_priors", 1) > 1 else []
+        answers = randomizer.sample(places, self.noise, *which)
+        return list((answers if self.names is None else self.names[answers]).tolist())
+
+
+def _check_priors(priors: NDArray[Any], name: str, randomizer: str) -> None:
+    """Refuse a prior for each label that a randomizer cannot use, or whose rows are no probabilities."""
+    if randomizer in OF_NUMBERS:
+        raise InputError(f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels; give one a line")
+    step = max(1, PRIORS // priors.shape[1])
+    for start in range(0, len(priors), step):
+        rows = np.asarray(priors[start : start + step], dtype=np.float64)
+        check_rows_of_prior(rows, f"{name} row", start + 1)
 
 
 def _check_options(randomizer: str, prior: Any, k: int | None, noise: str, allow_research: bool) -> None:
@@ -141,13 +242,18 @@ def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[s
     facts = {
         "made_by": f"tacit {__version__} privatize-labels",
         **{name: value for name, value in arguments.items() if value is not None},
-        "classes" if arguments["randomizer"] in OF_CLASSES else "values": listed.tolist(),
+        "values" if arguments["randomizer"] in OF_NUMBERS else "classes": listed.tolist(),
         "for_release": arguments["noise"] == "secure" and guarantee.bounded,
         "guarantee": guarantee.to_json(),
         "statement": guarantee.statement(),
     }
+    if mechanism is None:  # each label has its own
+        return json.dumps(facts, indent=1)
     if len(listed) ** 2 <= MOST_STATED:
         facts["matrix"] = mechanism.matrix().tolist()
     if hasattr(mechanism, "outputs"):
         facts["outputs"] = mechanism.outputs.tolist()
+    if hasattr(mechanism, "partitions"):
+        own = mechanism.partitions[0]
+        facts["blocks"] = [listed[own == block].tolist() for block in range(mechanism.n_blocks[0])]
     return json.dumps(facts, indent=1)
