@@ -32,7 +32,7 @@ CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
 STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
 JITTERED = 0x717E  # beside the seed: the numbers that tell records' partitions apart
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
-TRIAL_SHARE = 0.1  # of the labels, whose outputs decide how far the others trust a public prior
+TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
 PRIORS = {
     "uniform": "uniform",
@@ -99,8 +99,8 @@ class LabelPrivate(ModelClassifier):
     stages : int or "auto", default="auto"
         1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
         labels, the others share the rest. "auto" is 1, except where answers depend on a public prior (names or an
-        array). Then a tenth of the labels are randomized under this prior, and the others under a power of it, 0 to 2,
-        that makes these randomized labels likeliest; with power 0 the prior is uniform.
+        array). Then 3 % of the labels are randomized under this prior, and the others under a power of it, 0 to 2, that
+        makes these randomized labels likeliest; with power 0 the prior is uniform.
     temperature : float, default=1.0
         Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
@@ -293,7 +293,7 @@ class LabelPrivate(ModelClassifier):
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
             if self.randomizer == "blocks" and not budget.infinite:
                 of_stage = of_stage.jittered([self.seed, JITTERED, number])
-            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows)
+            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows, exact=True)
             which = of_stage.which if randomizer.n_priors > 1 else None
             outputs.append(randomizer.sample(labels[stage], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)

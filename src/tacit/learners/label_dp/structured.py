@@ -5,15 +5,17 @@ maximum a posteriori about a head that the names give: a scale times unit direct
 directions of the names, or what expectation maximisation over the rows and their outputs makes of them. Without names
 that head is zero. Then neighbours among the rows teach the head (`neighbours.py`), in a few rounds.
 
-The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. Directions, half the scale or all of it,
-and the ridge are chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The
-result is the mean of the rounds' heads, fitted to all outputs, by the likelihood of the held-out outputs.
+The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. The directions are
+chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The result is the mean of
+the heads of all ridges and rounds, and of half the scale and all of it: each fitted to all outputs, in proportion to
+the likelihood of the held-out outputs under its like that has not seen them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +53,18 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
     """
     held = held_out(len(rows), seed)
     known, score = evidence.without(held), HeldOut(rows[held], evidence.among(held))
-    tried = [path(rows, known, score, about) for about in names_heads(rows, known, score, names)]
-    best, ridge, about = max(tried, key=lambda found: score.best(found[0])[0])
-    final = fitted_head(rows, evidence, ridge, about, best)
-    if not evidence.proper or len(rows) < 2:
-        return final.scaled(score.best(best)[1])
-    neighbours = Neighbours.among(rows)
-    found = [score.best(head) for head in (best, *neighbours.rounds(best, known, about))]
-    shares = softmax([likelihood * len(held) for likelihood, _ in found])
-    heads = (final, *neighbours.rounds(final, evidence, about))
-    return mean_head([head.scaled(factor) for head, (_, factor) in zip(heads, found, strict=True)], shares)
+    neighbours = Neighbours.among(rows) if evidence.proper and len(rows) > 1 else None
+    heads: list[Head] = []
+    likelihoods: list[float] = []
+    for about in names_heads(rows, known, score, names):
+        compared = path(rows, known, score, about)
+        taught: Iterable[Head] = neighbours.rounds(compared[-1], known, about) if neighbours else ()
+        found = [score.best(head) for head in (*compared, *taught)]
+        final = list(islice(falling_ridges(rows, evidence, about), len(compared)))
+        taught = neighbours.rounds(final[-1], evidence, about) if neighbours else ()
+        heads += [head.scaled(factor) for head, (_, factor) in zip((*final, *taught), found, strict=True)]
+        likelihoods += [likelihood for likelihood, _ in found]
+    return mean_head(heads, softmax(np.array(likelihoods) * len(held)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +81,24 @@ class HeldOut:
         return max(zip(each, FACTORS, strict=True))
 
 
-def path(rows: Floats, known: Evidence, score: HeldOut, about: Head) -> tuple[Head, float, Head]:
-    """The likeliest head about another, as ridges fall until it gets worse; its ridge, and the head it is about."""
-    best, ridge, most = about, RIDGES[0], -np.inf
-    for weaker in RIDGES:
-        head = fitted_head(rows, known, weaker, about, best)
+def path(rows: Floats, known: Evidence, score: HeldOut, about: Head) -> list[Head]:
+    """Heads about another with falling ridges, until held-out outputs get less likely."""
+    heads: list[Head] = []
+    most = -np.inf
+    for head in falling_ridges(rows, known, about):
         likelihood, _ = score.best(head)
         if likelihood <= most:
             break
-        best, ridge, most = head, weaker, likelihood
-    return best, ridge, about
+        heads, most = [*heads, head], likelihood
+    return heads
+
+
+def falling_ridges(rows: Floats, evidence: Evidence, about: Head) -> Iterator[Head]:
+    """The head of each ridge, which starts from the one before."""
+    head = about
+    for ridge in RIDGES:
+        head = fitted_head(rows, evidence, ridge, about, head)
+        yield head
 
 
 def held_out(n: int, seed: int) -> NDArray[np.int64]:
