@@ -2,7 +2,8 @@
 
 python benchmarks/label_dp/run.py DATA --out FOLDER [--workers 2] [--only cifar10/rr ...] [--cells FILE]
 
-DATA holds mnist.npz, fashion_mnist.npz and the embeddings of CIFAR-10. Images go to the network of the notebook of
+DATA holds mnist.npz, fashion_mnist.npz, embeddings of CIFAR-10, Banking77, CLINC150 and AG News, and names.npz, which
+benchmarks/utility/names.py writes. Images go to the network of the notebook of
 "How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch, and Opacus for DP-SGD), embeddings to the
 default linear model. The test set serves only to measure accuracy. `cells.py` describes the files of a run.
 """
@@ -24,11 +25,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cells import Task, command, spread
 
 SEEDS = range(3)
-CLUSTERS = {"prior": "clusters"}
+CLUSTERS = {"randomizer": "rr-with-prior", "prior": "clusters"}
+BLOCKS, NAMED, RR_NAMED, NO_LABELS = (
+    "blocks",
+    "blocks with names",
+    "rr with prior from names",
+    "no labels: names and rows",
+)
 METHODS: dict[str, dict[str, Any]] = {
-    "rr": {},
+    NAMED: {},
+    BLOCKS: {},
+    RR_NAMED: {"randomizer": "rr-with-prior"},
+    "rr": {"randomizer": "rr"},
     "rr with clusters": CLUSTERS,
-    "rr in two stages": {"stages": 2},
+    "rr in two stages": {"randomizer": "rr-with-prior", "stages": 2},
     "rr with clusters in two stages": {**CLUSTERS, "stages": 2},
     "laplace (ALIBI)": {"randomizer": "laplace"},
     "symmetric unary": {"randomizer": "symmetric-unary"},
@@ -39,9 +49,20 @@ METHODS: dict[str, dict[str, Any]] = {
 PATE_FM = "PATE-FM, delta 1e-5"
 DP_SGD = "DP-SGD: unit add-remove, delta 1e-5"
 AS_THEY_ARE = "labels as they are, at any epsilon"
-OF_PICTURES = ("rr", "rr with clusters", DP_SGD)
-CELLS = {"cifar10": (*METHODS, PATE_FM), "mnist": OF_PICTURES, "fashion-mnist": OF_PICTURES}
+OF_PICTURES = (BLOCKS, "rr", "rr with clusters", DP_SGD)
+WITH_NAMES = (NAMED, RR_NAMED, NO_LABELS)
+OF_TEXTS = (NO_LABELS, NAMED, BLOCKS, RR_NAMED, "rr", "rr in two stages", "laplace (ALIBI)", "optimised unary")
+CELLS = {
+    "cifar10": (*(name for name in METHODS if name not in WITH_NAMES), PATE_FM),
+    "mnist": OF_PICTURES,
+    "fashion-mnist": OF_PICTURES,
+}
 EPSILONS = {"cifar10": (0.5, 1.0), "mnist": (1.0, 2.0), "fashion-mnist": (1.0, 2.0)}
+TEXTS = ("banking77", "clinc150", "agnews")
+CELLS |= dict.fromkeys(TEXTS, OF_TEXTS)
+EPSILONS |= dict.fromkeys(TEXTS, (0.5, 1.0, 2.0, 4.0))
+STORES = {"cifar10": "mobilenetv2-in1k-160/cifar10"} | {name: f"all-minilm-l6-v2/{name}" for name in TEXTS}
+NAMES = "names.npz"  # in DATA, as benchmarks/utility/names.py writes it
 TRAINING = {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
 PUBLISHED = {("mnist", 1.0): "notebook: RR 93.0; LP-2ST 95.8", ("mnist", 2.0): "LP-2ST 98.8",
              ("fashion-mnist", 1.0): "LP-2ST 83.3", ("fashion-mnist", 2.0): "LP-2ST 91.2"}  # fmt: skip
@@ -70,8 +91,8 @@ def tasks() -> Iterator[Task]:
 @lru_cache(maxsize=1)
 def problem(data: Path, name: str) -> tuple[np.ndarray, ...]:
     """Training records and labels, then test records and labels."""
-    if name == "cifar10":
-        folder = data / "embeddings" / "mobilenetv2-in1k-160" / "cifar10"
+    if name in STORES:
+        folder = data / "embeddings" / STORES[name]
         x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
         return x.astype(np.float32), y.astype(np.int64), test_x.astype(np.float32), test_y.astype(np.int64)
     with np.load(data / f"{name.replace('-', '_')}.npz") as file:
@@ -90,15 +111,25 @@ def notebook(shape: tuple[int, ...], n_classes: int) -> Any:
     )  # fmt: skip
 
 
-def learner(name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_classes: int) -> Any:
+def names_of(data: Path, name: str) -> np.ndarray:
+    """Rows of the class names of a problem."""
+    with np.load(data / NAMES) as file:
+        return np.asarray(file[STORES[name]])
+
+
+def learner(data: Path, name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_classes: int) -> Any:
     """The learner of a task."""
-    common = {"classes": n_classes, "noise": "research", "random_state": 1000 + seed, "seed": seed}
+    common: dict[str, Any] = {"classes": n_classes, "noise": "research", "random_state": 1000 + seed, "seed": seed}
     approximate = f"epsilon={epsilon},delta=1e-5"
     if method == PATE_FM:  # teachers vote on the features of the records
         return tacit.PATE(approximate, public=x[:5000], unit="change-label", teachers={"number": 1000}, **common)
     if method == DP_SGD:
         return tacit.DPSGD(approximate, base=notebook, **common)
-    base, training = (None, None) if name == "cifar10" else (notebook, TRAINING)
+    if method == NO_LABELS:  # the features are public
+        return tacit.NamePrototypes(classes=n_classes, names=names_of(data, name), public=x, adapt=True)
+    if method in WITH_NAMES:
+        common["names"] = names_of(data, name)
+    base, training = (None, None) if name in STORES else (notebook, TRAINING)
     budget = "epsilon=inf" if method == AS_THEY_ARE else f"epsilon={epsilon}"
     return tacit.LabelPrivate(budget, base=base, training=training, **common, **METHODS.get(method, {}))
 
@@ -108,9 +139,9 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     name, method, epsilon, seed = task
     x, y, test_x, test_y = problem(data, name)
     started = time.perf_counter()
-    model = learner(name, method, epsilon, seed, x, int(y.max()) + 1).fit(x, y)
+    model = learner(data, name, method, epsilon, seed, x, int(y.max()) + 1).fit(x, y)
     given = getattr(model, "noisy_labels_", np.zeros((0, 0)))
-    flipped = float(np.mean(given != y)) if given.ndim == 1 else float("nan")
+    flipped = float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, BLOCKS) else float("nan")
     return Cell(*task, flipped, float(np.mean(model.predict(test_x) == test_y))), time.perf_counter() - started
 
 

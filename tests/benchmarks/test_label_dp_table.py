@@ -40,10 +40,10 @@ def test_cells_and_table(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["PATE-FM, delta 1e-5", "DP-SGD: unit add-remove, delta 1e-5"])
-def test_other_units_and_guarantees_promise_what_their_names_say(run, method):
+def test_other_units_and_guarantees_promise_what_their_names_say(run, method, tmp_path):
     if method.startswith("DP"):
         pytest.importorskip("opacus", reason="Opacus is not installed; it is an extra")
-    promise = run.learner("cifar10", method, 1.0, 0, np.ones((10, 4)), 3).promise()
+    promise = run.learner(tmp_path, "cifar10", method, 1.0, 0, np.ones((10, 4)), 3).promise()
     assert 0.99 < promise.epsilon(1e-5) <= 1
     assert promise.unit.value in ("add-remove" if method.startswith("DP") else "change-label")
 

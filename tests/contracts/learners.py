@@ -44,7 +44,7 @@ STRICT = (
 )
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],
-    "names": [{}, {"public": PUBLIC}],
+    "names": [{}, {"public": PUBLIC}, {"public": PUBLIC, "adapt": True}],
     "auto": [{}, {"names": CENTRES}],
     "least-squares": [
         {},

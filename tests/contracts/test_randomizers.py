@@ -144,6 +144,9 @@ PRIVATE = {
     "peaked, then stages": {"prior": PRIORS["peaked"], "stages": 2},
     "rr": {"randomizer": "rr", "prior": PRIORS["peaked"]},
     "unary": {"randomizer": "symmetric-unary"},
+    "blocks": {"randomizer": "blocks"},
+    "blocks, a prior": {"randomizer": "blocks", "prior": PRIORS["peaked"]},
+    "blocks, stages": {"randomizer": "blocks", "stages": 3},
 }
 
 
@@ -153,8 +156,8 @@ def test_label_private_promises_what_its_answers_cost(name, declared, monkeypatc
     """Each label is answered for once, by one of the randomizers; the promise covers every one of them."""
     used, own = [], label_private.of_classes
 
-    def recorded(*given):
-        used.append(own(*given))
+    def recorded(*given, **more):
+        used.append(own(*given, **more))
         return used[-1]
 
     rng = np.random.default_rng(0)

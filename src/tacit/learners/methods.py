@@ -46,10 +46,10 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "vgnmax": ("pate", {"collector": "vanishing"}),
     "wgnmax": ("pate", {"collector": "weighting"}),
     "rr": ("label-private", {"randomizer": "rr"}),
-    "rr-with-prior": ("label-private", {"prior": "clusters"}),
-    "lp-1st": ("label-private", {"stages": 1}),
-    "lp-2st": ("label-private", {"stages": 2}),
-    "lp-mst": ("label-private", {"stages": 3}),
+    "rr-with-prior": ("label-private", {"randomizer": "rr-with-prior", "prior": "clusters"}),
+    "lp-1st": ("label-private", {"randomizer": "rr", "stages": 1}),
+    "lp-2st": ("label-private", {"randomizer": "rr-with-prior", "stages": 2}),
+    "lp-mst": ("label-private", {"randomizer": "rr-with-prior", "stages": 3}),
     "alibi": ("label-private", {"randomizer": "laplace"}),
 }
 

@@ -37,7 +37,7 @@ _FINITE = {"reassoc", "contract", "nsz", "nnan", "ninf"}  # vectorizes maxima; n
 _LAX = {"reassoc", "contract", "nsz"}
 
 
-def partitions_of(priors: NDArray[Any], epsilon: float) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def partitions_of(priors: NDArray[Any], epsilon: float, exact: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The block of each class under each prior, of shape (priors, classes), and each prior's number of blocks.
 
     Blocks are numbered from 0 by their likeliest class. If all classes are alone, their blocks are their indices.
@@ -48,12 +48,14 @@ def partitions_of(priors: NDArray[Any], epsilon: float) -> tuple[NDArray[Any], N
         Rows that are not negative and add up to 1. The number of blocks of any other row is 0.
     epsilon : float
         Above 0; infinity leaves every class alone.
+    exact : bool, default=False
+        Whether to sort all classes, however many and unlikely.
     """
     n, size = priors.shape
     blocks = np.empty((n, size), dtype=np.min_scalar_type(size - 1))
     counts = np.empty(n, dtype=np.int64)
     finite = min(float(epsilon), 700.0)
-    fine = FINE * min(flat_blocks(finite), float(size))  # other types would be compiled again
+    fine = math.inf if exact else FINE * min(flat_blocks(finite), float(size))  # other types would be compiled again
     step = max(1, _VALUES // size)
 
     def choose(start: int) -> None:

@@ -18,8 +18,9 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
-from tacit.learners.label_dp.label_private import stage_parts
-from tacit.learners.label_dp.learning import Evidence, _linear, _loss, learn
+from tacit.learners.label_dp.evidence import Evidence
+from tacit.learners.label_dp.label_private import FIRST_SHARE, likeliest_power, stage_parts
+from tacit.learners.label_dp.learning import _loss, learn
 from tacit.privacy.ledger import Ledger
 
 CENTRES = 3 * np.eye(4, 6)
@@ -40,10 +41,12 @@ def learner(**given):
 
 
 @pytest.mark.parametrize(
-    "randomizer", ["rr", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian"]
+    "randomizer", ["blocks", "rr", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian"]
 )
 @pytest.mark.parametrize("correction", ["forward", "backward"])
 def test_corrections_undo_the_noise(randomizer, correction):
+    if (randomizer, correction) == ("blocks", "backward"):
+        pytest.skip("blocks have no unbiased estimate")
     budget = "rho=0.5" if randomizer == "gaussian" else "epsilon=1"
     model = learner(randomizer=randomizer, correction=correction, budget=budget).fit(X, Y)
     assert tacit.Budget.parse(budget).permits(model.guarantee_.event)
@@ -68,15 +71,15 @@ def test_stages_and_priors(stages, prior):
 def test_each_label_is_asked_once():
     """Stages deal out all positions, none twice, whatever features and labels."""
     for n, stages in ((10, 1), (11, 2), (100, 5)):
-        parts = stage_parts(n, stages, 3)
+        parts = stage_parts(n, stages, 3, FIRST_SHARE)
         assert sorted(np.concatenate(parts).tolist()) == list(range(n))
         assert len(parts[0]) >= n / stages
     with pytest.raises(InputError, match="a stage without records"):
-        stage_parts(3, 4, 0)
+        stage_parts(3, 4, 0, FIRST_SHARE)
 
 
 def test_later_stages_keep_more_labels():
-    one, two = (learner(stages=stages).fit(X, Y) for stages in (1, 2))
+    one, two = (learner(stages=stages, randomizer="rr-with-prior").fit(X, Y) for stages in (1, 2))
     assert np.mean(two.noisy_labels_ == Y) > np.mean(one.noisy_labels_ == Y) + 0.1
 
 
@@ -103,35 +106,87 @@ def test_pictures():
     assert model.shape_ == (1, 8, 8)
 
 
-def test_an_infinite_budget_is_logistic_regression():
-    model = learner(budget="epsilon=inf").fit(X, Y)
-    assert np.array_equal(model.noisy_labels_, Y)
-    unit = tacit.models.rows.unit_rows_about(X, model.centre_)
-    exact = LogisticRegression(C=1.0, max_iter=1000, tol=1e-8).fit(unit, Y)
-    assert model.coefficients_ - model.coefficients_.mean(axis=0) == pytest.approx(exact.coef_, abs=2e-2)
-    assert not model.guarantee_.bounded
+def test_an_infinite_budget_learns_from_the_labels():
+    """Also with names: all randomizers keep the labels, and the model is the same."""
+    for names in (None, CENTRES):
+        models = [learner(budget="epsilon=inf", randomizer=name, names=names).fit(X, Y) for name in ("blocks", "rr")]
+        assert not models[0].guarantee_.bounded
+        for model in models:
+            assert np.array_equal(model.noisy_labels_, Y)
+        assert np.array_equal(models[0].coefficients_, models[1].coefficients_)
 
 
-@pytest.mark.parametrize("targets", ["none", "half", "all"])
-def test_the_linear_model_minimises_the_loss_written_out(targets):
-    rng = np.random.default_rng(0)
-    rows, values = rng.normal(size=(40, 3)), rng.normal(size=(40, 4))
-    target = np.arange(40) < {"none": 0, "half": 20, "all": 40}[targets]
-    values[target] += (1 - values[target].sum(axis=1, keepdims=True)) / 4
-    coefficients, intercepts = _linear(rows, Evidence(values, target))
+def names_prior(power):
+    cosines = tacit.models.rows.unit_rows(X) @ tacit.models.rows.unit_rows(CENTRES).T
+    rows = np.exp(power * 10 * cosines)
+    return rows / rows.sum(axis=1, keepdims=True)
 
-    def loss(w, b):
-        total = np.square(w).sum() / 2 + (0 if targets == "none" else np.square(b).sum() / 2)
-        for row, own, fixed in zip(rows, values, target, strict=True):
-            f = w @ row + b
-            log_p = f - np.log(np.exp(f).sum())
-            total -= own @ log_p if fixed else np.log(np.exp(log_p + own).sum())
-        return total
 
-    best = loss(coefficients, intercepts)
-    for _ in range(50):
-        w, b = rng.normal(size=(4, 3)) * 0.05, rng.normal(size=4) * 0.05
-        assert loss(coefficients + w, intercepts + b) > best - 1e-4
+def test_a_trial_decides_how_far_the_prior_is_trusted():
+    """Right names and priors are trusted, wrong ones forgotten: the others' prior is uniform then."""
+    wrong = [1, 2, 3, 0]
+    for given, trusted in (
+        ({"names": CENTRES}, True),
+        ({"names": CENTRES[wrong]}, False),
+        ({"prior": names_prior(1)}, True),
+        ({"prior": names_prior(1)[:, wrong]}, False),
+    ):
+        model = learner(**given).fit(X, Y)
+        first, rest = model.priors_
+        assert (len(first.which), len(rest.which)) == (120, 3880)
+        assert (model.prior_power_ >= 0.5) if trusted else (model.prior_power_ == 0)
+        assert (rest.rows.max() > 0.5) == trusted
+        assert model.score(*TEST) > (0.9 if trusted else 0.85)
+        assert model.guarantee_ == model.promise()
+
+
+def test_one_stage_has_one_prior_for_all():
+    model = learner(names=CENTRES, stages=1).fit(X, Y)
+    assert len(model.priors_) == 1
+    assert model.prior_power_ == 1
+
+
+def test_the_prior_of_names_is_the_softmax_of_ten_cosines_about_the_public_centre():
+    model = learner(names=CENTRES, stages=1, randomizer="rr-with-prior").fit(X, Y)
+    unit = tacit.models.rows.unit_rows(X)
+    rows, names = (tacit.models.rows.unit_rows_about(part, unit.mean(axis=0)) for part in (X, CENTRES))
+    expected = np.exp(10 * rows @ names.T)
+    assert model.priors_[0].rows == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_priors_do_not_follow_the_labels():
+    for given in ({}, {"names": CENTRES, "stages": 1}, {"prior": [0.4, 0.3, 0.2, 0.1], "stages": 1}):
+        one, other = (learner(**given).fit(X, labels) for labels in (Y, (Y + 1) % 4))
+        assert np.array_equal(one.priors_[0].rows, other.priors_[0].rows)
+
+
+def test_records_of_equal_priors_have_different_blocks():
+    """Else two classes of one block could never be told apart; also for many classes of a flat prior."""
+    for n_classes in (4, 60):
+        prior = priors.uniform(500, n_classes).jittered([0])
+        assert prior.rows == pytest.approx(np.full((500, n_classes), 1 / n_classes), rel=0.01)
+        blocks = tacit.label_dp.Blocks(1.0, prior.rows, exact=True).partitions
+        together = np.mean(blocks[:, :, None] == blocks[:, None], axis=0)
+        assert together[~np.eye(n_classes, dtype=bool)].max() < 0.6
+
+
+def test_the_likeliest_power():
+    prior = priors.Prior(np.array([[0.8, 0.1, 0.1]]), np.zeros(900, dtype=int))
+    for shares, power in (
+        ([0.8, 0.1, 0.1], 1.0),
+        ([1, 1, 1], 0.0),
+        ([0.1, 0.8, 0.1], 0.0),
+        ([0.97, 0.015, 0.015], 2.0),
+    ):
+        labels = np.searchsorted(np.cumsum(shares) / sum(shares), (np.arange(900) + 0.5) / 900)
+        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(900, dtype=bool))
+        assert likeliest_power(prior, certain) == power
+
+
+def test_the_card_names_the_public_prior():
+    release = tacit.Release.of(learner(names=CENTRES, noise="secure", random_state=None).fit(X, Y), name="labels")
+    assert "public prior from class names, to the power" in release.card()
+    assert "uniform" in tacit.Release.of(learner().fit(X, Y), name="labels").card()
 
 
 def test_networks_minimise_the_same_loss():
@@ -168,6 +223,15 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"randomizer": "rr-on-bins"}, "randomizer='rr-on-bins'"),
         ({"prior": "horoscope"}, "prior='horoscope'"),
         ({"prior": [0.5, 0.5]}, "2 columns for 4 classes"),
+        ({"prior": np.full((3, 4), 0.25)}, "prior has 3 rows for 4000 labels"),
+        ({"prior": np.full((4000, 4), 0.3)}, "prior 0 adds up to 1.2, not 1"),
+        ({"prior": [0.5, 0.5, np.nan, 0]}, "prior 0 has a negative or NaN entry"),
+        ({"prior": np.full((2, 2, 2), 0.25)}, "prior has shape .2, 2, 2."),
+        ({"prior": "names"}, "prior='names' needs rows of class names; pass names=rows"),
+        ({"names": CENTRES[:, :3]}, "names.0. has shape .1, 3. and the private rows 6 columns"),
+        ({"names": CENTRES[:3]}, "names has rows for 3 classes and the class list 4"),
+        ({"names": CENTRES, "correction": "backward"}, "unlike 'blocks'; use correction='forward'"),
+        ({"stages": "two"}, "stages='two' must be 'auto' or a whole number"),
         ({"prior": [0.5, 0.5, 0.5, -0.5]}, "negative"),
         ({"prior": "clusters", "randomizer": "gaussian", "budget": "rho=1"}, "not 'gaussian'"),
         ({"prior": "clusters", "prior_share": 1.0}, "prior_share=1.0"),
@@ -177,7 +241,8 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"stages": 1000, "first": 5}, "a stage without records"),
         ({"temperature": 0}, "temperature=0"),
         ({"correction": "sideways"}, "correction='sideways'"),
-        ({"correction": "backward", "stages": 2}, "tell all classes apart"),
+        ({"correction": "backward"}, "unlike 'blocks'; use correction='forward', or randomizer='rr'"),
+        ({"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"}, "tell all classes apart"),
         ({"correction": "backward", "base": GaussianNB()}, "negative weights"),
         ({"base": Perceptron()}, "no predict_proba"),
         ({"base": "perceptron"}, "unknown"),
@@ -226,7 +291,8 @@ def test_a_model_that_knows_nothing_gives_a_uniform_prior():
 
 
 def test_the_event_names_the_declared_classes():
-    assert "over 4 labels" in learner().promise().statement()
+    assert "over 4 labels" in learner(randomizer="rr").promise().statement()
+    assert "over 2 labels" in learner().promise().statement()  # blocks, whose number follows from priors
 
 
 def test_it_can_be_pickled_and_linear_networks_are_linear():

@@ -39,3 +39,25 @@ def test_the_release_says_that_no_record_was_used(tmp_path):
 def test_names_must_be_passed():
     with pytest.raises(InputError, match="names=None must be rows of the class names; pass names=rows"):
         tacit.NamePrototypes(classes=4).fit(X, Y)
+
+
+def test_names_adapt_to_public_rows_by_expectation_maximisation():
+    """The rounds written out; what is private changes nothing, and nothing is spent."""
+    model = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(X[:3], Y[:3])
+    centre = unit(PUBLIC).mean(axis=0)
+    rows, names = unit(unit(PUBLIC) - centre), unit(unit(NAMES) - centre)
+    directions = names
+    for _ in range(10):
+        shares = np.exp(15 * rows @ directions.T)
+        directions = unit((shares / shares.sum(axis=1, keepdims=True)).T @ rows + 10 * names)
+    assert np.allclose(model.prototypes_, directions, rtol=0, atol=1e-12)
+    assert model.guarantee_.epsilon(0) == 0
+    card = tacit.Release.of(model, name="floor").card()
+    assert f"names were moved towards {len(PUBLIC)} public rows, which must not be private" in card
+
+
+def test_adapting_needs_public_rows():
+    with pytest.raises(InputError, match="adapt=True needs public rows; pass public=rows"):
+        tacit.NamePrototypes(classes=4, names=NAMES, adapt=True).fit(X, Y)
+    with pytest.raises(InputError, match="adapt=1 must be True or False"):
+        tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=1).fit(X, Y)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from tacit.data.names import rows_by_class
 from tacit.errors import InputError
-from tacit.models.rows import Floats, unit_rows, unit_rows_about
+from tacit.models.rows import Floats, row_parts, unit_rows, unit_rows_about
 
 LEAST = 1e-9  # length of a mean of unit rows below which it is rounding error
+ROUNDS, CONCENTRATION, NAME_WEIGHT = 10, 15.0, 10.0  # of expectation maximisation
 
 
 def name_directions(names: Any, classes: Any, width: int, centre: Floats | None) -> Floats | None:
@@ -48,3 +50,31 @@ def _direction(rows: Floats, centre: Floats | None, c: int) -> Floats:
     if np.linalg.norm(mean) < LEAST:
         raise InputError(f"the rows of names[{c}] have no direction: as unit rows they cancel out; pass other ones")
     return unit_rows(mean)
+
+
+def adapted_directions(rows: Floats, names: Floats, likelihoods: Floats | None = None) -> Floats:
+    """Directions of the classes after expectation maximisation over public rows, unit rows of shape (C, width).
+
+    The rows are a mixture of von Mises-Fisher distributions of equal shares and concentration `CONCENTRATION`. A class
+    has the direction of the sum of its rows, by probability, and `NAME_WEIGHT` times its name [Banerjee et al. 2005].
+
+    Parameters
+    ----------
+    rows : array of shape (n, width)
+        Unit rows about the public centre; rows of zeros count for nothing.
+    names : array of shape (C, width)
+        Unit directions, from which the rounds start.
+    likelihoods : array of shape (n, C), optional
+        Of what else is known of the rows, under each class.
+    """
+    directions = names
+    for _ in range(ROUNDS):
+        sums = NAME_WEIGHT * names
+        for part in row_parts(rows):
+            shares = softmax(CONCENTRATION * rows[part] @ directions.T, axis=1)
+            if likelihoods is not None:
+                shares *= likelihoods[part]
+                shares /= np.maximum(shares.sum(axis=1, keepdims=True), LEAST)
+            sums += shares.T @ rows[part]
+        directions = unit_rows(sums)
+    return directions

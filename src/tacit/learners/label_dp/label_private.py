@@ -13,34 +13,49 @@ from tacit.data.labels import class_list
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
+from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
-from tacit.learners.label_dp.learning import Evidence, check_base, is_linear, learn
+from tacit.learners.label_dp.evidence import Evidence
+from tacit.learners.label_dp.learning import check_base, is_linear, learn
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
-from tacit.models.rows import unit_rows
+from tacit.models.rows import Floats, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
 from tacit.privacy.unit import Unit
 
-CHOICES = ("rr-with-prior", "rr", *OF_VECTORS)
+CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
 STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
+JITTERED = 0x717E  # beside the seed: the numbers that tell records' partitions apart
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
+TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
+PRIORS = {
+    "uniform": "uniform",
+    "clusters": "noisy histograms of clusters",
+    "names": "public prior from class names",
+    "given": "public prior, as given",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Features(Prepared):
     """Public features and private labels, with what follows from the features.
 
-    `stages` are the positions of the labels that each stage randomizes; `clusters` is the cluster of each record, where
-    clusters have priors.
+    `stages` are the positions of the labels that each stage randomizes. `prior` is the one that was passed, or uniform.
+    `centre` is the mean of unit rows, (d,), and `names` the directions of class names about it, (C, d). `clusters` is
+    the cluster of each record, where clusters have priors.
     """
 
     shape: tuple[int, ...]
     stages: list[Integers]
+    prior: Prior
+    centre: Floats | None
+    names: Floats | None
     clusters: Integers | None
 
 
@@ -48,23 +63,32 @@ class Features(Prepared):
 class LabelPrivate(ModelClassifier):
     """Classify by a model that learned from randomized labels; features are public.
 
-    Each label is randomized once, by itself, in one of the stages. In later stages the prior of a label is the
-    prediction of the earlier stages' model for its record. Everything learned from the outputs is free.
+    Each label is randomized once, by itself, in one of the stages. Everything learned from the outputs is free, and so
+    is what public rows and class names tell. With several stages, the prior of a label in a later stage is the
+    prediction of the earlier stages' model for its record.
 
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1"
         Pure, zCDP or approximate; for "gaussian" not pure. Infinite budgets keep the labels.
     base : None, scikit-learn classifier, str or callable
-        By default multinomial logistic regression of unit rows about their mean, which is public. Else a classifier
+        By default a linear softmax of unit rows about their mean, which is public; it learns from class names and from
+        neighbours among the rows too, see `tacit.learners.label_dp.structured`. Else a classifier
         with `predict_proba` whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
         they need torch) or a factory of networks.
     classes
         As in `NoisySumPrototypes`.
-    randomizer : {"rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
-        See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr".
-    prior : {"uniform", "clusters"} or array of shape (classes,)
-        "clusters" finds clusters of the features, and pays `prior_share` of the budget for their noisy histograms.
+    randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
+        See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr", and "blocks" divides the
+        classes by public random numbers, anew for each record.
+    prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
+        By default "names" if there are names, else "uniform". "names" is the softmax of 10 times the cosine of a
+        record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
+        of the budget for their noisy histograms. An array must be public, and have one row, or one for each record.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Public rows of the class names, one or several of each class, in the order of the declared `classes`, by the
+        encoder of the records. They give the prior, and the linear model starts from them. They cost nothing. Names
+        that do not fit the labels are forgotten: the likelihood of randomized labels decides.
     n_clusters : int, optional
         Number of k-means clusters, for "clusters"; by default so many that a cluster has about 4 times as many records
         as a noisy count has standard deviation, which follows from the number of records and the budget.
@@ -72,8 +96,11 @@ class LabelPrivate(ModelClassifier):
         Number of principal components before k-means.
     prior_share : float, default=0.4
         Share of epsilon for the histograms.
-    stages : int, default=1
-        1 is LP-1ST, 2 is LP-2ST, more are LP-MST. The first has 55 % of the labels, the others share the rest.
+    stages : int or "auto", default="auto"
+        1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
+        labels, the others share the rest. "auto" is 1, except where answers depend on a public prior (names or an
+        array). Then 3 % of the labels are randomized under this prior, and the others under a power of it, 0 to 2, that
+        makes these randomized labels likeliest; with power 0 the prior is uniform.
     temperature : float, default=1.0
         Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
@@ -92,9 +119,11 @@ class LabelPrivate(ModelClassifier):
     ----------
     model_ : Model
     noisy_labels_ : ndarray of shape (n,), or (n, classes)
-        Class indices, or vectors. They may be published.
+        Class indices, numbers of blocks, or vectors. They may be published.
     priors_ : list of Prior
-        One for each stage.
+        One for each stage. `tacit.label_dp.Blocks(epsilon, prior.rows).partitions` are the blocks.
+    prior_power_ : float
+        The power of the public prior that most labels were randomized under; see `stages`.
     classes_ : ndarray of shape (C,)
     guarantee_ : Guarantee
         Equal to `promise()`.
@@ -102,9 +131,10 @@ class LabelPrivate(ModelClassifier):
     Notes
     -----
     Guarantee: under change of one label. Features and the number of records are not protected. Which labels a stage
-    randomizes depends on positions alone, so stages compose in parallel.
+    randomizes depends on positions alone, so stages compose in parallel. Priors follow from features, names and the
+    randomized labels of earlier stages, never from the labels of their own stage; except for clusters, which are paid.
     Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
-    2017 (corrections).
+    2017 (corrections). Asking by mutual information, priors from names and the linear model are tacit's.
 
     Examples
     --------
@@ -125,12 +155,13 @@ class LabelPrivate(ModelClassifier):
 
     budget: Budget | str = field(default="epsilon=1", kw_only=False)
     base: Any = None
-    randomizer: str = "rr-with-prior"
-    prior: Any = "uniform"
+    randomizer: str = "blocks"
+    prior: Any = None
+    names: Any = None
     n_clusters: int | None = None
     n_components: int = 50
     prior_share: float = 0.4
-    stages: int = 1
+    stages: int | str = "auto"
     temperature: float = 1.0
     correction: str = "forward"
     training: Training | dict[str, Any] | None = None
@@ -149,19 +180,17 @@ class LabelPrivate(ModelClassifier):
         """Privacy cost of randomizing each label once, from the parameters alone.
 
         Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit: of
-        classes that are not declared, or of those that a learned prior leaves.
+        classes that are not declared, of those that a prior leaves, and of blocks.
         """
-        if self.randomizer == "rr-with-prior" and not budget.infinite and (self._clusters() or self.stages != 1):
+        if self._of_priors() and not budget.infinite:
             return RandomizedResponse(budget.largest_pure(), 2)
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
-        if self.classes is None and not isinstance(self.prior, str):
-            size = priors.checked_prior(self.prior).shape[1]
-        return of_classes(self.randomizer, budget, size, self._prior(0, size).rows).event
+        return of_classes(self.randomizer, budget, size, priors.uniform(0, size).rows).event
 
     def _budgets(self) -> tuple[float | None, Budget]:
         """Epsilon of the histograms, where there are any, and the budget of the labels."""
         budget = Budget.parse(self.budget)
-        if not self._clusters() or budget.infinite:
+        if self._prior_kind() != "clusters" or budget.infinite:
             return None, budget
         share = real("prior_share", self.prior_share, 1e-6, 1 - 1e-6)
         if self.randomizer == "gaussian":
@@ -169,8 +198,28 @@ class LabelPrivate(ModelClassifier):
         epsilon = budget.largest_pure()
         return share * epsilon, Budget.pure(math.nextafter(epsilon - share * epsilon, 0))
 
-    def _clusters(self) -> bool:
-        return isinstance(self.prior, str) and self.prior == "clusters"
+    def _prior_kind(self) -> str:
+        """Where the prior is from: a key of PRIORS."""
+        if self.prior is None:
+            return "uniform" if self.names is None else "names"
+        if not isinstance(self.prior, str):
+            return "given"
+        if self.prior not in ("uniform", "clusters", "names"):
+            rule = "must be 'uniform', 'clusters', 'names' or an array"
+            raise InputError(f"prior={self.prior!r} {rule}; leave it out")
+        if self.prior == "names" and self.names is None:
+            raise InputError("prior='names' needs rows of class names; pass names=rows, or leave prior out")
+        return self.prior
+
+    def _of_priors(self) -> bool:
+        """Whether the answers to a label may depend on its record's prior."""
+        if self.randomizer == "rr-with-prior":
+            return self._prior_kind() != "uniform" or self.stages not in ("auto", 1)
+        return self.randomizer == "blocks"
+
+    def _trial(self) -> bool:
+        """Whether a first part of the records decides how far the others trust the prior."""
+        return isinstance(self.stages, str) and self._of_priors() and self._prior_kind() in ("names", "given")
 
     def _unprotected(self) -> tuple[str, ...]:
         return UNPROTECTED
@@ -180,78 +229,106 @@ class LabelPrivate(ModelClassifier):
         sides = record_shape(self.shape if shape is None else shape, X.shape[1])
         Training.of(self.training)
         check_base(self.base, self.correction, sides, n_classes)
-        has_prior = self.stages > 1 or not (isinstance(self.prior, str) and self.prior == "uniform")
-        if self.correction == "backward" and self.randomizer == "rr-with-prior" and has_prior:
-            fault = "correction='backward' needs outputs that tell all classes apart, unlike 'rr-with-prior'"
+        if self.correction == "backward" and self._of_priors():
+            fault = f"correction='backward' needs outputs that tell all classes apart, unlike {self.randomizer!r}"
             raise InputError(f"{fault}; use correction='forward', or randomizer='rr'")
         real("temperature", self.temperature, 1e-3, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
         whole("n_components", self.n_components, 1, 10**6)
         if self.n_clusters is not None:
             whole("n_clusters", self.n_clusters, 1, 2**31)
-        stages = stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed)
+        stages = self._stages(n)
         of_prior, budget = self._budgets()
-        dry_run(of_classes(self.randomizer, budget, n_classes, self._prior(0, n_classes).rows))
+        prior = priors.uniform(n, n_classes)
+        dry_run(of_classes(self.randomizer, budget, n_classes, prior.rows))
+        if self._prior_kind() == "given":
+            prior = priors.prior_of(self.prior, None, n, n_classes)
         if not np.any(X):
             raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
+        centre = None
+        if len(labels) and (self.names is not None or is_linear(self.base)):
+            centre = unit_rows(X[np.any(X != 0, axis=1)]).mean(axis=0)
+        names = name_directions(self.names, self.classes, X.shape[1], centre)
         clusters = None
         if of_prior is not None and len(labels):
             number = self.n_clusters or priors.cluster_count(n, of_prior)
             clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
-        return Features(X, labels, sides, stages, clusters)
+        return Features(X, labels, sides, stages, prior, centre, names, clusters)
 
-    def _prior(self, n: int, n_classes: int) -> Prior:
-        """The prior of the parameters, or a uniform prior, of n records."""
-        if not isinstance(self.prior, str):
-            return priors.prior_of(self.prior, None, n, n_classes)
-        if self.prior not in ("uniform", "clusters"):
-            raise InputError(f"prior={self.prior!r} must be 'uniform', 'clusters' or an array; leave it out")
-        return priors.uniform(n, n_classes)
+    def _stages(self, n: int) -> list[Integers]:
+        """Positions of the labels that each stage randomizes, of n."""
+        if isinstance(self.stages, str):
+            if self.stages != "auto":
+                raise InputError(f"stages={self.stages!r} must be 'auto' or a whole number; leave it out")
+            return stage_parts(n, 2 if self._trial() and n > 1 else 1, self.seed, TRIAL_SHARE)
+        return stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed, FIRST_SHARE)
+
+    def _first_prior(self, features: Features, noise: NoiseSource) -> Prior:
+        """The prior of all records before any label is randomized."""
+        of_prior, _ = self._budgets()
+        if of_prior is not None and features.clusters is not None:
+            size = len(self.classes_)
+            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise)
+        if self._prior_kind() == "names" and features.names is not None:
+            return priors.of_names(unit_rows_about(features.X, features.centre), features.names)
+        return features.prior
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
-        of_prior, budget = self._budgets()
+        _, budget = self._budgets()
         present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
         view = View(features.shape, scale=255.0 if X.dtype == np.uint8 and not hasattr(self.base, "fit") else 1.0)
         if is_linear(self.base):
-            view = View(features.shape, unit=True, centre=unit_rows(X[present]).mean(axis=0))
+            view = View(features.shape, unit=True, centre=features.centre)
         records = view(X)
-        prior = self._prior(len(X), n_classes)
-        if of_prior is not None and features.clusters is not None:
-            prior = priors.cluster_prior(labels, features.clusters, n_classes, of_prior, noise)
+        prior, trial = self._first_prior(features, noise), self._trial()
         self.shape_, self.centre_ = features.shape, view.centre
         self.priors_: list[Prior] = []
+        self.prior_power_ = 1.0
         outputs: list[NDArray[Any]] = []
         evidence: list[Evidence] = []
         for number, stage in enumerate(features.stages):
-            of_stage = Prior(prior.rows, prior.which[stage])
-            if number > 0:
+            of_stage = prior.raised(self.prior_power_).among(stage)
+            if number > 0 and not trial:
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
-            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows)
+            if self.randomizer == "blocks" and not budget.infinite:
+                of_stage = of_stage.jittered([self.seed, JITTERED, number])
+            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows, exact=True)
             which = of_stage.which if randomizer.n_priors > 1 else None
             outputs.append(randomizer.sample(labels[stage], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)
-            informed = number == 0 and self.correction == "forward" and self._clusters()
+            informed = number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
+            if trial and number == 0 and len(features.stages) > 1:
+                self.prior_power_ = likeliest_power(prior.among(stage), known)
+                continue
             positions = np.concatenate(features.stages[: number + 1])
-            so_far = Evidence.joined(evidence)
+            in_order = np.argsort(positions)
             if view.unit:
-                positions, so_far = positions[present[positions]], so_far.among(present[positions])
+                in_order = in_order[present[positions[in_order]]]
+            positions, so_far = positions[in_order], Evidence.joined(evidence).among(in_order)
             base = None if view.unit else self.base
-            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed)
+            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed, features.names)
             self.model_: Model = Model(fitted, n_classes, view)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
-        facts = {"randomizer": self.randomizer, "stages": self.stages, "correction": self.correction}
+        facts = {"randomizer": self.randomizer, "stages": len(features.stages), "correction": self.correction}
+        facts["prior"] = PRIORS[self._prior_kind()] + (f", to the power {self.prior_power_:g}" if trial else "")
         return self._released(self.model_, self.base, "randomized labels", facts)
 
 
-def stage_parts(n: int, stages: int, seed: int) -> list[Integers]:
-    """Positions of the labels that each stage randomizes, by a public seed."""
+def likeliest_power(prior: Prior, evidence: Evidence) -> float:
+    """The power of a prior under which the outputs are likeliest; of equals, the nearest to 1."""
+    powers = sorted(POWERS, key=lambda power: abs(power - 1))
+    return max(powers, key=lambda power: evidence.mean_likelihood(prior.raised(power).log()))
+
+
+def stage_parts(n: int, stages: int, seed: int, first_share: float) -> list[Integers]:
+    """Positions of the labels that each stage randomizes, by a public seed; the first has a share of them."""
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     if stages == 1:
         return [np.arange(n)]
-    first = math.ceil(FIRST_SHARE * n)
+    first = math.ceil(first_share * n)
     parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]
     if min(map(len, parts)) == 0:
         raise InputError(f"stages={stages} leaves a stage without records, of {n} in all; pass fewer stages")

@@ -7,26 +7,25 @@ posterior by the cluster's shares instead of the model's: shares are not evidenc
 likelihood that uses them as such drives a model to the cluster's commonest class.
 Backward: the cross-entropy against an unbiased estimate of the one-hot label; refused where there is no such estimate.
 
-Models are linear by default, networks by name or factory, or scikit-learn classifiers, which learn by expectation
-maximisation: a record appears once for each class that its output makes likely.
+Models are linear by default (`structured.py`), networks by name or factory, or scikit-learn classifiers, which learn by
+expectation maximisation: a record appears once for each class that its output makes likely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import softmax
 from sklearn.utils.validation import has_fit_parameter
 
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, Model, as_rows, check_kind
 from tacit.learners.common.training import Training, train
-from tacit.learners.label_dp.priors import Prior
+from tacit.learners.label_dp.evidence import Evidence
+from tacit.learners.label_dp.structured import structured_head
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,45 +33,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 CORRECTIONS = ("forward", "backward")
-RIDGE = 1.0  # times the square of the weights over two, beside the sum of losses
-ITERATIONS = 200
 ROUNDS = 5  # of expectation maximisation
-SURE = 1e-3  # a prior rules out no class
 LEAST = 0.02  # a class with less weight is left out of a round
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that are targets, else
-    log likelihoods.
-    """
-
-    values: Floats
-    target: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, randomizer: Any, outputs: NDArray[Any], which: Any, correction: str) -> Evidence:
-        """The evidence in outputs of a randomizer."""
-        if correction == "forward":
-            values = randomizer.log_likelihood(outputs, which)
-            return cls(values, np.zeros(len(values), dtype=bool))
-        values = randomizer.unbiased(outputs)  # still unbiased when shifted to add up to 1, as one-hot labels do
-        values = values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1]
-        return cls(values, np.ones(len(values), dtype=bool))
-
-    def with_prior(self, prior: Prior) -> Evidence:
-        """The posterior of each label under a prior from labels: the shares of a record's cluster."""
-        posterior = softmax(self.values + np.log(np.maximum(prior.rows, SURE))[prior.which], axis=1)
-        return Evidence(np.asarray(posterior), np.ones(len(posterior), dtype=bool))
-
-    def among(self, rows: NDArray[np.bool_]) -> Evidence:
-        """The evidence on some of the records."""
-        return Evidence(self.values[rows], self.target[rows])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
-        """The evidence on all records of the parts."""
-        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.target for part in parts]))
 
 
 def is_linear(base: Any) -> bool:
@@ -100,44 +62,19 @@ def check_base(base: Any, correction: str, shape: tuple[int, ...], n_classes: in
         raise InputError("correction='backward' has negative weights, which scikit-learn refuses; use 'forward'")
 
 
-def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int) -> Any:
-    """Fit a model, as `Model.fitted` holds it, to records and the evidence on their labels; `base=None` is linear."""
+def learn(base: Any, X: Any, evidence: Evidence, training: Training, seed: int, names: Floats | None = None) -> Any:
+    """Fit a model, as `Model.fitted` holds it, to records and the evidence on their labels.
+
+    `base=None` is a linear head of unit rows, which also learns from the directions of class names.
+    """
     if base is None:
-        return _linear(np.asarray(X, dtype=np.float64), evidence)
+        head = structured_head(np.asarray(X, dtype=np.float64), evidence, names, seed)
+        return head.coefficients, head.intercepts
     if hasattr(base, "fit"):
         return _expectation_maximisation(base, X, evidence, seed)
     size = evidence.values.shape[1]
     known = np.column_stack([evidence.values, evidence.target]).astype(np.float32)
     return train(base, X, known, size, training, seed=seed, loss=_loss)
-
-
-def _linear(rows: Floats, evidence: Evidence) -> tuple[Floats, Floats]:
-    """Coefficients of shape (n_classes, d) and intercepts, by L-BFGS."""
-    from scipy.optimize import minimize
-
-    values, target, (n, width) = evidence.values, evidence.target[:, None], rows.shape
-    size = values.shape[1]
-
-    ridge = np.full(width + 1, RIDGE)
-    if np.all(values[evidence.target] >= 0):
-        ridge[-1] = 0.0  # of the intercept; estimates below 0 may have no minimum without it
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        weights = flat.reshape(size, width + 1)
-        f = rows @ weights[:, :-1].T + weights[:, -1]
-        log_p = log_softmax(f, axis=1)
-        joint = log_p + values
-        each = logsumexp(joint, axis=1, keepdims=True)
-        total = -np.where(target, (values * log_p).sum(axis=1, keepdims=True), each).sum()
-        aim = np.where(target, values, np.exp(joint - each))
-        slope = np.exp(log_p) * aim.sum(axis=1, keepdims=True) - aim
-        gradient = np.concatenate([slope.T @ rows, slope.sum(axis=0)[:, None]], axis=1) + ridge * weights
-        return float(total + (ridge / 2 * np.square(weights)).sum()) / n, gradient.ravel() / n
-
-    start = np.zeros(size * (width + 1))
-    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
-    weights = solution.x.reshape(size, width + 1)
-    return weights[:, :-1], weights[:, -1]
 
 
 def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> IndexClassifier:

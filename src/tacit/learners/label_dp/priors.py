@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 RECORDS_OVER_NOISE = 4  # of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
 LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # per cluster, and by default; more clusters take long
+NAMES_SCALE = 10.0  # of cosines to names, as logits
+JITTER = 1e-3  # standard deviation, in logits
 MOST_FEATURE = 1e12  # squares of which float32 adds up
 
 
@@ -35,6 +37,29 @@ class Prior:
 
     rows: Floats
     which: Integers
+
+    def among(self, records: Integers) -> Prior:
+        """The prior of some of the records."""
+        return Prior(self.rows, self.which[records])
+
+    def raised(self, power: float) -> Prior:
+        """The prior with probabilities raised to a power and made to add up to 1; power 0 is uniform."""
+        rows = self.rows**power
+        return Prior(rows / rows.sum(axis=1, keepdims=True), self.which)
+
+    def log(self) -> Floats:
+        """Log probabilities of the records' classes, of shape (n, classes)."""
+        return np.asarray(np.log(np.maximum(self.rows, np.finfo(float).tiny))[self.which])
+
+    def jittered(self, seed: list[int]) -> Prior:
+        """A prior for each record, whose log probabilities are moved a little by public random numbers.
+
+        Blocks of equally likely classes differ between records then. If they were the same, no answer would ever tell
+        two classes of one block apart.
+        """
+        moved = np.random.default_rng(seed).normal(0, JITTER, size=(len(self.which), self.rows.shape[1]))
+        rows = self.rows[self.which] * np.exp(moved, out=moved)
+        return Prior(rows / rows.sum(axis=1, keepdims=True), np.arange(len(rows)))
 
 
 def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) -> Integers:
@@ -102,6 +127,11 @@ def onto_simplex(values: Floats, sums: Floats) -> Floats:
 def uniform(n: int, n_classes: int) -> Prior:
     """The same probability for each class."""
     return Prior(np.full((1, n_classes), 1 / n_classes), np.zeros(n, dtype=np.int64))
+
+
+def of_names(rows: Floats, names: Floats) -> Prior:
+    """One prior for each record, from the cosines of its unit row to the directions of the class names."""
+    return Prior(softmax(NAMES_SCALE * rows @ names.T, axis=1), np.arange(len(rows)))
 
 
 def of_scores(log_probabilities: Floats, temperature: float) -> Prior:

@@ -184,8 +184,10 @@ def chosen(
     return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
 
 
-def of_classes(name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None) -> Randomizer:
-    """The randomizer of class indices that spends a budget."""
+def of_classes(
+    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, exact: bool = False
+) -> Randomizer:
+    """The randomizer of class indices that spends a budget; `exact` is for `Blocks`."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
     epsilon = budget.largest_pure()
@@ -196,7 +198,7 @@ def of_classes(name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k:
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
     if name in OF_BLOCKS:
-        return Blocks(epsilon, rows)
+        return Blocks(epsilon, rows, exact)
     if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):  # without a prior it is "rr"
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):

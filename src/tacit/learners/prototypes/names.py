@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
 from tacit.learners.base import PrivateClassifier
-from tacit.learners.common.names import name_directions
-from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.names import adapted_directions, name_directions
+from tacit.learners.common.parameters import flag, public_centre, public_rows
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
-from tacit.models.rows import centre_array, normalisation
+from tacit.models.rows import centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 
@@ -38,13 +39,17 @@ class NamePrototypes(PrivateClassifier):
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, of names too,
         which is then made unit again.
+    adapt : bool, default=False
+        Whether the names are moved towards the public rows that they attract, by expectation maximisation. That helps
+        where public rows are of the records' kind and of all classes. The release then depends on every public row, so
+        pass none that is private. The X of `fit` is not used for it: there rows are private, here as everywhere.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; no noise is drawn, and the ledger is charged nothing.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        Unit rows: of each class the mean of its names' unit rows, made unit.
+        Unit rows: of each class the mean of its names' unit rows, made unit; adapted to public rows with `adapt`.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -54,7 +59,8 @@ class NamePrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: `fit` checks X and y and uses neither, so nothing in the release depends on a record.
-    Source: Radford et al. 2021 (CLIP), section 3.1; the centring is tacit's.
+    Source: Radford et al. 2021 (CLIP), section 3.1; the centring is tacit's. Banerjee et al. 2005 (mixtures of von
+    Mises-Fisher distributions), for `adapt`.
 
     Examples
     --------
@@ -73,6 +79,7 @@ class NamePrototypes(PrivateClassifier):
 
     names: Any = None
     public: Any = None
+    adapt: bool = False
 
     def _event(self) -> Event:
         Budget.parse(self.budget)
@@ -81,6 +88,8 @@ class NamePrototypes(PrivateClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.names is None:
             raise InputError("names=None must be rows of the class names; pass names=rows (--names STORE)")
+        if flag("adapt", self.adapt) and self.public is None:
+            raise InputError("adapt=True needs public rows; pass public=rows, or leave adapt out")
         centre = public_centre(self.public, X.shape[1])
         return UnitRows(X, labels, centre, names=name_directions(self.names, self.classes, X.shape[1], centre))
 
@@ -88,5 +97,9 @@ class NamePrototypes(PrivateClassifier):
         assert prepared.names is not None
         self.prototypes_, self.centre_ = prepared.names, prepared.centre
         facts = {"sampling": "none; no record is used", "normalisation": normalisation(self.centre_)}
+        if self.adapt:
+            rows = public_rows(self.public, prepared.width)
+            self.prototypes_ = adapted_directions(unit_rows_about(np.asarray(rows), self.centre_), prepared.names)
+            facts["adaptation"] = f"names were moved towards {len(rows)} public rows, which must not be private"
         arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
         return Released("one public row of each class's name", arrays, NearestPrototype("cosine"), facts)

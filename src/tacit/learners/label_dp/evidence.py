@@ -1,0 +1,85 @@
+"""What is known of randomized labels: their outputs' likelihood under each class, or targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from tacit.learners.label_dp.priors import Prior
+from tacit.mechanisms.noise import Integers
+
+Floats = NDArray[np.float64]
+
+SURE = 1e-3  # a prior rules out no class
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that are targets, else
+    log likelihoods.
+    """
+
+    values: Floats
+    target: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, randomizer: Any, outputs: NDArray[Any], which: Any, correction: str) -> Evidence:
+        """The evidence in outputs of a randomizer."""
+        if correction == "forward":
+            values = randomizer.log_likelihood(outputs, which)
+            return cls(values, np.zeros(len(values), dtype=bool))
+        values = randomizer.unbiased(outputs)  # still unbiased when shifted to add up to 1, as one-hot labels do
+        values = values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1]
+        return cls.of_targets(values)
+
+    @classmethod
+    def of_targets(cls, values: Floats) -> Evidence:
+        """Targets, of shape (n, classes)."""
+        return cls(values, np.ones(len(values), dtype=bool))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
+        """The evidence on all records of the parts."""
+        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.target for part in parts]))
+
+    @property
+    def proper(self) -> bool:
+        """Whether targets are probabilities; unbiased estimates may be negative."""
+        return bool(np.all(self.values[self.target] >= 0))
+
+    def with_prior(self, prior: Prior) -> Evidence:
+        """The posterior of each label under a prior from labels: the shares of a record's cluster."""
+        logs = np.log(np.maximum(prior.rows, SURE))[prior.which]
+        return Evidence.of_targets(np.asarray(softmax(self.values + logs, axis=1)))
+
+    def among(self, rows: Integers | NDArray[np.bool_]) -> Evidence:
+        """The evidence on some of the records."""
+        return Evidence(self.values[rows], self.target[rows])
+
+    def without(self, rows: Integers) -> Evidence:
+        """The same records, with nothing known of some: every class is as likely."""
+        values, target = self.values.copy(), self.target.copy()
+        values[rows], target[rows] = 0.0, False
+        return Evidence(values, target)
+
+    def likelihoods(self) -> Floats:
+        """Likelihood of each output under each class, divided by the largest; targets as if they were logarithms."""
+        return np.asarray(np.exp(self.values - self.values.max(axis=1, keepdims=True)))
+
+    def posterior(self, log_prior: Floats) -> Floats:
+        """Probability of each class under a prior of each record; targets are what they are."""
+        return np.where(self.target[:, None], self.values, softmax(log_prior + self.values, axis=1))
+
+    def mean_likelihood(self, log_prior: Floats) -> float:
+        """Mean log probability of the outputs under a prior of each record, or minus the cross-entropy of targets."""
+        if not len(log_prior):
+            return 0.0
+        joint = log_prior + self.values
+        most = joint.max(axis=1)
+        each = most + np.log(np.exp(joint - most[:, None]).sum(axis=1))
+        return float(np.where(self.target, (self.values * log_prior).sum(axis=1), each).mean())

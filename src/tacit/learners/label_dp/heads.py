@@ -1,0 +1,99 @@
+"""Linear heads: a softmax over classes, fitted to what is known of labels by maximum a posteriori."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.threads import in_threads
+from tacit.learners.label_dp.evidence import Evidence
+
+Floats = NDArray[np.float64]
+
+OF_INTERCEPTS = 10.0  # ridge of the intercepts: few outputs say little about the shares of many classes
+SPACED = 2**14  # rows that stand for all where time must be bounded
+ITERATIONS, MEMORY = 500, 20  # of L-BFGS
+SLOPE = 3e-2  # largest entry of the gradient at the end, in ridges
+BLOCK = 2**19  # probabilities that are computed together
+LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """A softmax of coefficients of shape (C, d) and intercepts of shape (C,)."""
+
+    coefficients: Floats
+    intercepts: Floats
+
+    def log_probabilities(self, rows: Floats) -> Floats:
+        """Log probability of each class for each row, of shape (n, C)."""
+        scores = rows @ self.coefficients.T
+        scores += self.intercepts
+        scores -= scores.max(axis=1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return np.asarray(scores)
+
+    def scaled(self, factor: float) -> Head:
+        """The head with all scores multiplied."""
+        return Head(factor * self.coefficients, factor * self.intercepts)
+
+
+def spaced(n: int, most: int) -> NDArray[np.int64]:
+    """At most so many positions among n, evenly spaced."""
+    return np.arange(n) if n <= most else np.arange(most) * n // most
+
+
+def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, start: Head | None = None) -> Head:
+    """The head that minimises the sum of losses and ridge / 2 times its squared distance from the head `about`.
+
+    The loss of a record is minus the log likelihood of its output, or the cross-entropy of its target. Intercepts have
+    the ridge `OF_INTERCEPTS`. By L-BFGS in float64, until no entry of the gradient is larger than `SLOPE` ridges.
+    """
+    from scipy.optimize import minimize
+
+    (n_classes, width), start = about.coefficients.shape, start or about
+    unit = np.sqrt(ridge / OF_INTERCEPTS)  # of intercepts, so that one ridge is that of all
+
+    def head(flat: Floats) -> Head:
+        away = flat.reshape(n_classes, width + 1)
+        return Head(about.coefficients + away[:, :-1], about.intercepts + unit * away[:, -1])
+
+    weights = np.where(evidence.target[:, None], evidence.values, 0.0) if evidence.target.any() else None
+    likelihood = evidence.likelihoods()
+    length = max(1, BLOCK // n_classes)
+    parts = [slice(first, first + length) for first in range(0, len(rows), length)]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        now = head(flat)
+
+        def of_part(part: slice) -> tuple[float, Floats, Floats]:
+            p = now.log_probabilities(rows[part])
+            of_target = 0.0
+            if weights is not None:
+                of_target = -(weights[part] * p).sum()
+            np.exp(p, out=p)
+            aim = p * likelihood[part]
+            each = np.maximum(aim.sum(axis=1, keepdims=True), LEAST)
+            aim /= each
+            if weights is None:
+                total = -np.log(each).sum()
+            else:
+                target = evidence.target[part, None]
+                total = of_target - np.where(target, 0.0, np.log(each)).sum()
+                aim = np.where(target, weights[part], aim)
+                p *= np.where(target, weights[part].sum(axis=1, keepdims=True), 1.0)
+            p -= aim
+            return float(total), p.T @ rows[part], p.sum(axis=0)
+
+        total, slope = ridge / 2 * float(flat @ flat), ridge * flat.reshape(n_classes, width + 1)
+        for of_rows, by_column, by_class in in_threads(of_part, parts):
+            total += of_rows
+            slope[:, :-1] += by_column
+            slope[:, -1] += unit * by_class
+        return total, slope.ravel()
+
+    first = np.column_stack([start.coefficients - about.coefficients, (start.intercepts - about.intercepts) / unit])
+    options = {"maxiter": ITERATIONS, "maxcor": MEMORY, "gtol": SLOPE * ridge, "ftol": 0.0}
+    return head(minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x)

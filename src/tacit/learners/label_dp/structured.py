@@ -1,0 +1,136 @@
+"""A linear head from randomized labels, class names and the structure of the public rows.
+
+Features and names are public, so everything here is post-processing of the outputs. The head is a softmax, fitted by
+maximum a posteriori about a head that the names give: a scale times unit directions of the classes. These are the
+directions of the names, or what expectation maximisation over the rows and their outputs makes of them. Without names
+that head is zero. Then neighbours among the rows teach the head (`neighbours.py`), in a few rounds.
+
+The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. The directions are
+chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The result is the mean of
+the heads of all ridges and rounds, and of half the scale and all of it: each fitted to all outputs, in proportion to
+the likelihood of the held-out outputs under its like that has not seen them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from tacit.learners.common.names import adapted_directions
+from tacit.learners.label_dp.evidence import Evidence
+from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spaced
+from tacit.learners.label_dp.neighbours import Neighbours
+
+RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)  # times half the squared distance from the names' head, beside a sum of losses
+SCALES = (0.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0)  # of the names' head
+HELD_OUT = 0.15  # of the outputs
+FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8)  # of scores: a head is judged by its best, since it is fitted for another purpose
+
+
+def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed: int) -> Head:
+    """The head, with everything chosen by the likelihood of outputs.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        Unit rows about the public centre.
+    evidence : Evidence
+        On the labels of these rows.
+    names : array of shape (C, d), optional
+        Unit directions of the classes.
+    seed : int
+        Public: decides which outputs are held out.
+
+    Notes
+    -----
+    Time: some hundred products of rows and coefficients, so n d C operations each; and neighbours, whose part is
+    bounded by `SPACED` rows. Memory beside rows and evidence: that of `SPACED` rows of probabilities.
+    """
+    held = held_out(len(rows), seed)
+    known, score = evidence.without(held), HeldOut(rows[held], evidence.among(held))
+    neighbours = Neighbours.among(rows) if evidence.proper and len(rows) > 1 else None
+    heads: list[Head] = []
+    likelihoods: list[float] = []
+    for about in names_heads(rows, known, score, names):
+        compared = path(rows, known, score, about)
+        taught: Iterable[Head] = neighbours.rounds(compared[-1], known, about) if neighbours else ()
+        found = [score.best(head) for head in (*compared, *taught)]
+        final = list(islice(falling_ridges(rows, evidence, about), len(compared)))
+        taught = neighbours.rounds(final[-1], evidence, about) if neighbours else ()
+        heads += [head.scaled(factor) for head, (_, factor) in zip((*final, *taught), found, strict=True)]
+        likelihoods += [likelihood for likelihood, _ in found]
+    return mean_head(heads, softmax(np.array(likelihoods) * len(held)))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows, (n, d), and the outputs that heads have not seen."""
+
+    rows: Floats
+    evidence: Evidence
+
+    def best(self, head: Head) -> tuple[float, float]:
+        """Mean log likelihood of the outputs by the head, and the factor of its scores that makes it largest."""
+        scores = head.log_probabilities(self.rows)
+        each = (self.evidence.mean_likelihood(log_softmax(factor * scores, axis=1)) for factor in FACTORS)
+        return max(zip(each, FACTORS, strict=True))
+
+
+def path(rows: Floats, known: Evidence, score: HeldOut, about: Head) -> list[Head]:
+    """Heads about another with falling ridges, until held-out outputs get less likely."""
+    heads: list[Head] = []
+    most = -np.inf
+    for head in falling_ridges(rows, known, about):
+        likelihood, _ = score.best(head)
+        if likelihood <= most:
+            break
+        heads, most = [*heads, head], likelihood
+    return heads
+
+
+def falling_ridges(rows: Floats, evidence: Evidence, about: Head) -> Iterator[Head]:
+    """The head of each ridge, which starts from the one before."""
+    head = about
+    for ridge in RIDGES:
+        head = fitted_head(rows, evidence, ridge, about, head)
+        yield head
+
+
+def held_out(n: int, seed: int) -> NDArray[np.int64]:
+    """Positions of the outputs that are held out, by a public seed."""
+    return np.random.default_rng([seed, n]).permutation(n)[: int(HELD_OUT * n)]
+
+
+def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | None) -> list[Head]:
+    """Heads about which others are fitted: a scale times directions, and half of it; zero without names of use.
+
+    The scale makes outputs likeliest under the names. Half of it is tried since a head that is fitted about another
+    gets larger scores. Directions are those of the names, or adapted ones if held-out outputs are likelier then.
+    """
+    zeros = np.zeros(known.values.shape[1])
+    none = Head(np.zeros((len(zeros), rows.shape[1])), zeros)
+    if names is None:
+        return [none]
+    some = spaced(len(rows), SPACED)
+    few, of_few = rows[some], known.among(some)
+    of_names = Head(names, zeros)
+    scale = max(SCALES, key=lambda each: of_few.mean_likelihood(of_names.scaled(each).log_probabilities(few)))
+    if scale == 0:
+        return [none]
+    adapted = Head(adapted_directions(few, names, of_few.likelihoods()), zeros)
+    best = max((of_names, adapted), key=lambda head: score.best(head.scaled(scale))[0])
+    return [best.scaled(scale), best.scaled(scale / 2)]
+
+
+def mean_head(heads: Sequence[Head], shares: Floats) -> Head:
+    """The mean of heads, by shares that add up to 1."""
+    pairs = list(zip(shares, heads, strict=True))
+    return Head(
+        np.sum([share * head.coefficients for share, head in pairs], axis=0),
+        np.sum([share * head.intercepts for share, head in pairs], axis=0),
+    )

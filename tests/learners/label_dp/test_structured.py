@@ -1,0 +1,114 @@
+"""What class names and neighbours teach a linear head, and that choices are made by outputs it has not seen."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from tacit.learners.label_dp import neighbours, structured
+from tacit.learners.label_dp.evidence import Evidence
+from tacit.learners.label_dp.heads import Head, fitted_head
+from tacit.learners.label_dp.neighbours import Neighbours, nearest_rows
+from tacit.learners.label_dp.structured import HeldOut, held_out, mean_head, names_heads, structured_head
+from tacit.models.rows import unit_rows
+
+RNG = np.random.default_rng(0)
+NAMES = np.eye(4, 6)
+LABELS = RNG.integers(0, 4, 600)
+ROWS = unit_rows(NAMES[LABELS] + 0.2 * RNG.normal(size=(600, 6)))
+ANSWERS = np.where(RNG.random(600) < 0.5, LABELS, RNG.integers(0, 4, 600))
+KNOWN = Evidence(np.log(np.where(np.eye(4, dtype=bool)[ANSWERS], 0.625, 0.125)), np.zeros(600, dtype=bool))
+ALL = HeldOut(ROWS, KNOWN)
+
+
+def accuracy(head):
+    return np.mean(head.log_probabilities(ROWS).argmax(axis=1) == LABELS)
+
+
+def test_names_are_used_if_they_fit_and_forgotten_if_not():
+    whole, half = names_heads(ROWS, KNOWN, ALL, NAMES)
+    assert accuracy(whole) > 0.95
+    assert half.coefficients == pytest.approx(whole.coefficients / 2)
+    for names in (None, NAMES[[1, 2, 3, 0]]):
+        heads = names_heads(ROWS, KNOWN, ALL, names)
+        assert len(heads) == 1
+        assert not heads[0].coefficients.any()
+
+
+@pytest.mark.parametrize("names", [None, NAMES, NAMES[[1, 2, 3, 0]]])
+def test_heads_learn_from_outputs(names):
+    assert accuracy(structured_head(ROWS, KNOWN, names, seed=0)) > 0.9
+
+
+def test_heads_that_are_compared_have_not_seen_the_held_out_outputs(monkeypatch):
+    seen, held = [], held_out(600, 0)
+
+    def recorded(rows, evidence, *more):
+        seen.append(evidence)
+        return fitted_head(rows, evidence, *more)
+
+    monkeypatch.setattr(structured, "fitted_head", recorded)
+    structured_head(ROWS, KNOWN, NAMES, seed=0)
+    assert len(held) == 90
+    knowing = [np.array_equal(evidence.values, KNOWN.values) for evidence in seen]
+    assert any(knowing)
+    for evidence, knows in zip(seen, knowing, strict=True):
+        assert knows or not evidence.values[held].any()
+    assert not knowing[0]
+
+
+def test_held_out_positions_follow_from_the_public_seed():
+    assert np.array_equal(held_out(100, 1), held_out(100, 1))
+    assert not np.array_equal(held_out(100, 1), held_out(100, 2))
+    assert len(held_out(3, 0)) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_records_work(n):
+    head = structured_head(ROWS[:n], KNOWN.among(np.arange(n)), NAMES, seed=0)
+    assert np.isfinite(head.log_probabilities(ROWS)).all()
+
+
+def test_nearest_rows_are_those_of_the_largest_products(monkeypatch):
+    monkeypatch.setattr(neighbours, "TOGETHER", 600 * 7)  # several blocks
+    products = ROWS @ ROWS.T
+    np.fill_diagonal(products, -np.inf)
+    expected = np.sort(np.argsort(-products, axis=1)[:, :3], axis=1)
+    assert np.array_equal(np.sort(nearest_rows(ROWS, 3), axis=1), expected)
+
+
+def test_targets_are_a_third_the_head_and_two_thirds_the_neighbours(monkeypatch):
+    targets = []
+    monkeypatch.setattr(neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence) or ZERO)
+    head = Head(NAMES, np.zeros(4))
+    around = Neighbours.among(ROWS)
+    assert len(list(around.rounds(head, KNOWN, ZERO))) == len(targets) == neighbours.ROUNDS
+    p = softmax(ROWS @ NAMES.T, axis=1)
+    posterior = p * np.exp(KNOWN.values)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    assert targets[0].values == pytest.approx((p + 2 * posterior[around.nearest].mean(axis=1)) / 3)
+    assert targets[0].target.all()
+
+
+ZERO = Head(np.zeros((4, 6)), np.zeros(4))
+
+
+def test_neighbours_teach_about_records_without_outputs():
+    """A tenth of the answers, which are right, and the rest of the rows: their neighbours say the class."""
+    few = Evidence(np.where(np.eye(4, dtype=bool)[LABELS], 0.0, -20.0), KNOWN.target).without(np.arange(60, 600))
+    first = fitted_head(ROWS, few, 100.0, ZERO)
+    *_, last = Neighbours.among(ROWS).rounds(first, few, ZERO)
+    truth = np.arange(600), LABELS
+    assert last.log_probabilities(ROWS)[truth].mean() > first.log_probabilities(ROWS)[truth].mean()
+
+
+def test_the_mean_of_heads():
+    mean = mean_head([ZERO, Head(NAMES, np.ones(4))], np.array([0.75, 0.25]))
+    assert mean.coefficients == pytest.approx(NAMES / 4)
+    assert mean.intercepts == pytest.approx(np.full(4, 0.25))
+
+
+def test_the_best_factor_of_scores():
+    """Scores that foretell outputs are multiplied, those that mislead are shrunk."""
+    sure = Evidence(np.where(np.eye(4, dtype=bool)[LABELS], 0.0, -20.0), KNOWN.target)
+    assert HeldOut(ROWS, sure).best(Head(NAMES, np.zeros(4)))[1] == max(structured.FACTORS)
+    assert HeldOut(ROWS, KNOWN).best(Head(NAMES[[1, 2, 3, 0]], np.zeros(4)))[1] == min(structured.FACTORS)
