@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.compute.progress import reporting
-from tacit.data import embeddings
+from tacit.data import embeddings, manifest
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.rows import check_rows
 from tacit.data.sharded import ShardedArray
@@ -463,6 +463,20 @@ def test_a_reader_from_before_an_append_keeps_its_rows(store):
     with pytest.raises(StoreError, match="open the store again"):
         _ = early.y
     assert late.append(rows_of(1), ["b"]).labels.tolist() == list("abcabcaab")
+
+
+def test_a_store_that_is_appended_to_while_it_is_opened(store, monkeypatch):
+    read, calls = manifest._read, []
+
+    def read_then_append(folder):
+        stated = read(folder)
+        if not calls:
+            calls.append(folder)
+            EmbeddingStore.open(store.folder).append(rows_of(2, seed=1), ["a", "b"])
+        return stated
+
+    monkeypatch.setattr(manifest, "_read", read_then_append)
+    assert EmbeddingStore.open(store.folder).rows == 9
 
 
 def test_concurrent_appends_wait_for_each_other(store):

@@ -79,6 +79,16 @@ class Manifest:
     def load(cls, folder: Path) -> "Manifest":
         """Read and check the manifest of `folder`, and that its files are there in full length."""
         stated = _read(folder)
+        while True:
+            try:
+                return cls._checked(folder, stated)
+            except StoreError:
+                before, stated = stated, _read(folder)
+                if stated == before:  # else rows were appended meanwhile, which replaces files
+                    raise
+
+    @classmethod
+    def _checked(cls, folder: Path, stated: dict[str, Any]) -> "Manifest":
         try:
             manifest = cls._parse(stated)
         except (KeyError, TypeError, ValueError) as error:
