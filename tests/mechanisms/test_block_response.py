@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mechanisms.given_words import Words
 from tacit.mechanisms import block_response
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.randomized_response import WORDS, inside, words_of
@@ -10,17 +11,6 @@ from tacit.privacy.events import RandomizedResponse
 
 BLOCKS = np.array([[0, 1, 1, 0, 1], [2, 1, 0, 0, 2], [0, 1, 2, 3, 4]], dtype=np.uint8)
 COUNTS = np.array([2, 3, 5])
-
-
-class Words(ResearchNoise):
-    """Words that are given, in place of random ones."""
-
-    def __init__(self, words):
-        super().__init__(0)
-        self.given = words
-
-    def words(self, n):
-        return np.array(self.given, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("alone", [True, False])

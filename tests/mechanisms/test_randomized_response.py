@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 
+from mechanisms.given_words import Words
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.randomized_response import WORDS, Responses, outside, words_of
-
-
-class Words(ResearchNoise):
-    """Words that are given, in place of random ones."""
-
-    def __init__(self, words):
-        super().__init__(0)
-        self.given = words
-
-    def words(self, n):
-        return np.array(self.given, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from mechanisms.given_words import Words
 from tacit.mechanisms import unary
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 from tacit.mechanisms.randomized_response import WORDS
@@ -32,17 +33,6 @@ def test_the_two_kinds_have_their_published_probabilities():
     assert unary.symmetric(1.0)[1] / WORDS == pytest.approx(1 / (1 + math.exp(0.5)))
     assert unary.optimised(1.0)[0] == WORDS // 2
     assert unary.optimised(1.0)[1] / WORDS == pytest.approx(1 / (1 + math.e))
-
-
-class Words(ResearchNoise):
-    """The given words in place of random ones."""
-
-    def __init__(self, words):
-        super().__init__(0)
-        self.given = words
-
-    def words(self, n):
-        return np.array(self.given, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("kind", KINDS)

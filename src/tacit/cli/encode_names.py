@@ -78,16 +78,17 @@ class PublicClasses:
         from tacit.data.imports import read_data
 
         public = read_data(through, check=False)
-        if public.labels is None:
+        labels = public.labels
+        if labels is None:
             raise InputError(f"--through {through} holds no labels; give public rows with their class names")
-        known = list(public.classes or np.unique(public.labels).tolist())
+        known = list(public.classes or np.unique(labels).tolist())
         stated = public.card.get("class_words") if through_texts is None else _texts("through-texts", through_texts)
         words = [str(text) for text in stated] if isinstance(stated, list) else None
         if words is None and not isinstance(known[0], str):
             raise InputError(
                 f"--through {through} has classes without names; give one text for each by --through-texts FILE"
             )
-        return cls(public, public.labels, known, words)
+        return cls(public, labels, known, words)
 
 
 def write_through(

@@ -121,9 +121,8 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     if not linear:
         arrays["squares"] += added.squares
     why = f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by {found.gain:.3g} nats"
-    return Adapted(
-        _with(release, arrays, item.model_copy(update={"held_out_gain": found.gain})), why, found.gain, len(rows)
-    )
+    item = item.model_copy(update={"held_out_gain": found.gain})
+    return Adapted(_with(release, arrays, item), why, found.gain, len(rows))
 
 
 def _used(X: Any, n_classes: int) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from scipy.special import softmax
 
 from tacit.learners.label_dp.priors import Prior
 from tacit.mechanisms.noise import Integers
+from tacit.models.posterior import log_sum
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +80,5 @@ class Evidence:
         """Mean log probability of the outputs under a prior of each record, or minus the cross-entropy of targets."""
         if not len(log_prior):
             return 0.0
-        joint = log_prior + self.values
-        most = joint.max(axis=1)
-        each = most + np.log(np.exp(joint - most[:, None]).sum(axis=1))
+        each = log_sum(log_prior + self.values)
         return float(np.where(self.target, (self.values * log_prior).sum(axis=1), each).mean())
