@@ -32,7 +32,7 @@ def test_cells_table_and_picture(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", words)
     run.main()
     lines = (out / "cells.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 3 * 25 + 18
+    assert len(lines) == 1 + 3 * (25 + 18)
     table = (out / "table.md").read_text(encoding="utf-8")
     assert "### noisy-sum, balanced accuracy at e = 0.5 / 2" in table
     rows = [line for line in table.splitlines() if line.startswith("| heavy tail up to 1,000 |")]
