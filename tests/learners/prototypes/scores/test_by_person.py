@@ -200,6 +200,16 @@ def test_the_integers_do_not_depend_on_order_blocks_or_folders(bounds, name, tmp
     assert np.array_equal(found(public, x, y, N_CLASSES, bounds, records, name)[0], expected)
 
 
+def test_a_cuda_device_gives_the_same_integers():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    public, x, y, persons = data(1, n=300, m=70, d=13)
+    for bounds in ((1.2, 1.8), (1.0, 1.1)):
+        given = public, x, y, N_CLASSES, bounds, persons.of_same_person
+        assert np.array_equal(found(*given, "int8-cuda")[0], found(*given, "int8")[0])
+
+
 def test_workers_find_the_same_integers(tmp_path):
     public, x, y, persons = data(1)
     given = public, x, y, N_CLASSES, (1.2, 1.8), persons.of_same_person
@@ -346,6 +356,7 @@ def test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice():
     assert model.guarantee_ == model.promise()
     assert {type(event).__name__ for event in model.guarantee_.events} == {"Exponential", "Gaussian"}
     assert model.guarantee_.rho == pytest.approx(0.5)
+    assert model._prepare(x, y).scoring.by_person
     alone = np.arange(len(x))
     for budget in ("rho=0.5", "rho=inf"):
         by_person = tacit.ProjectedPrototypes(budget, unit="add-remove-person", **facts).fit(x, y, alone)
