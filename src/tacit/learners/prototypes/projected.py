@@ -174,8 +174,8 @@ class ProjectedPrototypes(UnitRowClassifier):
             return records
         public, centre = candidates(self.public, X.shape[1]), records.centre
         bounds = window(self.d_min, self.d_max, public, centre)
-        by_person = Unit(self.unit).per_person and self._multiplier() > 0
-        how = scoring(public, *bounds, centre=centre, by_person=by_person)
+        classes = len(self.classes_) if Unit(self.unit).per_person and self._multiplier() > 0 else None
+        how = scoring(public, *bounds, centre=centre, classes=classes)
         return ScoredRows(X, labels, centre, window=bounds, scoring=how)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:

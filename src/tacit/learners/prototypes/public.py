@@ -76,8 +76,7 @@ class PublicPrototypes(PrivateClassifier):
     d_min, d_max : float or "public", default="public"
         Window to which 1 + cosine is clipped. "public" takes it from the public rows alone: 1 plus the .9 quantile,
         and 1 plus the .999 quantile, of the similarities between pairs of at most 2048 of them; 0 and 2 where the
-        quantiles are equal. 0 and 2 leave similarities as they are, which is far cheaper to score, though not under a
-        unit per person.
+        quantiles are equal. 0 and 2 leave similarities as they are, which is far cheaper to score.
     centre : bool, optional
         Subtract the mean of the unit public rows from every unit row, public ones too, and make it unit again:
         similarities then spread more widely. By default, if a bound is "public"; False is then refused.
@@ -194,8 +193,8 @@ class PublicPrototypes(PrivateClassifier):
         centre = public_centre(public, X.shape[1]) if self._centred() else None
         bounds = window(self.d_min, self.d_max, public, centre)
         epsilon = self._epsilon()
-        by_person = Unit(self.unit).per_person and math.isfinite(epsilon)
-        how = scoring(public, *bounds, centre=centre, name=self.arithmetic, by_person=by_person)
+        classes = len(self.classes_) if Unit(self.unit).per_person and math.isfinite(epsilon) else None
+        how = scoring(public, *bounds, centre=centre, name=self.arithmetic, classes=classes)
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, **self._set_facts(how), epsilon=epsilon)
         directions = name_directions(self.names, self.classes, X.shape[1], centre)
@@ -250,7 +249,7 @@ class PublicPrototypes(PrivateClassifier):
 
     def _set_facts(self, how: Scoring) -> dict[str, int]:
         """What the choice of a set needs to know: the sensitivity, and in how many classes a change moves scores."""
-        return {"sensitivity": how.sensitivity, "classes": len(self.classes_) if how.by_person else 1}
+        return {"sensitivity": how.sensitivity, "classes": how.classes or 1}
 
     def _chosen(self, prepared: ScoredRecords) -> Floats:
         """The rows at `indices_`, of shape (C, d) or (C, k, d)."""

@@ -28,7 +28,7 @@ def candidates(public: Any, width: int) -> Any:
 def class_scores(how: Scoring, public: Any, private: Prepared, n_classes: int, **where: Any) -> Iterator[Any]:
     """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters as of `scores`."""
     X, labels = private.X, private.labels
-    records = private.persons.of_same_person if how.by_person and private.persons is not None else None
+    records = private.persons.of_same_person if how.classes is not None and private.persons is not None else None
 
     def facts() -> tuple[Any, ...]:
         rule = how.low, how.high, how.factor, repr(how.arithmetic), how.centre is not None

@@ -10,8 +10,7 @@ Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product
 Per person: what a record adds is multiplied by a public power of two F, divided by the number m of records of its
 person, over all classes, and rounded down. So a person adds at most W F to scores, in all classes together: that is the
 sensitivity, also for one record of a person, by the proof in `tacit.mechanisms.exponential`. W F is from 2^36 to 2^37,
-so rounding takes at most m 2^-36 of what a person may add. Every product is rounded by itself, so that all are computed
-one by one, unclipped ones too.
+so rounding takes at most m 2^-36 of what a person may add. Unclipped scores: see `unclipped.py`.
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
 
@@ -88,7 +87,7 @@ def scores(
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
-    if (records is not None) is not scoring.by_person:
+    if (records is None) is not (scoring.classes is None):
         raise ValueError("numbers of records per person go with scores by person, and with no others")
     dtype, shape = "int64", (n_classes, len(public))  # of all scores, or of the private rows as integers
     if scoring.clipped:
@@ -99,7 +98,7 @@ def scores(
         if scoring.clipped:
             yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, records, n_classes, array)))
         else:
-            yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
+            yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
         return
     with work_folder(folder) as place:
         file = place / "part"
@@ -113,7 +112,7 @@ def scores(
                 checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
                 yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
+                yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped

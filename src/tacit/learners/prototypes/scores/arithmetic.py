@@ -133,7 +133,8 @@ class Scoring:
     """How scores are computed, from public facts alone.
 
     A product of rows is clipped to [low, high]. `centre` (d,) is subtracted from unit rows on both sides, which are
-    then made unit again. `by_person` says whether what a record adds is divided by its person's number of records.
+    then made unit again. Under a unit per person `classes` is the number of classes, and what a record adds is divided
+    by its person's number of records; else it is None.
     """
 
     arithmetic: Arithmetic
@@ -141,32 +142,41 @@ class Scoring:
     high: int
     clipped: bool
     centre: Floats | None = None
-    by_person: bool = False
+    classes: int | None = None
 
     @property
     def sensitivity(self) -> int:
-        """The most by which one record, or by person one person in all classes together, raises a score."""
-        return (self.high - self.low) * self.factor
+        """The most by which one record, or one person in all classes together, raises a score."""
+        rounding = 2 * self.classes if self.classes is not None and not self.clipped else 0
+        return (self.high - self.low) * self.factor + rounding
 
     @property
     def factor(self) -> int:
-        """By which scores are multiplied before they are divided, so that little is lost in rounding: a power of 2."""
-        return 1 << max(0, SHARED_BITS - (self.high - self.low - 1).bit_length()) if self.by_person else 1
+        """A power of 2 by which clipped scores are multiplied before they are divided: rounding then takes little."""
+        if self.classes is None or not self.clipped:
+            return 1
+        return 1 << max(0, SHARED_BITS - (self.high - self.low - 1).bit_length())
 
 
 def scoring(
-    public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO, by_person: bool = False
+    public: Any,
+    d_min: float,
+    d_max: float,
+    *,
+    centre: Floats | None = None,
+    name: str = AUTO,
+    classes: int | None = None,
 ) -> Scoring:
     """How to score public rows of shape (m, d) within a window, in the arithmetic of this name.
 
-    By person no window leaves similarities unclipped, since each of them is rounded: the whole one is a clip too.
+    `classes` is their number under a unit per person, and None under a unit per record.
     """
     check_usable(name, public.shape[1])
     if (d_min, d_max) == (0, 2):
         exact = ARITHMETICS["float64"].scaled(public)
-        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=by_person, centre=centre, by_person=by_person)
+        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre, classes=classes)
     chosen = arithmetic_for(name, public, d_min, d_max, centre)
-    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre, by_person=by_person)
+    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre, classes=classes)
 
 
 def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:

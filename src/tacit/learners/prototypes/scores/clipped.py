@@ -76,7 +76,7 @@ class TileScorer:
         buffer = how.arithmetic.buffer(ROWS, len(candidates))
         for start, groups, ends in self._row_blocks():
             products = how.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
-            if how.by_person:
+            if how.classes is not None:
                 shares = self.classes[groups], self.divisors[groups]
                 add_shares(products, ends, *shares, how.low, how.high, how.factor, totals)
             else:
@@ -99,7 +99,7 @@ class TileScorer:
             begin, pairs = 0, zip(self.classes[groups].tolist(), self.divisors[groups].tolist(), strict=True)
             for end, (c, divisor) in zip(ends.tolist(), pairs, strict=True):
                 part = products[begin:end]
-                if self.scoring.by_person:
+                if self.scoring.classes is not None:
                     added = (part.long() - low) * self.scoring.factor
                     totals[c] += added.div_(divisor, rounding_mode="floor").sum(0)
                 else:
