@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
+from tacit.data.persons import Persons
 from tacit.errors import InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.validation import validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
@@ -29,7 +30,7 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import THIS_RUN, Guarantee
+from tacit.privacy.guarantee import THIS_RUN, Guarantee, stated
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
@@ -39,13 +40,14 @@ FLOATS = [np.float64, np.float32, np.float16]  # types of X that stay; anything 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The private records of a fit: X of shape (n, d) and class indices of shape (n,).
+    """The private records of a fit: X of shape (n, d), class indices of shape (n,), and whose they are.
 
-    Learners add the decisions that follow from public facts.
+    `persons` is None under a unit per record. Learners add the decisions that follow from public facts.
     """
 
     X: NDArray[Any]
     labels: Integers
+    persons: Persons | None = field(default=None, kw_only=True)
 
 
 class Predictor(Protocol):
@@ -78,7 +80,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     # facts of the method, for checks and the documentation's tables
     budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")  # of finite budgets
-    units: ClassVar[tuple[Unit, ...]] = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)  # of its guarantees
+    units: ClassVar[tuple[Unit, ...]] = tuple(Unit)  # of its guarantees
     summary: ClassVar[str] = ""  # what is released, in a phrase
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
@@ -93,7 +95,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _event(self) -> Event:
-        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here."""
+        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here.
+
+        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.stated`).
+        """
 
     @abstractmethod
     def _fit(self, prepared: Any, noise: NoiseSource) -> Predictor:
@@ -126,9 +131,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         ledger.charge(promise, what=f"{type(self).__name__} fit")
 
     def _guarantee(self) -> Guarantee:
-        """What one fit promises under `units[0]`, from the parameters alone."""
-        unprotected = self._unprotected()
-        return Guarantee(self.units[0], self._event(), unprotected)
+        """What one fit promises, from the parameters alone."""
+        if self.units[0] is Unit.ADD_REMOVE:
+            return stated(self._event(), Unit(self.unit), self._unprotected())
+        return Guarantee(self.units[0], self._event(), self._unprotected())
 
     @classmethod
     def of_flat(cls, **parameters: Any) -> Self:
@@ -150,6 +156,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
         if not isinstance(self.unit, str):
             raise InputError(f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'")
+        if Unit(self.unit) not in self.units:
+            rule = f"unit={self.units[0]} does not imply it" if not Unit(self.unit).per_person else "it is not offered"
+            offered = " or ".join(self.units)
+            raise InputError(f"unit={self.unit} of {type(self).__name__}: {rule}; pass {offered}")
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         promise = self._guarantee()
@@ -169,7 +179,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         check_width(width)
         worker._prepare(np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
         """Learn from private records.
 
         Parameters
@@ -178,6 +188,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             One embedding per record; finite. A row of zeros contributes nothing.
         y : array-like of shape (n,)
             Labels, each in `classes`.
+        persons : array-like of shape (n,), optional
+            Whose each record is: an id, text or a whole number. Needed under a unit per person, and unused, with a
+            warning, under a unit per record. Ids are private and never released.
 
         Returns
         -------
@@ -186,13 +199,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         Raises
         ------
         InputError
-            If a label is not in `classes` or a parameter does not fit the data.
+            If a label is not in `classes`, a parameter does not fit the data, or ids are missing.
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(X, y)
+        return self._learn(X, y, persons)
 
-    def _learn(self, X: Any, y: Any, **arguments: Any) -> Self:
+    def _learn(self, X: Any, y: Any, persons: Any, **arguments: Any) -> Self:
         """The steps of every `fit`: check, prepare, charge, learn.
 
         A copy of this object learns. Its learned attributes move here once they are complete, since no guarantee covers
@@ -206,8 +219,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
+        of_records = worker._persons(persons, len(X))
         noise = noise_source(self.noise, self.random_state)
-        prepared = worker._prepare(X, labels, **arguments)
+        prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         fitted = worker._fit(prepared, noise)
@@ -235,6 +249,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Rows to predict, checked."""
         check_is_fitted(self)
         return validated_rows(self, X, self._dtypes)
+
+    def _persons(self, ids: Any, n: int) -> Persons | None:
+        """Whose each of n records is, under a unit per person; None under a unit per record."""
+        unit = Unit(self.unit)
+        if not unit.per_person:
+            if ids is not None:
+                warnings.warn(
+                    f"unit={unit.value} protects one record at a time, so persons are unused; "
+                    "pass unit='add-remove-person' to protect people with all their records",
+                    stacklevel=4,
+                )
+            return None
+        if ids is None:
+            raise InputError(f"unit={unit.value} needs to know whose each record is; pass persons=..., an id a record")
+        return Persons.of(ids, n)
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:

@@ -1,9 +1,13 @@
 """Gaussian noise on sums, per class, of rows bounded in L2 norm.
 
-Unit: add/remove one record; a record is one row in one class.
+Unit: add/remove one record, which is one row in one class, or one person with all their rows, in any classes.
 Sensitivity: 1 in L2, exactly, in computer arithmetic: rows become integers of norm at most 2^32 (`kernels.add_rows`, by
 the bound of `rounding.py`; a row whose squares overflow keeps its direction), so sums have no rounding error and do not
 depend on the order of rows. (A record can move a sum in float16 by more than 1: docs/faults.md.)
+Per person: the sum of a person's integer rows, as one vector over all classes and columns, is scaled down to norm 2^32
+(`kernels.add_persons`, by the bound of `rounding.py`), and noise to a sensitivity that holds for one record of a person
+too. Nothing is parallel then, since a person may be in several classes: all classes together are one Gaussian event.
+Each person is scaled as a whole, so a column of ones adds up to a total weight and to no number of records.
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke
 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: the density of one coordinate at x
 differs from that of the rounded continuous Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2)
@@ -19,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
+from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, check_width, short_blocks
+from tacit.mechanisms.rounding import SLACK, check_width, person_sensitivity
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -31,7 +36,7 @@ _EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
 
 
 def noisy_class_sums(
-    blocks: Iterable[tuple[Floats, Integers]],
+    blocks: Iterable[tuple[Any, ...]],
     *,
     n_classes: int,
     width: int,
@@ -44,11 +49,13 @@ def noisy_class_sums(
 
     Parameters
     ----------
-    blocks : iterable of (rows, labels)
-        Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers below `n_classes`.
+    blocks : iterable of (rows, labels) or (rows, labels, ends)
+        Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers below `n_classes`; with
+        `ends` the rows of persons (`Block`), whose sums over all classes are scaled down to norm 1.
     n_classes, width : int
     noise_multiplier : float
-        Standard deviation of the noise divided by the sensitivity, which is 1; above 0.
+        Standard deviation of the noise divided by the sensitivity, which is 1; above 0. (Per person it is larger than
+        1 by less than 1e-6, so that one record moves sums by no more.)
     noise : NoiseSource
     unit_rows : bool, default=False
         Whether shorter rows are scaled up to norm 1; rows of zeros stay zeros.
@@ -56,12 +63,14 @@ def noisy_class_sums(
         A centre and a radius above 0 for each class, public or already released. The centre is first subtracted from
         each row of the class, and the difference is divided by the radius.
     """
-    totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
+    of_persons, checked = by_person(blocks)
+    totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
+    sensitivity = person_sensitivity(UNIT, n_classes * width) if of_persons else UNIT
+    return noise.gaussian(totals, scale=noise_multiplier * sensitivity) / UNIT
 
 
 def class_sums(
-    blocks: Iterable[tuple[NDArray[Any], Integers]],
+    blocks: Iterable[tuple[Any, ...]],
     *,
     n_classes: int,
     width: int,
@@ -69,27 +78,31 @@ def class_sums(
     balls: tuple[Floats, Floats] | None = None,
 ) -> Integers:
     """Exact sum of each class's integer rows, in units of 2^-32; not private."""
-    from tacit.mechanisms.kernels import add_rows, readable, row_buffer
+    from tacit.mechanisms.kernels import add_persons, add_rows, readable, row_buffer
 
     check_width(width)
     floor = 0.0 if unit_rows else 1.0
     centres, radii = (None, None) if balls is None else balls
 
-    def sums_of(block: tuple[NDArray[Any], Integers]) -> Floats:
-        rows, labels = readable(block[0]), np.asarray(block[1], dtype=np.int64)
+    def sums_of(block: Block) -> Floats:
+        rows, labels = readable(block.rows), np.asarray(block.beside, dtype=np.int64)
         if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
             raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
         totals = np.zeros((n_classes, width))
         buffer = row_buffer(rows, wide=balls is not None)
-        add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
+        if block.ends is None:
+            add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
+        else:
+            own = np.empty((n_classes, width))
+            add_persons(rows, labels, block.ends, UNIT * SLACK, floor, totals, buffer, own, centres, radii)
         return totals
 
     sums = np.zeros((n_classes, width), dtype=np.int64)
-    for totals in in_threads(sums_of, short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS)):
+    for totals in in_threads(sums_of, short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS)):
         sums += totals.astype(np.int64)
     return sums
 
 
 def event(noise_multiplier: float) -> Parallel:
-    """Event of `noisy_class_sums`: one Gaussian, since a record is in one class."""
+    """Event of `noisy_class_sums`: one Gaussian, since a record is in one class; per person its `base()`."""
     return Parallel(Gaussian(noise_multiplier), over="classes")

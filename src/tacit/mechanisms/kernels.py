@@ -151,6 +151,83 @@ def add_rows(
 
 
 @compiled
+def add_persons(
+    rows: Any,
+    labels: Any,
+    ends: Any,
+    scale: float,
+    floor: float,
+    totals: Any,
+    row: Any,
+    own: Any,
+    centres: Any = None,
+    radii: Any = None,
+) -> None:
+    """Like `add_rows`, for rows of persons one after another: what a person adds is scaled down to norm `scale`.
+
+    Parameters
+    ----------
+    ends : array of shape (persons,), int64
+        The end of each person's rows.
+    own : array of shape (C, d), float64
+        Scratch buffer.
+    """
+    classes, there = np.empty(totals.shape[0], np.int64), np.zeros(totals.shape[0], np.bool_)
+    start = 0
+    for p in range(len(ends)):
+        end = ends[p]
+        if end - start == 1:
+            add_rows(rows[start:end], labels[start:end], scale, floor, totals, row, centres, radii)
+            start = end
+            continue
+        found = 0
+        for i in range(start, end):
+            c = labels[i]
+            if not there[c]:
+                there[c] = True
+                own[c] = 0.0
+                classes[found] = c
+                found += 1
+        add_rows(rows[start:end], labels[start:end], scale, floor, own, row, centres, radii)
+        squares = 0.0
+        for k in range(found):
+            squares += _squared(own[classes[k]])
+        factor = scale / max(math.sqrt(squares), scale)
+        for k in range(found):
+            c = classes[k]
+            there[c] = False
+            _add_scaled(own[c], factor, totals[c])
+        start = end
+
+
+@compiled
+def _add_scaled(row: Any, factor: float, total: Any) -> None:
+    if factor == 1.0:
+        for j in range(len(row)):
+            total[j] += row[j]
+    else:
+        for j in range(len(row)):
+            total[j] += np.trunc(row[j] * factor)
+
+
+@compiled
+def squared_norm(matrix: Any) -> float:
+    """Sum of the squares of a matrix, row by row."""
+    squares = 0.0
+    for i in range(matrix.shape[0]):
+        squares += _squared(matrix[i])
+    return squares
+
+
+@compiled
+def add_scaled(matrix: Any, scale: float, norm: float, totals: Any) -> None:
+    """Add a matrix of whole numbers (a, d), times scale/norm and rounded toward zero if `norm` exceeds `scale`."""
+    factor = scale / max(norm, scale)
+    for i in range(matrix.shape[0]):
+        _add_scaled(matrix[i], factor, totals[i])
+
+
+@compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
     """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long as the row.
 

@@ -1,6 +1,6 @@
 """Gaussian noise on sums of outer products: gradients of linear heads, second moments of rows.
 
-Unit: add/remove one record; a record is one pair of rows, or one row.
+Unit: add/remove one record, which is one pair of rows, or one row; or one person with all their records.
 Sensitivity: 1 in Frobenius norm, exactly, in computer arithmetic: left and right rows become integers of norm at most
 N = 2^18 (`rounding.py`), so an outer product has norm at most N^2 = 2^36. Its entries, and their sums over 8192
 records, are below 2^53: float64 holds every partial sum of the matrix product exactly, in any order, block shape or
@@ -8,6 +8,10 @@ number of threads. Blocks are added in int64. For second moments with weights w_
 record. The record adds the outer product of r_k = trunc(sqrt(w_k) x) with itself to the k-th of K sums. The joint norm
 of these K products is sqrt(sum |r_k|^4), at most N^2 sqrt(sum w_k^2), since truncation
 shortens; a factor 1 - 2^-32 covers the float64 error of sqrt(w_k) x. If sum w_k^2 exceeds 1, the w_k are scaled down.
+Per person: the products of a person's integer rows are added up, exactly, and that matrix, or all K of them as one
+vector, is scaled down to norm 2^36 and rounded toward zero, by the bound of `rounding.py`; rounding rows that were
+scaled before would lengthen sums whose terms cancel. Noise is scaled to a sensitivity that holds for one record of a
+person too. Persons with one record are summed as records are. Nothing is parallel then.
 The upper triangle of a symmetric matrix, diagonal included, determines the matrix and has no larger norm. Only the
 triangle gets noise; the released matrix mirrors it.
 Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP [Canonne,
@@ -20,16 +24,18 @@ least squares and, weighted, in Newton's method Mehta et al. 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
+from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import row_norms, short_blocks, whole_rows
+from tacit.mechanisms.rounding import SLACK, person_sensitivity, row_norms, whole_rows
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -74,7 +80,7 @@ class LeftRows(Protocol):
 
 
 def noisy_products(
-    blocks: Iterable[tuple[Floats | LeftRows, Floats | IntegerRows]],
+    blocks: Iterable[tuple[Any, ...]],
     *,
     shape: tuple[int, int],
     noise_multiplier: float,
@@ -82,28 +88,31 @@ def noisy_products(
 ) -> Floats:
     """Release the sum over records of the outer product of a left and a right row, of this shape.
 
-    Blocks are left rows (b, shape[0]) and right rows (b, shape[1]); rows longer than 1 are scaled down to norm 1. Each
-    row must be a function of its record and of public or already released values alone: another record may not change
-    even its last bit. The noise multiplier is the
-    standard deviation of the noise divided by the sensitivity, which is 1.
+    Blocks are left rows (b, shape[0]), floats or `LeftRows`, right rows (b, shape[1]), floats or `IntegerRows`, and
+    under a unit per person the ends of persons (`Block`). Rows longer than 1 are scaled down to norm 1. Each row must
+    be a function of its record and of public or already released values alone: another record may not change even its
+    last bit. The noise multiplier is the standard deviation of the noise divided by the sensitivity, which is 1.
     """
-    totals = product_sums(blocks, shape=shape)
-    return noise.gaussian(totals, scale=noise_multiplier * UNIT) / UNIT
+    of_persons, checked = by_person(blocks)
+    totals = product_sums(checked, shape=shape)
+    return noise.gaussian(totals, scale=noise_multiplier * _sensitivity(of_persons, totals.size)) / UNIT
 
 
 def noisy_second_moments(
-    blocks: Iterable[Floats | IntegerRows], *, width: int, noise_multiplier: float, noise: NoiseSource
+    blocks: Iterable[Floats | IntegerRows | Block], *, width: int, noise_multiplier: float, noise: NoiseSource
 ) -> Floats:
     """Release the sum over records of the outer product of a row with itself: symmetric, of shape (width, width).
 
-    Mirrored entries have the same noise; see `noisy_products` for the rest.
+    Blocks are rows, floats or `IntegerRows`, or `Block`s of them with the ends of persons. Mirrored entries have the
+    same noise; see `noisy_products` for the rest.
     """
-    totals = triangle_sums(blocks, width=width)
-    return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise)[0])
+    of_persons, checked = by_person(_pairs(blocks))
+    totals = triangle_sums(checked, width=width)
+    return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise, of_persons)[0])
 
 
 def noisy_class_second_moments(
-    blocks: Iterable[tuple[Floats, Integers]],
+    blocks: Iterable[tuple[Any, ...]],
     *,
     n_classes: int,
     width: int,
@@ -111,11 +120,13 @@ def noisy_class_second_moments(
     noise: NoiseSource,
 ) -> Floats:
     """Release the second moments of each class's rows, of shape (n_classes, width, width), with independent noise."""
-    return _noisy_symmetric(class_product_sums(blocks, n_classes=n_classes, width=width), noise_multiplier, noise)
+    of_persons, checked = by_person(blocks)
+    totals = class_product_sums(checked, n_classes=n_classes, width=width)
+    return _noisy_symmetric(totals, noise_multiplier, noise, of_persons)
 
 
 def noisy_weighted_second_moments(
-    blocks: Iterable[tuple[IntegerRows, Floats]],
+    blocks: Iterable[tuple[Any, ...]],
     *,
     n_weights: int,
     width: int,
@@ -127,63 +138,135 @@ def noisy_weighted_second_moments(
     Blocks are rows and their weights of shape (b, K), none negative. If the norm of a record's weights exceeds 1, they
     are scaled down to norm 1; see `noisy_products` for what they may depend on.
     """
-    return _noisy_symmetric(weighted_product_sums(blocks, n_weights=n_weights, width=width), noise_multiplier, noise)
+    of_persons, checked = by_person(blocks)
+    totals = weighted_product_sums(checked, n_weights=n_weights, width=width)
+    return _noisy_symmetric(totals, noise_multiplier, noise, of_persons)
 
 
-def product_sums(
-    blocks: Iterable[tuple[Floats | LeftRows, Floats | IntegerRows]], *, shape: tuple[int, int]
-) -> Integers:
+def product_sums(blocks: Iterable[tuple[Any, ...]], *, shape: tuple[int, int]) -> Integers:
     """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
 
-    def sums_of(block: tuple[Floats | LeftRows, Floats | IntegerRows]) -> Floats:
-        left, right = block
+    def sums_of(block: Block) -> Floats:
+        left, right, ends = block
         sums = np.zeros(shape[::-1])
-        for start in range(0, len(left), _CACHED_ROWS):
-            part = slice(start, start + _CACHED_ROWS)
+
+        def whole_pair(part: slice) -> tuple[Floats, Floats]:
             whole = _whole(right[part])
-            rows = left[part] if isinstance(left, np.ndarray) else left[part].of(whole)
-            sums += whole.T @ _whole(rows)  # this way round OpenBLAS is faster
+            return whole, _whole(left[part] if isinstance(left, np.ndarray) else left[part].of(whole))
+
+        if ends is not None:
+            _add_persons(*whole_pair(slice(None)), ends, sums)
+            return sums.T
+        for start in range(0, len(left), _CACHED_ROWS):
+            whole, rows = whole_pair(slice(start, start + _CACHED_ROWS))
+            sums += whole.T @ rows  # this way round OpenBLAS is faster
         return sums.T
 
     totals = np.zeros(shape, dtype=np.int64)
-    for sums in in_threads(sums_of, short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS)):
+    for sums in in_threads(sums_of, short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS)):
         totals += sums.astype(np.int64)
     return totals
 
 
-def triangle_sums(blocks: Iterable[Floats | IntegerRows], *, width: int) -> Integers:
+def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Integers:
     """The upper triangle of the exact sum of x x' over integer rows x, in units of 2^-36; not private.
 
     The array has shape (width, width); what lies below the diagonal has no meaning.
     """
     totals = np.zeros((width, width), dtype=np.int64)
-    for rows, _ in short_blocks(((rows, rows) for rows in blocks), _EXACT_ROWS, _MOST_ROWS):
+    for rows, _, ends in short_blocks(by_person(_pairs(blocks))[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
+        if ends is not None:
+            sums = np.zeros((width, width))
+            _add_persons(whole, whole, ends, sums)
+            totals += sums.astype(np.int64)
+            continue
         for strip in _strips(width):
             totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
     return totals
 
 
-def class_product_sums(blocks: Iterable[tuple[Floats, Integers]], *, n_classes: int, width: int) -> Integers:
+def _pairs(blocks: Iterable[Any]) -> Iterator[Block]:
+    return (block if isinstance(block, Block) else Block(block, block) for block in blocks)
+
+
+def class_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_classes: int, width: int) -> Integers:
     """Exact sum of the outer products of integer rows with themselves, per class, in units of 2^-36; not private."""
     totals = np.zeros((n_classes, width, width), dtype=np.int64)
-    for rows, labels in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
+    for rows, labels, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
+        if ends is not None:
+            _add_weighted_persons(whole, np.eye(n_classes)[labels], ends, totals)
+            continue
         for c in np.unique(labels):
             of_class = whole[labels == c]
             totals[c] += _exact(of_class, of_class)
     return totals
 
 
-def weighted_product_sums(blocks: Iterable[tuple[IntegerRows, Floats]], *, n_weights: int, width: int) -> Integers:
+def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, width: int) -> Integers:
     """Exact sum of outer products of integer rows, for each weight, in units of 2^-36; not private."""
     totals = np.zeros((n_weights, width, width), dtype=np.int64)
-    for rows, weights in short_blocks(blocks, _EXACT_ROWS, _MOST_ROWS):
+    for rows, weights, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole, factors = _whole(rows), _factors(weights)
+        if ends is not None:
+            _add_weighted_persons(whole, factors, ends, totals)
+            continue
         for k in range(n_weights):
             weighted = np.trunc(whole * factors[:, k : k + 1])
             totals[k] += _exact(weighted, weighted)
     return totals
+
+
+def _add_persons(whole: Floats, rows: Floats, ends: Integers, sums: Floats) -> None:
+    """Add, for each person, the sum of outer products of integer rows (b, d) and (b, a), scaled, to sums (d, a)."""
+    from tacit.mechanisms.kernels import add_scaled, squared_norm
+
+    alone, several = _persons(ends)
+    for start in range(0, len(alone), _CACHED_ROWS):
+        at = alone[start : start + _CACHED_ROWS]
+        sums += whole[at].T @ rows[at]
+    own = np.empty_like(sums)
+    for part in several:
+        _sum_of(whole[part], rows[part], own)
+        add_scaled(own, UNIT * SLACK, math.sqrt(squared_norm(own)), sums)
+
+
+def _add_weighted_persons(whole: Floats, factors: Floats, ends: Integers, totals: Integers) -> None:
+    """Add, for each person, K sums of products of integer rows (b, d) times factors (b, K), scaled as one vector."""
+    from tacit.mechanisms.kernels import add_scaled, squared_norm
+
+    alone, several = _persons(ends)
+    own, squares = np.empty(totals.shape[1:]), np.zeros(len(several))
+    for k in range(len(totals)):
+        for i, part in enumerate(several):  # |sum r r'|^2 is the sum of squares of all products of two rows
+            weighted = np.trunc(whole[part] * factors[part, k : k + 1])
+            squares[i] += squared_norm(weighted @ weighted.T)
+    for k in range(len(totals)):
+        used = alone[factors[alone, k] > 0]
+        weighted = np.trunc(whole[used] * factors[used, k : k + 1])
+        sums = weighted.T @ weighted
+        for part, norm in zip(several, np.sqrt(squares), strict=True):
+            if factors[part, k].any():
+                weighted = np.trunc(whole[part] * factors[part, k : k + 1])
+                _sum_of(weighted, weighted, own)
+                add_scaled(own, UNIT * SLACK, norm, sums)
+        totals[k] += sums.astype(np.int64)
+
+
+def _persons(ends: Integers) -> tuple[Integers, list[slice]]:
+    """Positions of the rows of persons with one record, and the rows of each other person."""
+    starts = np.append(0, ends[:-1])
+    alone = ends - starts == 1
+    return starts[alone], [slice(*pair) for pair in zip(starts[~alone].tolist(), ends[~alone].tolist(), strict=True)]
+
+
+def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
+    """The sum of the outer products of one person's integer rows: exact, or beyond 2^53 added in order."""
+    np.matmul(left[:_EXACT_ROWS].T, right[:_EXACT_ROWS], out=result)
+    for start in range(_EXACT_ROWS, len(left), _EXACT_ROWS):
+        part = slice(start, start + _EXACT_ROWS)
+        result += left[part].T @ right[part]
 
 
 def event(noise_multiplier: float) -> Gaussian:
@@ -196,13 +279,17 @@ def class_event(noise_multiplier: float) -> Parallel:
     return Parallel(Gaussian(noise_multiplier), over="classes")
 
 
-def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSource) -> Floats:
+def _sensitivity(of_persons: bool, entries: int) -> float:
+    return person_sensitivity(UNIT, entries) if of_persons else UNIT
+
+
+def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSource, of_persons: bool) -> Floats:
     """Symmetric matrices from noisy upper triangles, in the memory of the totals (K, d, d), which are overwritten."""
-    result = totals.view(np.float64)
+    result, scale = totals.view(np.float64), noise_multiplier * _sensitivity(of_persons, totals.size)
     for strip in _strips(totals.shape[-1], len(totals)):
         part = totals[:, strip, strip.start :]
         rows, columns = np.triu_indices(part.shape[1], m=part.shape[2])
-        released = noise.gaussian(part[:, rows, columns], scale=noise_multiplier * UNIT) / UNIT
+        released = noise.gaussian(part[:, rows, columns], scale=scale) / UNIT
         result[:, strip, strip.start :][:, rows, columns] = released
         result[:, strip.start :, strip][:, columns, rows] = released
     return result

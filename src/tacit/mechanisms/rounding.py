@@ -6,18 +6,26 @@ which never lengthens it. The factor covers the float64 error of the norm and of
 most `unit`. A row with an entry that is not finite, or whose norm overflows, becomes zeros. This depends on the row
 alone, so such a row too changes a sum by at most `unit`. `tests/mechanisms/test_rounding.py` checks the bound in exact
 arithmetic.
+
+A person's records are bounded together. Let S be the sum of their integer rows, or products of rows, as one long vector
+of D entries over all classes and columns, and rho = unit (1 - 2^-32). If the float64 norm of S exceeds rho, S is
+multiplied by rho over that norm and rounded toward zero. Its squares are summed row by row, and rows one after another,
+so that the relative error of the norm is below (d + C + 16) 2^-53 < 2^-33 for C rows of d entries, and what is added
+has norm at most `unit`: the sensitivity under add/remove of one person. It depends on that person's rows alone: entries
+are exact up to 2^53, and beyond, added in the order of the rows.
+The same noise covers one record, of norm r <= unit, that is added to a person's or removed, if it is scaled to
+`person_sensitivity` = unit (1 + 2^-31) + sqrt(D). Projection on a ball lengthens no difference, so the projections of S
+and S + r on the ball of radius rho differ by r at most. What is added differs from a projection by at most unit 2^-32,
+by which a norm just above rho, or the float norm, may be off, and by rounding toward zero, which lengthens the
+difference of two vectors by at most 1 in each entry.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-
-First = TypeVar("First", bound=Any)
-Second = TypeVar("Second", bound=Any)
 
 SLACK = 1 - 2.0**-32
 _MAX_WIDTH = 2**20
@@ -27,6 +35,11 @@ def check_width(width: int) -> None:
     """Refuse rows too wide for the proof above."""
     if width > _MAX_WIDTH:
         raise InputError(f"rows of {width} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
+
+
+def person_sensitivity(unit: int, entries: int) -> float:
+    """By how much a person, or a record of a person, moves sums of `entries` integers; by the proof above."""
+    return unit * (1 + 2.0**-31) + math.sqrt(entries)
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -50,14 +63,3 @@ def whole_rows(rows: NDArray[np.float64], unit: int) -> NDArray[np.float64]:
     whole = np.array(rows, np.float64, order="C")
     truncate_rows(whole, unit * SLACK)
     return whole
-
-
-def short_blocks(blocks: Iterable[tuple[First, Second]], rows: int, most: int) -> Iterator[tuple[First, Second]]:
-    """Cut pairs of equal length into pairs of at most `rows` rows; refuse more than `most` rows in all."""
-    n = 0
-    for first, second in blocks:
-        n += len(first)
-        if n > most:
-            raise InputError(f"more than {most} rows would overflow 64-bit sums; learn from fewer")
-        for start in range(0, len(first), rows):
-            yield first[start : start + rows], second[start : start + rows]

@@ -65,9 +65,14 @@ def unit_rows_about(rows: NDArray[Any], centre: Floats | None) -> Floats:
     return result
 
 
+def block_rows(rows: NDArray[Any]) -> int:
+    """Rows of a block, at most `BLOCK_ROWS`, and unless it is 1 with at most `BLOCK_ENTRIES` entries."""
+    return max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(int(rows.shape[1]), 1)))
+
+
 def row_parts(rows: NDArray[Any]) -> list[slice]:
     """Cut rows so that a part has at most `BLOCK_ROWS` rows and, unless it is a single row, `BLOCK_ENTRIES` entries."""
-    length = max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(rows.shape[1], 1)))
+    length = block_rows(rows)
     return [slice(start, start + length) for start in range(0, len(rows), length)]
 
 

@@ -54,7 +54,11 @@ class Account:
         def cost(event: Event) -> float:
             return event.rho if self.allowance is None else self.allowance.cost(event)
 
-        return compose(charge.guarantee.to(self.unit).without_groups(cost).event for charge in self.charges)
+        return compose(self.counted(charge.guarantee).without_groups(cost).event for charge in self.charges)
+
+    def counted(self, guarantee: Guarantee) -> Guarantee:
+        """A charge as it counts: in the unit of the account."""
+        return guarantee.to(self.unit) if self.allowance is None else self.allowance.counted(guarantee)
 
     @property
     def untouched(self) -> bool:
@@ -97,7 +101,8 @@ class Account:
         if left is not None and not left >= 0:
             raise ValueError(f"left={left} must be zero or positive")
         if entry["kind"] == "allow":
-            return self.with_allowance(Allowance.of(entry["budget"], entry["unit"], entry.get("currency")), left)
+            terms = entry["budget"], entry["unit"], entry.get("currency"), entry.get("most_records")
+            return self.with_allowance(Allowance.of(*terms), left)
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
         charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
@@ -114,7 +119,7 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
 
     With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """
-    guarantee = guarantee if account.allowance is None else guarantee.to(account.unit)
+    guarantee = guarantee if account.allowance is None else account.counted(guarantee)
     delta = 1e-6
     if account.allowance is None:
         if guarantee.rho is not None:

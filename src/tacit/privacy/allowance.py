@@ -51,6 +51,9 @@ class Allowance:
     unit : Unit
     currency : {"rho", "epsilon", "mu", "renyi"}
         See above; `Allowance.of` chooses it from the budget.
+    most_records : int, optional
+        Under a unit per person: the most records that a person has, declared. Charges per record then count as
+        `Guarantee.per_person` has them; without it they are refused.
 
     Examples
     --------
@@ -64,16 +67,35 @@ class Allowance:
     budget: Budget
     unit: Unit
     currency: str
+    most_records: int | None = None
 
     @classmethod
-    def of(cls, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> Allowance:
+    def of(
+        cls,
+        budget: Budget | str,
+        unit: Unit | str = Unit.ADD_REMOVE,
+        currency: str | None = None,
+        most_records: int | None = None,
+    ) -> Allowance:
         """An allowance in this currency, by default that of the budget; an error if the currency cannot count it."""
+        unit = Unit(unit)
+        if most_records is not None:
+            if not unit.per_person:
+                raise BudgetError(f"most_records={most_records} is for a unit per person, not {unit}; leave it out")
+            if isinstance(most_records, bool) or not isinstance(most_records, int) or most_records < 1:
+                raise BudgetError(f"most_records={quoted(most_records)} must be a whole number, 1 or more; correct it")
         budget = Budget.parse(budget)
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
             remedy = f"pass {' or '.join(possible)}, or leave it out"
             raise BudgetError(f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}")
-        return cls(budget, Unit(unit), currency or possible[0])
+        return cls(budget, unit, currency or possible[0], most_records)
+
+    def counted(self, guarantee: Guarantee) -> Guarantee:
+        """A charge as it counts: in the unit of the allowance; InputError if it does not convert to it."""
+        if self.most_records is not None and not guarantee.unit.per_person:
+            guarantee = guarantee.per_person(self.most_records)
+        return guarantee.to(self.unit)
 
     @cached_property
     def total(self) -> float:
@@ -102,11 +124,11 @@ class Allowance:
 
     def cost_of(self, guarantee: Guarantee) -> float:
         """Privacy cost of a guarantee in this unit and currency; with groups, that of the most expensive group."""
-        return max(self.cost(total) for total in guarantee.to(self.unit).totals())
+        return max(self.cost(total) for total in self.counted(guarantee).totals())
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
         """The first event without a finite privacy cost in the currency."""
-        parts = (part for total in guarantee.to(self.unit).totals() for part, _ in total.counted())
+        parts = (part for total in self.counted(guarantee).totals() for part, _ in total.counted())
         return next((part for part in parts if math.isinf(self.cost(part))), None)
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
@@ -124,7 +146,7 @@ class Allowance:
         left = self.after_next(guarantee, _decimal(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
-        totals = guarantee.to(self.unit).totals()
+        totals = self.counted(guarantee).totals()
         if sum(accounting.work(total, self.budget.delta or 0.0) for total in totals) > _MOST_WORK:
             return left
         if not all(self.budget.permits(total) for total in totals):
@@ -145,7 +167,8 @@ class Allowance:
     def kind(self) -> str:
         """Unit and currency; amounts of two kinds are never added up."""
         counted = f"Renyi divergence at order {self.order:.6g}" if self.currency == "renyi" else self.currency
-        return f"{counted} under unit {self.unit.value}"
+        declared = "" if self.most_records is None else f", at most {self.most_records} records a person"
+        return f"{counted} under unit {self.unit.value}{declared}"
 
     def spent(self, left: Decimal) -> str:
         """What was spent if this is left, in words."""

@@ -25,10 +25,18 @@ _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsi
 # in floats, stay within the budget. The factor exceeds the tolerance of the solver that finds epsilon, 1e-12.
 _ROUNDED_UP = 1 + 1e-11
 
-# By which factor the cost under a unit exceeds that under add/remove, for one event on each of several disjoint
-# classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure epsilon.
-_ROOT_RHO = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: math.sqrt(2)}
-_PURE = {Unit.ADD_REMOVE: 1.0, Unit.REPLACE: 2.0, Unit.CHANGE_LABEL: 2.0}
+# By which factor the cost under a unit exceeds that under add/remove of a record or person, for one event on each of
+# several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure epsilon.
+# A person may be in several classes, so a change of their labels costs as much as another person.
+_ROOT_RHO = {
+    Unit.ADD_REMOVE: 1.0,
+    Unit.REPLACE: 2.0,
+    Unit.CHANGE_LABEL: math.sqrt(2),
+    Unit.ADD_REMOVE_PERSON: 1.0,
+    Unit.REPLACE_PERSON: 2.0,
+    Unit.CHANGE_LABELS_OF_PERSON: 2.0,
+}
+_PURE = _ROOT_RHO | {Unit.CHANGE_LABEL: 2.0}
 
 
 @dataclass(frozen=True)

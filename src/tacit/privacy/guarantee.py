@@ -56,6 +56,9 @@ class Guarantee:
         names = [name for name, _ in self.groups]
         if len(set(names)) < len(names):
             raise InputError(f"groups {quoted(names)} name a group twice; add up its events")
+        totals = [self.event, *(event for _, event in self.groups)]
+        if self.unit.per_person and any(event.base() != event for event in totals):
+            raise InputError("a person may be in several classes, so nothing is parallel; pass event.base()")
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -99,7 +102,10 @@ class Guarantee:
         """State the guarantee of the same release under another unit.
 
         Add/remove converts to replace (a removal and an addition: group privacy for two) and to change-label. Replace
-        converts to change-label, which is one kind of replacement. No other conversion holds.
+        converts to change-label, which is one kind of replacement. What is hidden of a person is hidden of each of
+        their records: add-remove-person converts to add-remove (`Event.for_record_of_person`) and, as two changes, to
+        replace-person, replace and change-label; replace-person to replace and change-label; change-labels-of-person to
+        change-label. No other conversion holds: from a record to a person see `per_person`.
 
         Raises
         ------
@@ -109,13 +115,58 @@ class Guarantee:
         unit = Unit(unit)
         if unit == self.unit:
             return self
-        if self.unit == Unit.ADD_REMOVE:
-            groups = tuple((name, _converted(event, unit)) for name, event in self.groups)
-            return replace(self, unit=unit, event=_converted(self.event, unit), groups=groups)
-        if (self.unit, unit) == (Unit.REPLACE, Unit.CHANGE_LABEL):
-            return replace(self, unit=unit)
+        converted = _CONVERSIONS.get((self.unit, unit))
+        if converted is not None:
+            return self._changed(unit, converted)
         remedy = f"leave the unit out, or choose a method private under {unit.value}"
+        if unit.per_person and not self.unit.per_person:
+            remedy = f"learn under unit {unit.value} with persons=..., or declare per_person(most_records=...)"
         raise InputError(f"unit={self.unit} does not imply unit={unit}; {remedy}")
+
+    def per_person(self, most_records: int) -> Guarantee:
+        """What a guarantee per record says about any one person who has at most so many records (group privacy).
+
+        From add-remove it is a guarantee under add-remove-person, from change-label under change-labels-of-person. The
+        number is declared and nothing checks it, so it is listed among what is not protected.
+
+        Parameters
+        ----------
+        most_records : int
+            The most records that a person has, 1 or more.
+
+        Raises
+        ------
+        InputError
+            Under replace, which says nothing of a person with another number of records, or a unit per person; with
+            personal budgets; if a private search contributes; or if the number is not whole or below 1.
+
+        Examples
+        --------
+        >>> from tacit.privacy.events import Gaussian
+        >>> Guarantee(Unit.ADD_REMOVE, Gaussian(10.0)).per_person(5).mu
+        0.5
+        """
+        if isinstance(most_records, bool) or not isinstance(most_records, int) or most_records < 1:
+            raise InputError(f"most_records={quoted(most_records)} must be a whole number, 1 or more; correct it")
+        unit = {
+            Unit.ADD_REMOVE: Unit.ADD_REMOVE_PERSON,
+            Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
+        }.get(self.unit)
+        if unit is None:
+            why = "is per person already" if self.unit.per_person else "says nothing of another number of records"
+            raise InputError(f"unit={self.unit} {why}; convert a guarantee under add-remove or change-label")
+        if self.groups:
+            raise InputError("personal budgets are of records, and a person may be in several groups; leave them out")
+        for part, _ in self.event.contained():
+            if not part.groups_of_any_size:
+                raise InputError(f"{part.describe()} has no known cost for groups; learn under unit {unit} instead")
+        declared = f"that nobody has more than {most_records} records (declared)"
+        moved = self._changed(unit, lambda event: event.for_group(most_records).base())
+        return replace(moved, unprotected=(*self.unprotected, declared))
+
+    def _changed(self, unit: Unit, change: Callable[[Event], Event]) -> Guarantee:
+        groups = tuple((name, change(event)) for name, event in self.groups)
+        return replace(self, unit=unit, event=change(self.event), groups=groups)
 
     def without_groups(self, cost: Callable[[Event], float]) -> Guarantee:
         """The same guarantee with every record charged at the most expensive group's cost.
@@ -129,8 +180,8 @@ class Guarantee:
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
         lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
-        if self.unit == Unit.ADD_REMOVE:
-            for unit in (Unit.REPLACE, Unit.CHANGE_LABEL):
+        if self.unit in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
+            for unit in implied_units(self.unit):
                 lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
         if not self.groups or self.event.counted():
             lines.append(f"Sum of: {self.event.describe()}.")
@@ -193,6 +244,41 @@ def rounded_up(value: float) -> str:
     return f"{float(digits.create_decimal(value * (1 - 1e-12))):.6g}"
 
 
-def _converted(event: Event, unit: Unit) -> Event:
-    """An event under add/remove, for one replaced record or one changed label."""
-    return event.for_group(2) if unit == Unit.REPLACE else event.for_label_change()
+def stated(event: Event, unit: Unit, unprotected: tuple[str, ...] = ()) -> Guarantee:
+    """The guarantee under `unit` of a mechanism whose event is that of one record added or removed.
+
+    Under a unit per person the mechanism bounds what a person adds as it bounds a record otherwise, so that the event
+    is that of one person, who may be in several classes. A change of a person's labels is two changes.
+    """
+    if not unit.per_person:
+        return Guarantee(Unit.ADD_REMOVE, event, unprotected).to(unit)
+    if unit is Unit.CHANGE_LABELS_OF_PERSON:
+        return Guarantee(unit, _two(event.base()), unprotected)
+    return Guarantee(Unit.ADD_REMOVE_PERSON, event.base(), unprotected).to(unit)
+
+
+def implied_units(unit: Unit) -> tuple[Unit, ...]:
+    """The other units under which a guarantee holds too, some at another price."""
+    return tuple(target for source, target in _CONVERSIONS if source is unit)
+
+
+def _same(event: Event) -> Event:
+    return event
+
+
+def _two(event: Event) -> Event:
+    return event.for_group(2)
+
+
+_CONVERSIONS: dict[tuple[Unit, Unit], Callable[[Event], Event]] = {
+    (Unit.ADD_REMOVE, Unit.REPLACE): _two,
+    (Unit.ADD_REMOVE, Unit.CHANGE_LABEL): lambda event: event.for_label_change(),
+    (Unit.REPLACE, Unit.CHANGE_LABEL): _same,
+    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON): _two,
+    (Unit.ADD_REMOVE_PERSON, Unit.ADD_REMOVE): lambda event: event.for_record_of_person(),
+    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE): _two,
+    (Unit.ADD_REMOVE_PERSON, Unit.CHANGE_LABEL): _two,
+    (Unit.REPLACE_PERSON, Unit.REPLACE): _same,
+    (Unit.REPLACE_PERSON, Unit.CHANGE_LABEL): _same,
+    (Unit.CHANGE_LABELS_OF_PERSON, Unit.CHANGE_LABEL): _same,
+}

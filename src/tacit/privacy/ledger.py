@@ -81,7 +81,13 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, identity={self.identity!r})"
 
-    def allow(self, budget: Budget | str, unit: Unit | str = Unit.ADD_REMOVE, currency: str | None = None) -> None:
+    def allow(
+        self,
+        budget: Budget | str,
+        unit: Unit | str = Unit.ADD_REMOVE,
+        currency: str | None = None,
+        most_records: int | None = None,
+    ) -> None:
         """State the allowance; it must cover what was already spent.
 
         State it before the first charge. If you raise it later, the new value may depend on released results. The
@@ -96,13 +102,16 @@ class Ledger:
             The privacy parameter in which charges are added up; see `tacit.privacy.allowance`. Only a budget
             epsilon=...,delta=... leaves a choice: "mu" (default), or "renyi", which also gives a finite cost to zCDP
             guarantees and private hyperparameter searches.
+        most_records : int, optional
+            For a unit per person: the most records that a person has. Charges per record are then converted by
+            `Guarantee.per_person`, and are refused without it.
 
         Raises
         ------
         LedgerError
             If more than this was already spent, or charges were made under another unit or currency.
         """
-        allowance = Allowance.of(budget, unit, currency)
+        allowance = Allowance.of(budget, unit, currency, most_records)
         with self._locked() as file:
             chain, account = self._read(file)
             before = account.allowance
@@ -118,7 +127,8 @@ class Ledger:
                     f"allowance {allowance} is below what {self.path} records as spent: {spent.figures()}; allow more"
                 )
             stated = {"budget": str(allowance.budget), "unit": allowance.unit.value, "currency": allowance.currency}
-            self._append(file, chain, account, {"kind": "allow", **stated, "left": str(left)})
+            declared = {} if most_records is None else {"most_records": most_records}
+            self._append(file, chain, account, {"kind": "allow", **stated, **declared, "left": str(left)})
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
         """Record a guarantee before its noise is drawn; personal budgets are charged at the most expensive group's
@@ -152,11 +162,14 @@ class Ledger:
     def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
         """What the charge leaves of the allowance; an error if it does not fit."""
         try:
-            guarantee.to(account.unit)
+            allowance.counted(guarantee)
         except InputError as error:
+            remedy = f"keep another ledger for it (--allow ... --unit {guarantee.unit})"
+            if account.unit.per_person and not guarantee.unit.per_person and allowance.most_records is None:
+                remedy = f"learn under {account.unit}, or declare the most records of a person (--most-records)"
             raise LedgerError(
                 f"{what} is private under {guarantee.unit}, which does not convert to {account.unit}, the unit of "
-                f"{self.path}; keep another ledger for it (--allow ... --unit {guarantee.unit})"
+                f"{self.path}; {remedy}"
             ) from error
         left = account.after(guarantee)
         if left is not None:

@@ -1,7 +1,8 @@
 """The unit of privacy: the neighbouring relation, which says what two data sets must be indistinguishable.
 
 An epsilon means nothing without its neighbouring relation. So every guarantee has a unit, and numbers under different
-units are never compared without a conversion (`Guarantee.to`).
+units are never compared without a conversion (`Guarantee.to`). A unit is one record or one person: where people have
+several records each, a guarantee per record hides one of them and not the person.
 """
 
 from enum import StrEnum
@@ -23,9 +24,34 @@ class Unit(StrEnum):
     """One record gets another label; its features, the order of records and their number are public. A table sorted
     by label must be shuffled first, since the position of a row would reveal its label."""
 
+    ADD_REMOVE_PERSON = "add-remove-person"
+    """One person, with all their records, is added or removed; numbers of persons and of records are protected too."""
+
+    REPLACE_PERSON = "replace-person"
+    """One person, with all their records, is replaced by any other person with any records; the number of persons is
+    public, the number of records is not."""
+
+    CHANGE_LABELS_OF_PERSON = "change-labels-of-person"
+    """All records of one person get other labels; features, ids, the order of records and all numbers are public."""
+
     @classmethod
     def _missing_(cls, value: object) -> "Unit":
         raise InputError(f"unit={quoted(value)} must be one of {', '.join(cls)}; pass for example unit='add-remove'")
+
+    @property
+    def per_person(self) -> bool:
+        """Whether the unit is a person with all their records, so that learners need to know whose each record is."""
+        return self in (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON, Unit.CHANGE_LABELS_OF_PERSON)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What the unit leaves unprotected, whatever the mechanism."""
+        return {
+            Unit.REPLACE: ("number of records",),
+            Unit.CHANGE_LABEL: ("features", "order of records", "number of records"),
+            Unit.REPLACE_PERSON: ("number of persons",),
+            Unit.CHANGE_LABELS_OF_PERSON: ("features", "whose each record is", "order of records", "number of records"),
+        }.get(self, ())
 
     @property
     def sentence(self) -> str:
@@ -34,4 +60,7 @@ class Unit(StrEnum):
             Unit.ADD_REMOVE: "any one record is in the data or not",
             Unit.REPLACE: "any one record is itself or any other record",
             Unit.CHANGE_LABEL: "any one record has its own label or any other label",
+            Unit.ADD_REMOVE_PERSON: "any one person, with all their records, is in the data or not",
+            Unit.REPLACE_PERSON: "any one person, with all their records, is themselves or any other person",
+            Unit.CHANGE_LABELS_OF_PERSON: "the records of any one person have their own labels or any other labels",
         }[self]

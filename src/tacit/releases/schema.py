@@ -24,7 +24,9 @@ Positive = Annotated[int, Field(ge=1, lt=2**31)]
 Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
 Fact = bool | int | float | Text
 DType = Literal["float16", "float32", "float64", "int64"]
-UnitName = Literal["add-remove", "replace", "change-label"]
+UnitName = Literal[
+    "add-remove", "replace", "change-label", "add-remove-person", "replace-person", "change-labels-of-person"
+]
 
 
 class Model(BaseModel):

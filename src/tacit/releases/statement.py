@@ -16,7 +16,7 @@ import numpy as np
 from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import Guarantee, rounded_up
+from tacit.privacy.guarantee import Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import (
     CLASS_SIZES,
@@ -34,15 +34,9 @@ FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 TOLERANCE = 1e-6
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
-_IMPLIED = {
-    Unit.ADD_REMOVE: (Unit.REPLACE, Unit.CHANGE_LABEL),
-    Unit.REPLACE: (Unit.CHANGE_LABEL,),
-    Unit.CHANGE_LABEL: (),
-}
-_PUBLIC_UNDER = {
-    Unit.ADD_REMOVE: (),
-    Unit.REPLACE: ("number of records",),
-    Unit.CHANGE_LABEL: ("features", "order of records", "number of records"),
+_BOUND = {
+    False: "one record; who has several records is protected for one of them at a time",
+    True: "one person with all their records, however many",
 }
 
 
@@ -88,7 +82,7 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     """The guarantee in one formal sentence, its numbers rounded up."""
     pairs = [(parameters.pure_epsilon, 0.0)] + [(point.epsilon, point.delta) for point in parameters.epsilons]
     if all(epsilon == "inf" for epsilon, _ in pairs):
-        return "No bound holds on what the release shows about a record: it is not private."
+        return "No bound holds on what the release shows about anybody: it is not private."
     stated = ", ".join(f"({rounded_up(epsilon)}, {delta:g})" for epsilon, delta in pairs if epsilon != "inf")
     premise = "Were its seeded noise secret and exact: for" if noise == "research" else "For"
     return (
@@ -173,7 +167,7 @@ def _computed(value: Any) -> Any:
 
 def _items(guarantee: Guarantee) -> dict[str, Any]:
     """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
-    implied = [guarantee.to(unit) for unit in _IMPLIED[guarantee.unit]]
+    implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
     groups = tuple({"name": name} | _numbers(guarantee, name) for name, _ in guarantee.groups)
     totals = guarantee.totals()
     attacks = {
@@ -185,7 +179,7 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
         "privacy_unit": {
             "adjacency": guarantee.unit.value,
             "hides": f"whether {guarantee.unit.sentence}",
-            "contribution_bound": "one record; who has several records is protected for one of them at a time",
+            "contribution_bound": _BOUND[guarantee.unit.per_person],
         },
         "parameters": _numbers(guarantee)
         | {
@@ -230,7 +224,7 @@ def _variant(guarantee: Guarantee) -> dict[str, Any]:
     return {
         "variant": variant,
         "data_domain": "one or more labelled rows of finite numbers, with labels from the class list",
-        "unprotected_quantities": tuple(dict.fromkeys(guarantee.unprotected + _PUBLIC_UNDER[guarantee.unit])),
+        "unprotected_quantities": tuple(dict.fromkeys(guarantee.unprotected + guarantee.unit.public)),
         "public_arguments": (*declared, "number of columns", "parameters of the learner"),
     }
 

@@ -10,6 +10,9 @@ UNITS = {
     Unit.ADD_REMOVE: "add/remove one record",
     Unit.REPLACE: "replace one record",
     Unit.CHANGE_LABEL: "change one label",
+    Unit.ADD_REMOVE_PERSON: "add/remove one person",
+    Unit.REPLACE_PERSON: "replace one person",
+    Unit.CHANGE_LABELS_OF_PERSON: "change one person's labels",
 }
 
 

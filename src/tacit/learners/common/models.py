@@ -161,7 +161,7 @@ class ModelClassifier(PrivateClassifier):
 
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
         """Learn from private labels, and from X, which is private too except for `LabelPrivate`.
 
         Parameters
@@ -170,6 +170,8 @@ class ModelClassifier(PrivateClassifier):
             Finite. Pictures may be uint8.
         y : array-like of shape (n,)
             Labels, each in `classes`.
+        persons : array-like of shape (n,), optional
+            As in `tacit.NoisySumPrototypes.fit`.
 
         Returns
         -------
@@ -182,7 +184,7 @@ class ModelClassifier(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape))
+        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape))
 
     def _released(self, model: Model, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
         """As `Model.released`; a linear model's weights become attributes."""

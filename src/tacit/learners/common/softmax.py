@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from tacit.compute.threads import in_threads
 from tacit.mechanisms import outer_products
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, IntegerRows
 from tacit.models.rows import Floats
 
-Blocks = Sequence[tuple[Any, Integers]]
-"""Unit rows and their classes; rows are `IntegerRows`, so that sums can be private, or floats without noise."""
+Blocks = Sequence[Block]
+"""Unit rows and their classes, with the ends of persons or without.
+
+Rows are `IntegerRows`, so that sums can be private, or floats without noise.
+"""
 
 Offsets = Floats | list[Floats]
 """Added to the logits: of shape (C,) for all records, or a list with an array of shape (b, C) for each block."""
@@ -97,16 +100,16 @@ def residuals(rows: IntegerRows | Floats, labels: Integers, head: Floats, offset
 def noisy_gradient(
     head: Floats, offsets: Offsets, blocks: Blocks, *, clip: float, multiplier: float, noise: NoiseSource
 ) -> Floats:
-    """Sum of the records' gradients, each clipped to norm `clip`, with Gaussian noise.
+    """Sum of the gradients of records, or persons, each clipped to norm `clip`, with Gaussian noise.
 
     It costs `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise is added.
     """
     of_blocks = offsets if isinstance(offsets, list) else [np.atleast_2d(offsets)] * len(blocks)
     pairs = zip(blocks, of_blocks, strict=True)
     if multiplier == 0:
-        products = in_threads(lambda pair: residuals(*pair[0], head, pair[1]).T @ pair[0][0], pairs)
+        products = in_threads(lambda pair: residuals(*pair[0][:2], head, pair[1]).T @ pair[0].rows, pairs)
         return sum(products, np.zeros_like(head))
     whole, unit = _whole_head(head)
-    lefts = ((Residuals(labels, added, whole, unit, clip), rows) for (rows, labels), added in pairs)
+    lefts = (Block(Residuals(labels, added, whole, unit, clip), rows, ends) for (rows, labels, ends), added in pairs)
     total = outer_products.noisy_products(lefts, shape=head.shape, noise_multiplier=multiplier, noise=noise)
     return total * clip

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
+from tacit.learners.base import Prepared
 from tacit.mechanisms import gaussian, outer_products
-from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.rows import Floats, row_parts
+from tacit.mechanisms.blocks import Block
+from tacit.mechanisms.noise import NoiseSource
+from tacit.models.rows import Floats, block_rows, row_parts
 
-Blocks = Iterable[tuple[Any, Integers]]
-"""Rows of shape (b, width), floats or `IntegerRows`, and their class indices, of shape (b,)."""
-
-
-def pieces(rows: NDArray[Any], labels: Integers, label: str) -> Iterator[tuple[NDArray[Any], Integers]]:
-    """Yield blocks of rows, in their type, with their labels; report progress under `label`."""
-    parts = [(rows[part], labels[part]) for part in row_parts(rows)]
-    return progress(parts, label, len(parts))
+Blocks = Iterable[Block]
+"""Rows of shape (b, width), floats or `IntegerRows`, their class indices, of shape (b,), and perhaps whose they are."""
 
 
-def blocks(rows: NDArray[Any], labels: Integers, label: str) -> Iterator[tuple[Floats, Integers]]:
+def pieces(records: Prepared, label: str) -> Iterator[Block]:
+    """Yield blocks of rows, in their type, with their labels and persons; report progress under `label`."""
+    X, labels, persons = records.X, records.labels, records.persons
+    if persons is None:
+        parts = row_parts(X)
+        return progress((Block(X[part], labels[part]) for part in parts), label, len(parts))
+    of_persons = persons.parts(block_rows(X))
+    read = (Block(np.asarray(X[rows]), labels[rows], ends) for rows, ends in of_persons)
+    return progress(read, label, len(persons), lambda block: len(block.rows))
+
+
+def blocks(records: Prepared, label: str) -> Iterator[Block]:
     """`pieces` in float64."""
-    for piece, piece_labels in pieces(rows, labels, label):
-        yield np.ascontiguousarray(piece, dtype=np.float64), piece_labels
+    for rows, labels, ends in pieces(records, label):
+        yield Block(np.ascontiguousarray(rows, dtype=np.float64), labels, ends)
 
 
 def class_sums(
@@ -41,25 +46,27 @@ def class_sums(
             blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise, unit_rows=unit_rows
         )
     sums = np.zeros((n_classes, width))
-    for rows, labels in blocks:
+    for rows, labels, _ in blocks:
         np.add.at(sums, labels, rows)
     return sums
 
 
 def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows are not read."""
-    ones = ((np.ones((len(labels), 1)), labels) for _, labels in blocks)
+    """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows are not read.
+
+    Under a unit per person the total weight of each class: a person's numbers of records are scaled to norm 1.
+    """
+    ones = (Block(np.ones((len(labels), 1)), labels, ends) for _, labels, ends in blocks)
     return class_sums(ones, n_classes=n_classes, width=1, multiplier=multiplier, noise=noise)[:, 0]
 
 
 def second_moments(blocks: Blocks, *, width: int, multiplier: float, noise: NoiseSource) -> Floats:
     """Sum of x x' over all rows x, of shape (width, width): `outer_products.event(multiplier)`."""
-    rows = (rows for rows, _ in blocks)
     if multiplier > 0:
-        return outer_products.noisy_second_moments(rows, width=width, noise_multiplier=multiplier, noise=noise)
+        return outer_products.noisy_second_moments(blocks, width=width, noise_multiplier=multiplier, noise=noise)
     moments = np.zeros((width, width))
-    for block in rows:
-        moments += block.T @ block
+    for rows, _, _ in blocks:
+        moments += rows.T @ rows
     return moments
 
 
@@ -72,7 +79,7 @@ def class_second_moments(
             blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise
         )
     moments = np.zeros((n_classes, width, width))
-    for rows, labels in blocks:
+    for rows, labels, _ in blocks:
         for c in np.unique(labels):
             moments[c] += rows[labels == c].T @ rows[labels == c]
     return moments

@@ -16,6 +16,7 @@ from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import declared_counts, public_centre, real
 from tacit.learners.common.sums import blocks
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.outer_products import rounded
 from tacit.mechanisms.rounding import check_width
@@ -46,21 +47,22 @@ class UnitRows(Prepared):
         """Columns of the unit rows."""
         return int(self.X.shape[1]) + int(self.intercept > 0)
 
-    def blocks(self, label: str) -> Iterator[tuple[Floats, Integers]]:
+    def blocks(self, label: str) -> Iterator[Block]:
         """Yield blocks of rows of norm 1 with their labels, without rows of zeros; report progress under `label`."""
-        X, labels = self.X, self.labels
-        present = X.any(axis=1)
+        records: Prepared = self
+        present = self.X.any(axis=1)
         if not present.all():
-            X, labels = X[present], labels[present]
-        for rows, of_rows in blocks(X, labels, label):
+            persons = None if self.persons is None else self.persons.at(present)
+            records = Prepared(self.X[present], self.labels[present], persons=persons)
+        for rows, labels, ends in blocks(records, label):
             unit = unit_rows_about(rows, self.centre)
             if self.intercept > 0:
                 unit = np.column_stack([unit, np.full(len(unit), self.intercept)]) / math.hypot(1.0, self.intercept)
-            yield unit, of_rows
+            yield Block(unit, labels, ends)
 
-    def block_list(self, *, exact: bool) -> list[tuple[Any, Integers]]:
+    def block_list(self, *, exact: bool) -> list[Block]:
         """All blocks, for a fit that reads them many times: floats if sums may be `exact`, else `IntegerRows`."""
-        return [(rows if exact else rounded(rows), labels) for rows, labels in self.blocks("rows")]
+        return [Block(rows if exact else rounded(rows), labels, ends) for rows, labels, ends in self.blocks("rows")]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -77,7 +79,7 @@ class UnitRowClassifier(PrivateClassifier):
         A changed label may move a sum over all classes by twice the sensitivity, as a replaced record does.
         """
         unit = Unit(self.unit)
-        return Budget.parse(self.budget).gaussian(unit if unit is Unit.ADD_REMOVE else Unit.REPLACE, split=True)
+        return Budget.parse(self.budget).gaussian(Unit.REPLACE if unit is Unit.CHANGE_LABEL else unit, split=True)
 
     def _intercept(self) -> float:
         return real("intercept", self.intercept, 0, MOST_INTERCEPT)

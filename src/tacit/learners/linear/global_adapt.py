@@ -15,13 +15,14 @@ from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.gradient_descent import GradientDescent
 from tacit.learners.linear.name_centre import Gradient
 from tacit.mechanisms import outer_products
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.noise import NoiseSource
-from tacit.mechanisms.outer_products import IntegerRows
 from tacit.mechanisms.rounding import row_norms
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.events import Event, Gaussian, compose
+from tacit.privacy.unit import Unit
 
 LONGEST = math.sqrt(2)  # gradient of a unit row
 SHORTEST = 1e-6
@@ -81,6 +82,7 @@ class GlobalAdapt(GradientDescent):
     (array([0]), 0.5)
     """
 
+    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     summary = "one linear score per class, by noisy logistic regression under an adapted threshold (DPSGD-Global-Adapt)"
 
     threshold: float = LONGEST
@@ -125,12 +127,12 @@ class GlobalAdapt(GradientDescent):
             nonlocal following
             threshold, above = following, 0
 
-            def products() -> Iterator[tuple[Floats, IntegerRows]]:
+            def products() -> Iterator[Block]:
                 nonlocal above
-                for rows, labels in blocks:
+                for rows, labels, ends in blocks:
                     left, norms = scaled(residuals(rows, labels, head, offsets), threshold, self.clip)
                     above += int(np.count_nonzero(norms > self.tolerance * threshold))
-                    yield left, rows
+                    yield Block(left, rows, ends)
 
             total = outer_products.noisy_products(products(), shape=head.shape, noise_multiplier=z, noise=noise)
             share = min(max(noisy_count(above, of_count, noise) / n_records(counts), 0.0), 1.0)

@@ -17,6 +17,7 @@ from tacit.learners.common.softmax import Blocks, logits
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
 from tacit.mechanisms import outer_products
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
@@ -148,17 +149,20 @@ class Newton(SecondOrderClassifier):
         return result
 
     def _noisy(self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource) -> tuple[Floats, Floats]:
-        bound, z, n = self._sensitivity(), self._sum_multiplier(), sum(len(labels) for _, labels in blocks)
-        slopes = [weighted(logits(rows, head) + offsets, labels, self._alpha()) for rows, labels in blocks]
+        bound, z, n = self._sensitivity(), self._sum_multiplier(), sum(len(block.rows) for block in blocks)
+        slopes = [weighted(logits(rows, head) + offsets, labels, self._alpha()) for rows, labels, _ in blocks]
         gradients = outer_products.noisy_products(
-            ((first / bound, rows) for (first, _), (rows, _) in zip(slopes, blocks, strict=True)),
+            (Block(first / bound, rows, ends) for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)),
             shape=head.shape,
             noise_multiplier=z,
             noise=noise,
         )
-        weights = ((rows, second / (STEEPEST * bound)) for (_, second), (rows, _) in zip(slopes, blocks, strict=True))
+        weights = (
+            Block(rows, second / (STEEPEST * bound), ends)
+            for (_, second), (rows, _, ends) in zip(slopes, blocks, strict=True)
+        )
         hessians = outer_products.noisy_weighted_second_moments(
-            progress(weights, "Hessians", n, lambda block: len(block[1])),
+            progress(weights, "Hessians", n, lambda block: len(block[0])),
             n_weights=len(head),
             width=head.shape[1],
             noise_multiplier=z,
@@ -168,8 +172,8 @@ class Newton(SecondOrderClassifier):
 
     def _exact(self, head: Floats, offsets: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
         gradients, hessians = np.zeros_like(head), np.zeros((*head.shape, head.shape[1]))
-        n = sum(len(labels) for _, labels in blocks)
-        for rows, labels in progress(blocks, "Hessians", n, lambda block: len(block[1])):
+        n = sum(len(block.rows) for block in blocks)
+        for rows, labels, _ in progress(blocks, "Hessians", n, lambda block: len(block.rows)):
             first, second = weighted(logits(rows, head) + offsets, labels, self._alpha())
             gradients += first.T @ rows
             for k in range(len(head)):

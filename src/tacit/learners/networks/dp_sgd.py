@@ -97,6 +97,7 @@ class DPSGD(ModelClassifier):
     add-remove
     """
 
+    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     no_release = (
         "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
         "choose another learner"

@@ -256,7 +256,8 @@ class PATE(ModelClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(as_flat(X), y, shape=shape_of(X, self.shape), groups=groups, public=public, test=test)
+        arguments = {"groups": groups, "public": public, "test": test}
+        return self._learn(as_flat(X), y, None, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
         self,

@@ -177,8 +177,8 @@ class AutoPrototypes(UnitRowClassifier):
         """Per class the sum of its rows, the last column their number."""
         scale = math.sqrt(1 - COUNT_SHARE), math.sqrt(COUNT_SHARE)
         rows = (
-            (np.column_stack([block * scale[0], np.full(len(labels), scale[1])]), labels)
-            for block, labels in records.blocks("class sums")
+            block._replace(rows=np.column_stack([block.rows * scale[0], np.full(len(block.rows), scale[1])]))
+            for block in records.blocks("class sums")
         )
         n_classes, width = len(self.classes_), records.width + 1
         sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
 from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces
 from tacit.mechanisms import gaussian
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype, pooled
 from tacit.models.released import Released
@@ -63,7 +64,8 @@ class CoinPressPrototypes(PrivateClassifier):
         (2 clip/N)/sqrt(2 rho_i), N declared.
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, in place of the realised ones; they
-        are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget.
+        are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget. Under a unit per
+        person none are taken: each step's rows carry a column for the total weight of their class.
     steps : sequence of float, default=(5/64, 7/64, 52/64)
         Shares of the (remaining) budget per step; they sum to 1.
     radius : float, optional
@@ -113,13 +115,19 @@ class CoinPressPrototypes(PrivateClassifier):
     public: Any = None
     metric: str = "cosine"
 
+    def _buys_counts(self) -> bool:
+        return self.counts is None and not Unit(self.unit).per_person
+
+    def _other_counts(self) -> str:
+        return "counts are declared" if self.counts is not None else "none; each step carries the weights of classes"
+
     def _multipliers(self) -> tuple[list[float], float]:
-        """Noise multipliers of the steps and of the counts (0 where counts are declared)."""
+        """Noise multipliers of the steps and of the counts (0 where none are bought)."""
         shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
         if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
         z = Budget.parse(self.budget).gaussian(Unit(self.unit), split=True)
-        count_share = COUNT_SHARE if self.counts is None else 0.0
+        count_share = COUNT_SHARE if self._buys_counts() else 0.0
         of_steps = [z / math.sqrt((1 - count_share) * share) for share in shares]
         return of_steps, z / math.sqrt(count_share) if count_share else 0.0
 
@@ -127,7 +135,7 @@ class CoinPressPrototypes(PrivateClassifier):
         check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
         of_steps, of_counts = self._multipliers()
-        return compose(gaussian.event(z) for z in [*of_steps, *([] if self.counts is not None else [of_counts])])
+        return compose(gaussian.event(z) for z in [*of_steps, *([of_counts] if self._buys_counts() else [])])
 
     def _unprotected(self) -> tuple[str, ...]:
         return () if self.counts is None else ("class counts (declared)",)
@@ -135,6 +143,9 @@ class CoinPressPrototypes(PrivateClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> ScaledRecords:
         width = X.shape[1]
         whole("pooling", self.pooling, 1, width)
+        if self.counts is not None and Unit(self.unit).per_person:
+            rule = f"are of records, and under unit={self.unit} every step finds its own weights"
+            raise InputError(f"counts={quoted(self.counts)} {rule}; leave them out")
         decision = NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
         return ScaledRecords(X, labels, self._scale(width), declared_counts(self.counts, len(self.classes_)), decision)
 
@@ -145,8 +156,8 @@ class CoinPressPrototypes(PrivateClassifier):
             self.prototypes_ = self._exact_means(prepared, noise)
         else:
             counts = prepared.counts
-            if counts is None:
-                parts = pieces(prepared.X, prepared.labels, "counts")
+            if prepared.persons is None and counts is None:
+                parts = pieces(prepared, "counts")
                 noisy = class_counts(parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise)
                 counts = np.maximum(noisy, 1.0)
             self._iterate(prepared, noise, counts, of_steps)
@@ -154,7 +165,7 @@ class CoinPressPrototypes(PrivateClassifier):
             "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
             "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
             "noise multipliers": of_steps,
-            "noise multiplier of the counts": of_counts or "counts are declared",
+            "noise multiplier of the counts": of_counts if self._buys_counts() else self._other_counts(),
             "steps": len(self.steps_),
             "sampling": "none; every record is used in every step",
             "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
@@ -164,34 +175,38 @@ class CoinPressPrototypes(PrivateClassifier):
     @phase(SET_UP)
     def _exact_means(self, records: ScaledRecords, noise: NoiseSource) -> Floats:
         n_classes = len(self.classes_)
-        parts = blocks(records.X, records.labels, "class means")
-        rows = ((pooled(block, self.pooling), of_rows) for block, of_rows in parts)
+        parts = blocks(records, "class means")
+        rows = (block._replace(rows=pooled(block.rows, self.pooling)) for block in parts)
         width = records.X.shape[1] // self.pooling
         sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=0.0, noise=noise)
         return sums / np.maximum(np.bincount(records.labels, minlength=n_classes), 1)[:, None]
 
     @phase(SOLVING)
     def _iterate(
-        self, records: ScaledRecords, noise: NoiseSource, counts: Floats, multipliers: Sequence[float]
+        self, records: ScaledRecords, noise: NoiseSource, counts: Floats | None, multipliers: Sequence[float]
     ) -> None:
-        width, scale = records.X.shape[1] // self.pooling, records.scale
+        width, scale, n_classes = records.X.shape[1] // self.pooling, records.scale, len(self.classes_)
         gamma = math.sqrt(width + 2 * math.sqrt(width * math.log(100)) + 2 * math.log(100))
-        centre = np.zeros((len(counts), width))
-        radius = np.full(len(counts), math.sqrt(width) if self.radius is None else float(self.radius))
+        centre = np.zeros((n_classes, width))
+        radius = np.full(n_classes, math.sqrt(width) if self.radius is None else float(self.radius))
         steps = []
         for number, z in enumerate(multipliers, 1):
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
             read = pieces if self.pooling == 1 else blocks
-            parts = read(records.X, records.labels, f"step {number}")
-            rows = ((pooled(block, self.pooling), of_rows) for block, of_rows in parts)
+            parts = read(records, f"step {number}")
+            rows = (block._replace(rows=pooled(block.rows, self.pooling)) for block in parts)
             balls = centre / scale, clip / scale
-            sums = gaussian.noisy_class_sums(
-                rows, n_classes=len(counts), width=width, noise_multiplier=z, noise=noise, balls=balls
-            )
-            centre = centre + sums * (clip / counts)[:, None]
-            deviation = z * clip / counts
+            if counts is None:
+                sums, weights, share = _weighted_sums(rows, balls, z, noise)
+            else:
+                sums = gaussian.noisy_class_sums(
+                    rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, balls=balls
+                )
+                weights, share = counts, 1.0
+            centre = centre + sums * (clip / weights)[:, None]
+            deviation = z / math.sqrt(share) * clip / weights
             steps.append(Step(radius, clip, deviation, np.linalg.norm(centre, axis=1)))
-            radius = np.minimum(np.sqrt(1 / counts + deviation**2) * gamma, MOST_RADIUS)
+            radius = np.minimum(np.sqrt(1 / weights + deviation**2) * gamma, MOST_RADIUS)
         self.steps_ = tuple(steps)
         self.prototypes_ = centre / scale
 
@@ -203,6 +218,30 @@ class CoinPressPrototypes(PrivateClassifier):
         if not 0 < typical < math.inf:
             raise InputError(f"public rows have a median norm of {typical}; pass finite public rows that are not zero")
         return math.sqrt(width // self.pooling) / typical
+
+
+def _weighted_sums(
+    blocks: Iterable[Block], balls: tuple[Floats, Floats], multiplier: float, noise: NoiseSource
+) -> tuple[Floats, Floats, float]:
+    """Sums of rows about their balls, total weights of the classes, and the share of the squared norm for the sums.
+
+    Under a unit per person the weight of a record depends on all records of its person, so that no count fits the sum.
+    Each row carries a constant column, which is scaled with it.
+    """
+    centres, radii = balls
+    share = 1 - COUNT_SHARE
+    wider = radii / math.sqrt(share)  # rows then have norm sqrt(share)
+    column = math.sqrt(COUNT_SHARE) * wider
+    sums = gaussian.noisy_class_sums(
+        (block._replace(rows=np.column_stack([block.rows, column[block.beside]])) for block in blocks),
+        n_classes=len(centres),
+        width=centres.shape[1] + 1,
+        noise_multiplier=multiplier,
+        noise=noise,
+        balls=(np.column_stack([centres, np.zeros(len(centres))]), wider),
+    )
+    weights = np.maximum(sums[:, -1] / math.sqrt(COUNT_SHARE), 1.0)
+    return sums[:, :-1] / math.sqrt(share), weights, share
 
 
 def _range(values: Floats) -> str:

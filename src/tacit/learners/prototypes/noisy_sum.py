@@ -93,9 +93,9 @@ class NoisySumPrototypes(PrivateClassifier):
         z, n_classes, width = self._noise_multiplier(), len(self.classes_), prepared.width
         self.centre_ = prepared.centre
         with phase(SET_UP):
-            rows = pieces(prepared.X, prepared.labels, "class sums")
+            rows = pieces(prepared, "class sums")
             if z == 0 or self.centre_ is not None:
-                rows = ((unit_rows_about(block, self.centre_), of_rows) for block, of_rows in rows)
+                rows = (block._replace(rows=unit_rows_about(block.rows, self.centre_)) for block in rows)
             self.prototypes_ = class_sums(
                 rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
             )

@@ -24,8 +24,9 @@ from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.learners.prototypes.split import Split, calibrated
 from tacit.mechanisms import outer_products
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.outer_products import IntegerRows, rounded
+from tacit.mechanisms.outer_products import rounded
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.privacy.budget import Budget
@@ -122,6 +123,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     summary = "noisy class sums, or public rows, seen through a privately learned layer"
     public_use = 'optional, for centring; needed with `prototypes="public"`'
 
@@ -238,13 +240,12 @@ class ProjectedPrototypes(UnitRowClassifier):
         start: Floats = np.linalg.svd(_unit(sums), full_matrices=False)[2][: self.dimension]
         return descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
 
-    def _products(
-        self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
-    ) -> Iterator[tuple[Floats, IntegerRows]]:
+    def _products(self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks) -> Iterator[Block]:
         """Left and right row of each record's gradient, in units of `clip`."""
         unit = _unit(sums @ layer.T)
-        for rows, labels in blocks:
-            yield pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit) / self.clip, rows
+        for rows, labels, ends in blocks:
+            left = pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit) / self.clip
+            yield Block(left, rows, ends)
 
     def _scores_of_empty(self, counts: Floats) -> Floats:
         """`scores_of_empty` where counts are exact; zero where a count of 0 may be noise."""

@@ -131,6 +131,7 @@ class PublicPrototypes(PrivateClassifier):
     (array([0, 1]), 2.0)
     """
 
+    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     estimates = "rows"
     budget_kinds = ("pure", "zcdp", "approx")
     needs_public = True

@@ -23,7 +23,7 @@ from tacit.models.released import Released
 from tacit.models.rows import rowwise_inner_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import Guarantee, stated
 from tacit.privacy.unit import Unit
 
 Candidate = Mapping[str, Any]
@@ -58,6 +58,7 @@ class Search(PrivateClassifier):
     candidates: Any
     budget: Budget | str = field(kw_only=True)
 
+    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     validation = None  # no parameter, unless a search makes them
     score_share = 0.1
 
@@ -136,7 +137,7 @@ class Search(PrivateClassifier):
             return RunBudget(amount(value * (1 - share)), score)
 
         def cost(value: float) -> Event:
-            return Guarantee(Unit.ADD_REMOVE, self._cost(per_run(value))).to(unit).event
+            return stated(self._cost(per_run(value)), unit).event
 
         if budget.infinite:
             return per_run(math.inf)

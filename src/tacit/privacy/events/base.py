@@ -56,6 +56,8 @@ class Event(ABC):
         Whether mu gives the exact privacy profile, as it does for Gaussian noise.
     sampled : bool
         Whether a sample of the records was used, so that rho and mu, which ignore sampling, are loose.
+    groups_of_any_size : bool
+        Whether `for_group` may stand for all records of a person.
     curve_work : float
         Microseconds that the Renyi curve takes, about.
 
@@ -68,6 +70,7 @@ class Event(ABC):
     assumption: ClassVar[str | None] = None
     exact_mu: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
+    groups_of_any_size: ClassVar[bool] = True
     curve_work: ClassVar[float] = 300.0
 
     if TYPE_CHECKING:  # declared for the type checker only, so that a field may state a fact (`ZCDP.rho`)
@@ -91,6 +94,14 @@ class Event(ABC):
     def for_label_change(self) -> Event:
         """The event when one record changes its label: at most a removal and an addition."""
         return self.for_group(2)
+
+    def for_record_of_person(self) -> Event:
+        """Of an event that costs a person so much: what it costs one record, added to a person's or removed.
+
+        No more, for the mechanisms here: what a person adds to a sum is projected on a ball, which lengthens no
+        difference, and one more record moves the scores that a person adds to within the same interval.
+        """
+        return self
 
     @abstractmethod
     def describe(self) -> str:
@@ -181,6 +192,9 @@ class Composition(Event):
 
     def for_label_change(self) -> Event:
         return compose(n * event.for_label_change() for event, n in self.counts)
+
+    def for_record_of_person(self) -> Event:
+        return compose(n * event.for_record_of_person() for event, n in self.counts)
 
     def describe(self) -> str:
         each = (f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts)

@@ -47,6 +47,7 @@ class RepeatAndSelect(Event):
     shape: float
 
     curve_work = 3000.0
+    groups_of_any_size = False
 
     def __post_init__(self) -> None:
         check_event(self.event)
@@ -96,6 +97,9 @@ class RepeatAndSelect(Event):
 
     def for_label_change(self) -> Event:
         return RepeatAndSelect(self.event.for_label_change(), self.mean, self.shape)
+
+    def for_record_of_person(self) -> Event:
+        return RepeatAndSelect(self.event.for_record_of_person(), self.mean, self.shape)
 
     def describe(self) -> str:
         kind = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial of shape {self.shape:g}"

@@ -48,6 +48,10 @@ class SampledGaussian(Gaussian):
         rate = -math.expm1(size * math.log1p(-q)) if q < 1 else 1.0
         return SampledGaussian(self.noise_multiplier / size, rate)
 
+    def for_record_of_person(self) -> SampledGaussian:
+        """Two changes: a person leaves, and is added with another number of records."""
+        return self.for_group(2)
+
     def describe(self) -> str:
         return f"{super().describe()} on a Poisson sample of rate {self.sampling_rate:.6g}"
 

@@ -1,0 +1,120 @@
+"""Whose each record is: ids of persons, one for each record, and records in the order of persons.
+
+Ids are private. They are compared exactly, stand in no message, and leave this file as codes from 0 alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError
+
+Integers = NDArray[np.int64]
+
+_RULE = "persons must be one id for each record, all text or all whole numbers"
+
+
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """Whose each record is, as codes from 0, of shape (n,); each code up to the largest occurs."""
+
+    codes: Integers
+
+    @classmethod
+    def of(cls, ids: Any, n: int) -> Persons:
+        """The persons of n records from their ids; an error shows no id."""
+        return cls(person_codes(ids, n))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Number of records of each person, of shape (persons,)."""
+        return np.bincount(self.codes)
+
+    @property
+    def number(self) -> int:
+        """Number of persons."""
+        return len(self.sizes)
+
+    @cached_property
+    def of_same_person(self) -> Integers:
+        """For each record the number of records of its person, of shape (n,)."""
+        return self.sizes[self.codes]
+
+    def at(self, rows: Any) -> Persons:
+        """The persons of some of the records, by positions or a mask."""
+        return Persons(np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64))
+
+    def parts(self, most: int) -> Iterator[tuple[Any, Integers]]:
+        """Cut the records, ordered by person, so that a part holds whole persons and at most `most` records.
+
+        A person with more records is a part alone. Yields the records, as positions or a slice, and the end of each
+        person's records within the part.
+        """
+        order, ends = self._order, np.cumsum(self.sizes)
+        first = 0
+        while first < len(ends):
+            start = int(ends[first - 1]) if first else 0
+            last = max(int(np.searchsorted(ends, start + most, side="right")), first + 1)
+            stop = int(ends[last - 1])
+            yield (slice(start, stop) if order is None else order[start:stop]), ends[first:last] - start
+            first = last
+
+    @cached_property
+    def _order(self) -> Integers | None:
+        """Positions of records by person, each person's in their order; None if they stand so already."""
+        if np.all(self.codes[1:] >= self.codes[:-1]):
+            return None
+        return np.argsort(self.codes, kind="stable")
+
+
+def person_codes(ids: Any, n: int) -> Integers:
+    """Ids of n records as codes from 0, of shape (n,); equal ids, and no others, have equal codes.
+
+    Raises
+    ------
+    InputError
+        If they are not n ids, all text or all whole numbers, or one is missing. It shows no id.
+    """
+    values = _values(ids)
+    if values.ndim != 1:
+        raise InputError(f"persons has {values.ndim} dimensions; {_RULE}")
+    if len(values) != n:
+        raise InputError(f"persons has {len(values)} ids for {n} records; {_RULE}")
+    if values.dtype.kind in "iu":
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    if values.dtype.kind not in "OUT":
+        raise InputError(f"persons has entries of type {values.dtype}; {_RULE}, none missing")
+    listed = values.tolist()
+    kind = str if isinstance(listed[0], str) else Integral
+    if not all(isinstance(value, kind) and not isinstance(value, bool | np.bool_) for value in listed):
+        raise InputError(f"persons has entries that are missing or of several types; {_RULE}, none missing")
+    if kind is str and "" in listed:
+        raise InputError(f"persons has an empty id; {_RULE}, none missing")
+    codes: dict[Any, int] = {}  # compares ids that share a hash
+    return np.fromiter((codes.setdefault(value, len(codes)) for value in listed), np.int64, len(listed))
+
+
+def _values(ids: Any) -> NDArray[Any]:
+    """Ids as an array; texts as objects, since numpy's own drop trailing zero characters."""
+    if hasattr(ids, "to_numpy"):
+        ids = ids.to_numpy()
+    if isinstance(ids, np.ndarray):
+        return ids
+    if isinstance(ids, str) or not hasattr(ids, "__iter__"):
+        raise InputError(f"persons is a {type(ids).__name__}; {_RULE}")
+    listed = list(ids)
+    if any(isinstance(value, list | tuple | np.ndarray) for value in listed):
+        raise InputError(f"persons has several dimensions; {_RULE}")
+    values = np.empty(len(listed), dtype=object)
+    values[:] = listed
+    return values

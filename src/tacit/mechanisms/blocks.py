@@ -1,0 +1,64 @@
+"""Blocks of records as sums read them, under a unit per record or per person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from tacit.errors import InputError
+from tacit.mechanisms.noise import Integers
+
+
+class Block(NamedTuple):
+    """Rows of shape (b, width) and what goes with them, one entry a row: labels of shape (b,), or left rows or weights.
+
+    Under a unit per person the rows of a person stand together, all of them in one block, and `ends`, of shape
+    (persons,), has the end of each person's rows. Under a unit per record it is None.
+    """
+
+    rows: Any
+    beside: Any
+    ends: Integers | None = None
+
+
+def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]:
+    """Whether blocks of (rows, beside) or (rows, beside, ends) say whose their rows are, and the blocks.
+
+    Raises
+    ------
+    ValueError
+        If some do and others do not, or ends are not those of the rows.
+    """
+    listed = (Block(*block) for block in blocks)
+    first = next(listed, None)
+    if first is None:
+        return False, iter(())
+    with_ends = first.ends is not None
+
+    def checked() -> Iterator[Block]:
+        for block in chain([first], listed):
+            if (block.ends is not None) is not with_ends:
+                raise ValueError("some blocks say whose their rows are, and others do not")
+            if block.ends is not None and (len(block.ends) == 0 or block.ends[-1] != len(block.rows)):
+                raise ValueError(f"the last person does not end with the {len(block.rows)} rows of a block")
+            yield block
+
+    return with_ends, checked()
+
+
+def short_blocks(blocks: Iterable[Block], rows: int, most: int) -> Iterator[Block]:
+    """Cut blocks to at most `rows` rows, unless they are of whole persons; refuse more than `most` records or persons.
+
+    The records of a person count as one, since together they add no more to a sum.
+    """
+    n = 0
+    for block in blocks:
+        n += len(block.rows if block.ends is None else block.ends)
+        if n > most:
+            raise InputError(f"more than {most} rows would overflow 64-bit sums; learn from fewer")
+        if block.ends is not None:
+            yield block
+            continue
+        for start in range(0, len(block.rows), rows):
+            yield Block(block.rows[start : start + rows], block.beside[start : start + rows])
