@@ -114,7 +114,7 @@ def fit(
         of_public = None if public is None else _read_public(learner, public, public_split, data, store)
         if of_public is not None:
             learner.set_params(public=of_public.x)
-        of_records = {} if groups is None else {"groups": _groups(groups, learner)}
+        of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
         if data.persons is not None:
             of_records["persons"] = data.persons
         learner.fit(data.x, labels, **of_records)

@@ -16,10 +16,10 @@ from tacit.data.labels import (
     ClassValue,
     class_list,
     clean_labels,
-    clean_persons,
     decode_labels,
     encode_labels,
 )
+from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, excerpt
 
@@ -71,7 +71,7 @@ def make_arrays(
     labels = None if y is None else clean_labels(y, len(x))
     if labels is not None and listed is not None:
         labels = decode_labels(encode_labels(labels, listed), listed)
-    ids = None if persons is None else clean_persons(persons, len(x))
+    ids = None if persons is None else stored_ids(persons, len(x))
     return Arrays(x, labels, listed, identity, files, card or {}, persons=ids)
 
 

@@ -2,7 +2,7 @@
 
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
-    metadata.parquet     column `label` (int32) when labelled, `person` (int64 or text) if ids of persons were given, and
+    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with ids of persons, and
                          any columns of the user's
     names.npy            rows of class names, if the store carries some
     .lock                held by an append, so that a second one waits
@@ -27,8 +27,9 @@ from tacit.data import writing
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.labels import ClassValue, class_list, clean_labels, clean_persons, decode_labels
+from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
 from tacit.data.writing import LABEL, PERSON
@@ -168,7 +169,7 @@ class EmbeddingStore:
         labels = None if y is None else clean_labels(y, len(X))
         if listed is None and labels is not None and labels.dtype.kind == "U":
             listed = class_list(np.unique(labels).tolist())
-        ids = None if persons is None else clean_persons(persons, len(X))
+        ids = None if persons is None else stored_ids(persons, len(X))
         table = writing.metadata_table(len(X), writing.label_indexes(labels, listed), ids, metadata)
         facts = writing.json_card(card)
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
@@ -258,7 +259,7 @@ class EmbeddingStore:
         if not self._manifest.has_persons:
             return None
         try:
-            persons = clean_persons(self._column(PERSON), self.rows)
+            persons = stored_ids(self._column(PERSON), self.rows)
         except InputError:
             raise self._altered(self.folder / self._manifest.metadata.file) from None
         persons.flags.writeable = False

@@ -28,8 +28,8 @@ from tacit.data.formats import huggingface, npy, npz, safetensors, table
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.formats.sizes import check_width
 from tacit.data.ids import is_ids_file, read_ids
-from tacit.data.labels import clean_persons
 from tacit.data.manifest import NAME as MANIFEST
+from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
 from tacit.errors import InputError
 
@@ -209,7 +209,7 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
     """The data with these ids of persons, unless they have some."""
     if data.persons is not None:
         raise InputError(f"{data.identity} carries ids of persons; leave persons out")
-    persons = clean_persons(ids, len(data.x))
+    persons = stored_ids(ids, len(data.x))
     if isinstance(data, Arrays):
         return replace(data, persons=persons)
     return Arrays(

@@ -17,7 +17,6 @@ from tacit.errors import InputError, quoted
 ClassValue = int | str
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
-PERSON = "id of a person"
 BLOCK = 1 << 16  # labels that are checked together
 
 
@@ -47,36 +46,6 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
     if labels.dtype.kind not in "biuf":
         raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
     return labels.astype(np.int64)
-
-
-def clean_persons(ids: Any, rows: int) -> NDArray[Any]:
-    """Ids of persons as a 1-D array of int64 or strings, as they are; an error names the row and never an id."""
-    try:
-        persons = np.asarray(ids) if hasattr(ids, "__array__") else np.array(list(ids), dtype=object)
-    except (TypeError, ValueError) as error:
-        raise InputError("persons cannot be read as one array; give one text or whole number a row") from error
-    if persons.ndim != 1 or len(persons) != rows:
-        raise InputError(f"persons have shape {persons.shape} beside {rows} rows; give exactly one id a row")
-    if persons.dtype.kind == "O":
-        persons = _from_objects(persons, PERSON)
-    if persons.dtype.kind == "f":
-        _refuse_first(~np.isfinite(persons), f"has no {PERSON} (missing value)", f"drop that row, or find the {PERSON}")
-    if persons.dtype.kind == "u":
-        _refuse_first(persons > np.iinfo(np.int64).max, f"has a {PERSON} beyond 64 bits", "give it as text")
-    if persons.dtype.kind == "S":
-        try:
-            persons = np.char.decode(persons, "utf-8")
-        except UnicodeDecodeError:  # whose message quotes the id
-            raise InputError("persons are bytes that are not UTF-8; give texts or whole numbers") from None
-    if persons.dtype.kind == "U":
-        lengths = np.char.str_len(persons)
-        _refuse_first(lengths == 0, f"has no {PERSON} (empty text)", f"drop that row, or find the {PERSON}")
-        _refuse_first(lengths > MOST_LETTERS, f"has a {PERSON} of more than {MOST_LETTERS} letters", "give shorter ids")
-        _refuse_first(_half_pairs(persons), f"has a {PERSON} that is not valid text", "drop that row, or correct it")
-        return persons
-    if persons.dtype.kind not in "iu":  # distinct ids may be the same float
-        raise InputError(f"persons have dtype {persons.dtype}; give texts or whole numbers")
-    return persons.astype(np.int64)
 
 
 def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
@@ -149,16 +118,13 @@ def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> ND
     return indexes if classes is None else np.asarray(classes)[indexes]
 
 
-def _from_objects(objects: NDArray[Any], what: str = "label") -> NDArray[Any]:
-    values = objects.tolist()
-    absent = np.array([_is_missing(value) for value in values], dtype=bool)
-    _refuse_first(absent, f"has no {what} (missing value)", f"drop that row, or find its {what}")
-    kind = str if values and isinstance(values[0], str) else Real
-    other = np.array([not isinstance(value, kind) for value in values], dtype=bool)
-    _refuse_first(other, f"has a {what} of another type than the rest", "give only strings, or only whole numbers")
-    if kind is str:  # numpy would drop the end of such a text
-        ended = np.array([value.endswith("\0") for value in values], dtype=bool)
-        _refuse_first(ended, f"has a {what} that ends with a null character", "correct it")
+def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    values = labels.tolist()
+    absent = np.array([_is_missing(value) for value in values])
+    _refuse_first(absent, "has no label (missing value)", "drop or label it")
+    kind = str if isinstance(values[0], str) else Real
+    other = np.array([not isinstance(value, kind) for value in values])
+    _refuse_first(other, "has a label of another type than the rest", "give only strings, or only whole numbers")
     return np.array(values)
 
 

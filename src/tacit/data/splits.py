@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import clean_persons
+from tacit.data.persons import person_codes
 from tacit.errors import InputError
 
 STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
@@ -87,7 +87,7 @@ def split(
     sizes = np.array([private, n_public, n_test])
     if persons is None:
         return Split(*_dealt(n_records, np.cumsum(sizes), seed))
-    places = _places(clean_persons(persons, n_records))
+    places = _places(person_codes(persons, n_records))
     of_persons = int(places.max()) + 1
     ends = np.rint(np.cumsum(sizes) * of_persons / n_records).astype(np.int64)
     if ((np.diff(ends, prepend=0) == 0) & (sizes > 0)).any():
@@ -101,9 +101,9 @@ def _dealt(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]
     return [np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])]
 
 
-def _places(persons: NDArray[Any]) -> NDArray[np.int64]:
+def _places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each record's person, in the order of their first records."""
-    _, first, codes = np.unique(persons, return_index=True, return_inverse=True)
+    first = np.unique(codes, return_index=True)[1]
     return np.argsort(np.argsort(first))[codes].astype(np.int64)
 
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.labels import ClassValue, clean_labels, clean_persons, encode_labels
+from tacit.data.labels import ClassValue, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.names import rows_by_class
+from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
 
@@ -170,7 +171,7 @@ def append_rows(
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
         raise InputError(f"{said}; append the same kind")
-    ids = None if persons is None else clean_persons(persons, len(X))
+    ids = None if persons is None else stored_ids(persons, len(X))
     new, table = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata), old_table()
     if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
         kinds = ("texts", "whole numbers") if ids.dtype.kind == "U" else ("whole numbers", "texts")

@@ -38,8 +38,9 @@ BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their c
 class DataSource:
     """Where the parts of a data set are (train, test and the public sets), and hashes of their content.
 
-    `persons` is as in the plan, a file by its whole path; a training store may carry ids without it. With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share. `names` is
-    where the rows of class names are: CARRIED if the training store carries them, None if there are none.
+    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share. `names` is
+    where the rows of class names are: CARRIED if the training store carries them, None if there are none. `persons` is
+    that of the plan, a file by its whole path; without it the training store may carry ids.
     """
 
     builtin: str | None

@@ -38,7 +38,7 @@ class Scores:
     balanced: float
     """Mean of the accuracy per class, over the classes that the test set holds."""
     interval: tuple[float, float]
-    """95 % interval of the balanced accuracy, from its standard error over test rows within classes, or over persons."""
+    """95 % interval of the balanced accuracy, from its standard error over test rows within classes, or persons."""
     accuracy_interval: tuple[float, float]
     """The same of the accuracy."""
     per_class: dict[Any, float]

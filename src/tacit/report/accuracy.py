@@ -31,8 +31,8 @@ from tacit.report.words import imbalance_words, slug, unit_words
 
 BALANCED, MINORITY = "balanced_accuracy", "minority_accuracy"
 OF_UNITS = (
-    "One budget promises more or less under different relations; the panels compare what each costs in accuracy, and rank "
-    "no guarantee."
+    "One budget promises more or less under different relations: the panels compare what each costs in accuracy, and "
+    "rank no guarantee."
 )
 MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
 

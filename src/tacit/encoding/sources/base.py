@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import ClassValue, class_list, clean_labels, clean_persons
+from tacit.data.labels import ClassValue, class_list, clean_labels
+from tacit.data.persons import stored_ids
 from tacit.errors import InputError
 
 Kind = Literal["picture", "text"]
@@ -116,7 +117,7 @@ def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
 def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
     """Ids of persons of a table's column or an array, checked."""
     with _placed(where):
-        return clean_persons(values, rows)
+        return stored_ids(values, rows)
 
 
 def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
