@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Rows of an array by their positions, of shape (b,), without a copy until they are needed as an array."""
+
+    source: NDArray[Any]
+    at: Integers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.at), self.source.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries."""
+        return self.source.dtype
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        picked: NDArray[Any] = self.source[self.at]
+        return picked if dtype is None else picked.astype(dtype, copy=False)
 
 
 class Block(NamedTuple):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
-from tacit.mechanisms.blocks import Block, by_person, short_blocks
+from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, check_width, person_sensitivity
 from tacit.privacy.events import Gaussian, Parallel
@@ -85,7 +85,9 @@ def class_sums(
     centres, radii = (None, None) if balls is None else balls
 
     def sums_of(block: Block) -> Floats:
-        rows, labels = readable(block.rows), np.asarray(block.beside, dtype=np.int64)
+        picked = block.rows if isinstance(block.rows, Picked) else None
+        rows = readable(block.rows if picked is None else picked.source)
+        labels = np.asarray(block.beside, dtype=np.int64)
         if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
             raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
         totals = np.zeros((n_classes, width))
@@ -93,8 +95,8 @@ def class_sums(
         if block.ends is None:
             add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
         else:
-            own = np.empty((n_classes, width))
-            add_persons(rows, labels, block.ends, UNIT * SLACK, floor, totals, buffer, own, centres, radii)
+            own, at = np.empty((n_classes, width)), np.arange(len(rows)) if picked is None else picked.at
+            add_persons(rows, at, labels, block.ends, UNIT * SLACK, floor, totals, buffer, own, centres, radii)
         return totals
 
     sums = np.zeros((n_classes, width), dtype=np.int64)

@@ -153,6 +153,7 @@ def add_rows(
 @compiled
 def add_persons(
     rows: Any,
+    at: Any,
     labels: Any,
     ends: Any,
     scale: float,
@@ -163,12 +164,14 @@ def add_persons(
     centres: Any = None,
     radii: Any = None,
 ) -> None:
-    """Like `add_rows`, for rows of persons one after another: what a person adds is scaled down to norm `scale`.
+    """Like `add_rows`, for the rows of persons: what a person adds is scaled down to norm `scale`.
 
     Parameters
     ----------
+    at, labels : arrays of shape (b,), int64
+        Positions of rows, those of a person one after another, and their classes.
     ends : array of shape (persons,), int64
-        The end of each person's rows.
+        The end of each person's positions.
     own : array of shape (C, d), float64
         Scratch buffer.
     """
@@ -177,7 +180,8 @@ def add_persons(
     for p in range(len(ends)):
         end = ends[p]
         if end - start == 1:
-            add_rows(rows[start:end], labels[start:end], scale, floor, totals, row, centres, radii)
+            j = at[start]
+            add_rows(rows[j : j + 1], labels[start:end], scale, floor, totals, row, centres, radii)
             start = end
             continue
         found = 0
@@ -188,7 +192,9 @@ def add_persons(
                 own[c] = 0.0
                 classes[found] = c
                 found += 1
-        add_rows(rows[start:end], labels[start:end], scale, floor, own, row, centres, radii)
+        for i in range(start, end):
+            j = at[i]
+            add_rows(rows[j : j + 1], labels[i : i + 1], scale, floor, own, row, centres, radii)
         squares = 0.0
         for k in range(found):
             squares += _squared(own[classes[k]])

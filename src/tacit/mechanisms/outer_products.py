@@ -40,11 +40,15 @@ from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
 
+Persons = tuple[Integers, list[slice]]
+"""Positions of the rows of persons with one record, and the rows of each other person."""
+
 NORM = 2**18
 UNIT = NORM**2
 _EXACT_ROWS = 2**13  # sums of so many products are exact in float64
 _MOST_ROWS = 2**26
 _CACHED_ROWS = 2**10  # so many rows and their products stay in the caches
+_CACHED_STRIP = 64  # so many rows of a matrix stay in the caches
 _STRIP = 2**22  # entries of a large matrix that are added or noised at once
 
 
@@ -177,9 +181,8 @@ def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int)
     for rows, _, ends in short_blocks(by_person(_pairs(blocks))[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
         if ends is not None:
-            sums = np.zeros((width, width))
-            _add_persons(whole, whole, ends, sums)
-            totals += sums.astype(np.int64)
+            persons = _persons(ends)
+            _add_triangles(whole, persons, np.sqrt(_squared_norms(whole, persons[1])), totals)
             continue
         for strip in _strips(width):
             totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
@@ -196,7 +199,7 @@ def class_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_classes: int, wid
     for rows, labels, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
         if ends is not None:
-            _add_weighted_persons(whole, np.eye(n_classes)[labels], ends, totals)
+            _add_weighted(whole, np.eye(n_classes)[labels], _persons(ends), totals)
             continue
         for c in np.unique(labels):
             of_class = whole[labels == c]
@@ -210,7 +213,7 @@ def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, 
     for rows, weights, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole, factors = _whole(rows), _factors(weights)
         if ends is not None:
-            _add_weighted_persons(whole, factors, ends, totals)
+            _add_weighted(whole, factors, _persons(ends), totals)
             continue
         for k in range(n_weights):
             weighted = np.trunc(whole * factors[:, k : k + 1])
@@ -218,47 +221,60 @@ def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, 
     return totals
 
 
-def _add_persons(whole: Floats, rows: Floats, ends: Integers, sums: Floats) -> None:
-    """Add, for each person, the sum of outer products of integer rows (b, d) and (b, a), scaled, to sums (d, a)."""
-    from tacit.mechanisms.kernels import add_scaled, squared_norm
+def _add_persons(left: Floats, right: Floats, ends: Integers, sums: Floats) -> None:
+    """Add each person's sum of outer products of integer rows (b, a) and (b, d), scaled, to sums (a, d)."""
+    from tacit.mechanisms.kernels import squared_norm
 
     alone, several = _persons(ends)
     for start in range(0, len(alone), _CACHED_ROWS):
         at = alone[start : start + _CACHED_ROWS]
-        sums += whole[at].T @ rows[at]
+        sums += left[at].T @ right[at]
     own = np.empty_like(sums)
     for part in several:
-        _sum_of(whole[part], rows[part], own)
-        add_scaled(own, UNIT * SLACK, math.sqrt(squared_norm(own)), sums)
+        _sum_of(left[part], right[part], own)
+        _add_scaled(own, math.sqrt(squared_norm(own)), sums)
 
 
-def _add_weighted_persons(whole: Floats, factors: Floats, ends: Integers, totals: Integers) -> None:
-    """Add, for each person, K sums of products of integer rows (b, d) times factors (b, K), scaled as one vector."""
-    from tacit.mechanisms.kernels import add_scaled, squared_norm
+def _add_triangles(whole: Floats, persons: Persons, norms: Floats, totals: Integers) -> None:
+    """Add the upper triangle of each person's sum of x x' over integer rows x (b, d), of this norm, scaled.
 
-    alone, several = _persons(ends)
-    own, squares = np.empty(totals.shape[1:]), np.zeros(len(several))
-    for k in range(len(totals)):
-        for i, part in enumerate(several):  # |sum r r'|^2 is the sum of squares of all products of two rows
-            weighted = np.trunc(whole[part] * factors[part, k : k + 1])
-            squares[i] += squared_norm(weighted @ weighted.T)
-    for k in range(len(totals)):
-        used = alone[factors[alone, k] > 0]
-        weighted = np.trunc(whole[used] * factors[used, k : k + 1])
-        sums = weighted.T @ weighted
-        for part, norm in zip(several, np.sqrt(squares), strict=True):
-            if factors[part, k].any():
-                weighted = np.trunc(whole[part] * factors[part, k : k + 1])
-                _sum_of(weighted, weighted, own)
-                add_scaled(own, UNIT * SLACK, norm, sums)
-        totals[k] += sums.astype(np.int64)
+    Strips of the triangle stay in the caches while all persons are added.
+    """
+    alone, several = persons
+
+    def sums_of(strip: slice) -> Floats:
+        left, right = np.ascontiguousarray(whole[:, strip]), np.ascontiguousarray(whole[:, strip.start :])
+        sums = left[alone].T @ right[alone]
+        own = np.empty_like(sums)
+        for part, norm in zip(several, norms, strict=True):
+            _sum_of(left[part], right[part], own)
+            _add_scaled(own, norm, sums)
+        return sums
+
+    strips = [slice(start, start + _CACHED_STRIP) for start in range(0, len(totals), _CACHED_STRIP)]
+    for strip, sums in zip(strips, in_threads(sums_of, strips), strict=True):
+        totals[strip, strip.start :] += sums.astype(np.int64)
 
 
-def _persons(ends: Integers) -> tuple[Integers, list[slice]]:
-    """Positions of the rows of persons with one record, and the rows of each other person."""
+def _add_weighted(whole: Floats, factors: Floats, persons: Persons, totals: Integers) -> None:
+    """Add the K sums of each person, of products of rows (b, d) times factors (b, K), all scaled as one vector."""
+    weighted = [np.trunc(whole * factors[:, k : k + 1]) for k in range(len(totals))]
+    norms = np.sqrt(sum(_squared_norms(rows, persons[1]) for rows in weighted))
+    for rows, total in zip(weighted, totals, strict=True):
+        _add_triangles(rows, persons, norms, total)
+
+
+def _persons(ends: Integers) -> Persons:
     starts = np.append(0, ends[:-1])
     alone = ends - starts == 1
     return starts[alone], [slice(*pair) for pair in zip(starts[~alone].tolist(), ends[~alone].tolist(), strict=True)]
+
+
+def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
+    """Squared norm of each person's sum of x x' over integer rows x: the sum of squares of all products of two rows."""
+    from tacit.mechanisms.kernels import squared_norm
+
+    return np.array([squared_norm(whole[part] @ whole[part].T) for part in several])
 
 
 def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
@@ -267,6 +283,13 @@ def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
     for start in range(_EXACT_ROWS, len(left), _EXACT_ROWS):
         part = slice(start, start + _EXACT_ROWS)
         result += left[part].T @ right[part]
+
+
+def _add_scaled(own: Floats, norm: float, sums: Floats) -> None:
+    """Add what a person adds, of this norm, alone or with more of the same vector."""
+    from tacit.mechanisms.kernels import add_scaled
+
+    add_scaled(own, UNIT * SLACK, norm, sums)
 
 
 def event(noise_multiplier: float) -> Gaussian:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.learners.base import Prepared
 from tacit.mechanisms import gaussian, outer_products
-from tacit.mechanisms.blocks import Block
-from tacit.mechanisms.noise import NoiseSource
+from tacit.mechanisms.blocks import Block, Picked
+from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.rows import Floats, block_rows, row_parts
 
 Blocks = Iterable[Block]
@@ -23,8 +24,12 @@ def pieces(records: Prepared, label: str) -> Iterator[Block]:
     if persons is None:
         parts = row_parts(X)
         return progress((Block(X[part], labels[part]) for part in parts), label, len(parts))
-    of_persons = persons.parts(block_rows(X))
-    read = (Block(np.asarray(X[rows]), labels[rows], ends) for rows, ends in of_persons)
+
+    def block_of(at: Any, ends: Integers) -> Block:
+        in_place = isinstance(at, slice) or not (X.dtype.kind == "f" and X.flags.c_contiguous)
+        return Block(X[at] if in_place else Picked(X, at), labels[at], ends)
+
+    read = (block_of(at, ends) for at, ends in persons.parts(block_rows(X)))
     return progress(read, label, len(persons), lambda block: len(block.rows))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
@@ -95,7 +96,7 @@ class NoisySumPrototypes(PrivateClassifier):
         with phase(SET_UP):
             rows = pieces(prepared, "class sums")
             if z == 0 or self.centre_ is not None:
-                rows = (block._replace(rows=unit_rows_about(block.rows, self.centre_)) for block in rows)
+                rows = (block._replace(rows=unit_rows_about(np.asarray(block.rows), self.centre_)) for block in rows)
             self.prototypes_ = class_sums(
                 rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
             )
