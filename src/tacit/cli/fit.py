@@ -83,6 +83,7 @@ def fit(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
+    from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.fitted import check_facts
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
@@ -114,9 +115,12 @@ def fit(
         of_public = None if public is None else _read_public(learner, public, public_split, data, store)
         if of_public is not None:
             learner.set_params(public=of_public.x)
+        if KnownUnit(learner.unit).per_person and data.persons is None:
+            said = f"--unit {learner.unit} needs ids of persons, and {store} has none"
+            raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
         of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
-        if data.persons is not None:
-            of_records["persons"] = data.persons
+        if data.persons is not None and "persons" in inspect.signature(learner.fit).parameters:
+            of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
         learner.fit(data.x, labels, **of_records)
         release = Release.of(
             learner,

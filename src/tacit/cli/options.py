@@ -19,7 +19,8 @@ Budget = Annotated[
 Unit = Annotated[
     str | None,
     Parameter(
-        help="add-remove, replace or change-label: the unit in which the budget is read; by default the method's own."
+        help="add-remove, replace or change-label; with ids of persons add-remove-person, replace-person or "
+        "change-labels-of-person: the unit in which the budget is read. By default the method's own."
     ),
 ]
 Noise = Annotated[str, Parameter(help="secure, or research, which is seeded and not for release.")]
