@@ -73,7 +73,7 @@ def split(
     (5, 3, 2)
     >>> visits = ["anna", "bert", "anna", "cleo", "bert", "cleo"]
     >>> tacit.split(6, n_public=2, persons=visits).public.tolist()
-    [1, 4]
+    [0, 2]
     """
     counts = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
     for name, value in counts.items():
