@@ -231,9 +231,13 @@ def test_no_person_is_in_two_parts():
     assert [len(set(ids[part].tolist())) for part in (few.private, few.public, few.test)] == [9, 18, 0]
 
 
-def test_a_person_who_is_replaced_moves_nobody():
-    ids = [f"p{number}" for number in np.random.default_rng(1).integers(0, 30, 200)]
-    changed = ["another" if name == ids[17] else name for name in ids]
+@pytest.mark.parametrize("of", [int, "p{:d}".format])
+@pytest.mark.parametrize("other", [-1, 17, 99])
+def test_a_person_who_is_replaced_moves_nobody(of, other):
+    numbers = np.random.default_rng(1).integers(0, 30, 200) * 2
+    ids, changed = (
+        np.array([of(int(one)) for one in given]) for given in (numbers, np.where(numbers == 30, other, numbers))
+    )
     parts, others = (tacit.split(200, n_public=60, n_test=60, persons=given) for given in (ids, changed))
     for name in ("private", "public", "test"):
         assert getattr(parts, name).tolist() == getattr(others, name).tolist()
