@@ -4,8 +4,17 @@ import math
 import pytest
 
 from tacit.errors import InputError
-from tacit.privacy.events import Exponential, Gaussian, Parallel, RandomizedResponse, compose
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.events import (
+    Exponential,
+    Gaussian,
+    Parallel,
+    PureDP,
+    RandomizedResponse,
+    RepeatAndSelect,
+    SampledGaussian,
+    compose,
+)
+from tacit.privacy.guarantee import Guarantee, stated
 from tacit.privacy.unit import Unit
 
 PER_CLASS_EM = Guarantee(Unit.ADD_REMOVE, Parallel(Exponential(1.0), "classes"))
@@ -125,3 +134,103 @@ def test_statement_of_no_privacy_says_so():
 def test_json_round_trip():
     guarantee = Guarantee(Unit.REPLACE, 2 * Gaussian(3.0), ("n",), (("a", Exponential(1.0)),), "this run")
     assert Guarantee.from_json(guarantee.to_json()) == guarantee
+
+
+CONVERSIONS = {  # from, to: factor of mu, for Gaussian noise
+    ("add-remove", "replace"): 2,
+    ("add-remove", "change-label"): 2,
+    ("replace", "change-label"): 1,
+    ("add-remove-person", "replace-person"): 2,
+    ("add-remove-person", "add-remove"): 1,
+    ("add-remove-person", "replace"): 2,
+    ("add-remove-person", "change-label"): 2,
+    ("replace-person", "replace"): 1,
+    ("replace-person", "change-label"): 1,
+    ("change-labels-of-person", "change-label"): 1,
+}
+
+
+@pytest.mark.parametrize("held", Unit)
+@pytest.mark.parametrize("asked", Unit)
+def test_which_unit_implies_which_and_at_what_price(held, asked):
+    guarantee = Guarantee(held, Gaussian(4.0))
+    if held == asked:
+        assert guarantee.to(asked) is guarantee
+    elif (held, asked) in CONVERSIONS:
+        assert guarantee.to(asked).mu == CONVERSIONS[held, asked] / 4
+    else:
+        with pytest.raises(InputError, match="does not imply"):
+            guarantee.to(asked)
+
+
+def test_conversions_of_a_person_do_not_depend_on_the_way():
+    """Through another unit no conversion becomes cheaper than directly."""
+    event = 3 * Gaussian(2.0) + Exponential(0.5) + PureDP(0.1) + SampledGaussian(1.5, 0.01)
+    guarantee = Guarantee(Unit.ADD_REMOVE_PERSON, event)
+    for through in ("replace-person", "add-remove"):
+        for unit in ("replace", "change-label"):
+            assert guarantee.to(through).to(unit).epsilon(1e-6) >= guarantee.to(unit).epsilon(1e-6)
+    sampled = SampledGaussian(1.5, 0.01)
+    assert Guarantee(Unit.ADD_REMOVE_PERSON, sampled).to("add-remove").event == sampled.for_group(2)
+
+
+@pytest.mark.parametrize("unit", [unit for unit in Unit if unit.per_person])
+def test_nothing_is_parallel_for_a_person(unit):
+    with pytest.raises(InputError, match="several classes"):
+        Guarantee(unit, Parallel(Gaussian(1.0), "classes"))
+    with pytest.raises(InputError, match="several classes"):
+        Guarantee(unit, compose([]), groups=(("a", Gaussian(3.0) + Parallel(Gaussian(1.0), "classes")),))
+
+
+def test_the_event_of_a_mechanism_under_each_unit():
+    event = Parallel(Gaussian(4.0), "classes")
+    mus = {unit: stated(event, unit).mu for unit in Unit}
+    records = {"add-remove": 1 / 4, "replace": 1 / 2, "change-label": math.sqrt(2) / 4}
+    persons = {"add-remove-person": 1 / 4, "replace-person": 1 / 2, "change-labels-of-person": 1 / 2}
+    assert mus == pytest.approx(records | persons)
+    assert all(stated(event, unit).unit is unit for unit in Unit)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_a_guarantee_per_record_implies_one_per_person(m):
+    event = Parallel(Gaussian(3.0), "classes") + Exponential(0.2) + 2 * SampledGaussian(2.0, 0.1)
+    moved = Guarantee(Unit.ADD_REMOVE, event, ("class list",)).per_person(m)
+    assert moved.unit is Unit.ADD_REMOVE_PERSON
+    sampled = SampledGaussian(2.0, 0.1).for_group(m)
+    assert (sampled.noise_multiplier, sampled.sampling_rate) == pytest.approx((2.0 / m, 1 - 0.9**m))
+    expected = Gaussian(3.0 / m) + Exponential(m * 0.2) + 2 * sampled
+    assert moved.event == expected
+    assert moved.unprotected == ("class list", f"that nobody has more than {m} records (declared)")
+    assert moved.to("replace-person").event == expected.for_group(2)
+    labels = Guarantee(Unit.CHANGE_LABEL, RandomizedResponse(0.5, 3)).per_person(m)
+    assert labels.unit is Unit.CHANGE_LABELS_OF_PERSON
+    assert labels.epsilon() == pytest.approx(0.5 * m)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "said"),
+    [
+        (Guarantee(Unit.REPLACE, Gaussian(1.0)), "says nothing of another number of records"),
+        (Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(1.0)), "is per person already"),
+        (OF_GROUPS, "personal budgets"),
+        (Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Exponential(0.1), 5, 1)), "no known cost for groups"),
+    ],
+)
+def test_what_says_nothing_of_a_person_is_refused(guarantee, said):
+    with pytest.raises(InputError, match=said):
+        guarantee.per_person(3)
+
+
+@pytest.mark.parametrize("m", [0, -1, 2.0, True, "3"])
+def test_the_most_records_of_a_person_are_a_whole_number(m):
+    with pytest.raises(InputError, match=r"most_records=.* must be a whole number"):
+        PER_CLASS_SUM.per_person(m)
+
+
+def test_a_statement_says_what_is_hidden_of_a_person():
+    said = stated(PER_CLASS_SUM.event, Unit.ADD_REMOVE_PERSON).statement()
+    assert "whether any one person, with all their records, is in the data or not" in said
+    for unit in ("replace-person", "add-remove", "replace", "change-label"):
+        assert f"under unit {unit}: " in said
+    document = stated(PER_CLASS_SUM.event, Unit.REPLACE_PERSON).to_json()
+    assert Guarantee.from_json(document).unit is Unit.REPLACE_PERSON

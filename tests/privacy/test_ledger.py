@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from tacit.errors import LedgerError
+from tacit.errors import BudgetError, LedgerError
 from tacit.privacy.account import balance, figure
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
@@ -498,3 +498,37 @@ def test_two_processes_never_overdraw_and_lose_no_entry(ledger, tmp_path):
     assert sum(done) == 100
     assert len(ledger.account().charges) == 100
     assert ledger.account().spent.rho == pytest.approx(1.0)
+
+
+def test_a_ledger_is_kept_per_person(ledger):
+    person = Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(2.0))  # rho = 1/8
+    ledger.allow("rho=1", "add-remove-person")
+    with pytest.raises(LedgerError, match="learn under add-remove-person, or declare the most records of a person"):
+        ledger.charge(HALF, "a fit per record")
+    ledger.charge(person, "a fit")
+    assert ledger.account().left == Decimal("0.875")
+    ledger.allow("rho=2", "add-remove-person")
+    assert ledger.account().unit is Unit.ADD_REMOVE_PERSON
+
+
+def test_charges_per_record_count_for_the_most_records_of_a_person(ledger):
+    ledger.allow("rho=20", "add-remove-person", most_records=5)
+    ledger.charge(HALF, "a fit per record")
+    account = Ledger(ledger.path, ledger.identity).account()
+    assert account.allowance.most_records == 5
+    assert account.left == Decimal("7.5")
+    assert account.spent == Gaussian(0.2)
+    assert "12.5 of rho=20 spent" in balance(account)
+    with pytest.raises(LedgerError, match="overdraw"):
+        ledger.charge(HALF, "another")
+    with pytest.raises(LedgerError, match="at most 5 records a person"):
+        ledger.allow("rho=20", "add-remove-person", most_records=4)
+    with pytest.raises(LedgerError, match="does not convert"):
+        ledger.charge(Guarantee(Unit.REPLACE, Gaussian(100.0)), "a fit under replace")
+
+
+@pytest.mark.parametrize(("unit", "m"), [("add-remove", 5), ("add-remove-person", 0), ("add-remove-person", 2.5)])
+def test_the_most_records_are_declared_for_a_unit_per_person(ledger, unit, m):
+    with pytest.raises(BudgetError, match="most_records"):
+        ledger.allow("rho=1", unit, most_records=m)
+    assert not ledger.path.exists()

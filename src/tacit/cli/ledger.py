@@ -13,6 +13,7 @@ def ledger(
     allow: str | None = None,
     unit: str = "add-remove",
     currency: str | None = None,
+    most_records: int | None = None,
     file: Path | None = None,
     split: Split = None,
 ) -> None:
@@ -26,10 +27,14 @@ def ledger(
         The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. State it before the first fit: one that is raised
         later is a record of what was spent and guarantees nothing. It must cover what was spent.
     unit
-        add-remove, replace or change-label: the unit of the allowance.
+        The unit of the allowance: add-remove, replace or change-label, or per person add-remove-person, replace-person
+        or change-labels-of-person.
     currency
         For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy, the default) or
         renyi, which covers searches and zCDP too.
+    most_records
+        Under a unit per person: the most records that a person has. Charges per record then count as so many; without
+        it they are refused.
     file
         The ledger's file; by default STORE.ledger.jsonl beside the data.
     """
@@ -41,9 +46,10 @@ def ledger(
     name = identity_of(store, split)
     book = Ledger(file, name) if file is not None else Ledger.beside(located(store, split), name)
     if allow is not None:
-        book.allow(allow, unit, currency)
-    elif currency is not None:
-        raise InputError(f"currency={currency!r} is part of an allowance; pass --allow too, or leave it out")
+        book.allow(allow, unit, currency, most_records)
+    elif currency is not None or most_records is not None:
+        part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
+        raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
         raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (or epsilon=1)")
     account = book.account()

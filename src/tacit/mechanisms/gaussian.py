@@ -81,7 +81,7 @@ def class_sums(
     from tacit.mechanisms.kernels import add_persons, add_rows, readable, row_buffer
 
     check_width(width)
-    floor = 0.0 if unit_rows else 1.0
+    floor, bound = 0.0 if unit_rows else 1.0, UNIT * SLACK
     centres, radii = (None, None) if balls is None else balls
 
     def sums_of(block: Block) -> Floats:
@@ -93,10 +93,10 @@ def class_sums(
         totals = np.zeros((n_classes, width))
         buffer = row_buffer(rows, wide=balls is not None)
         if block.ends is None:
-            add_rows(rows, labels, UNIT * SLACK, floor, totals, buffer, centres, radii)
+            add_rows(rows, labels, bound, floor, totals, buffer, centres, radii)
         else:
             own, at = np.empty((n_classes, width)), np.arange(len(rows)) if picked is None else picked.at
-            add_persons(rows, at, labels, block.ends, UNIT * SLACK, floor, totals, buffer, own, centres, radii)
+            add_persons(rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii)
         return totals
 
     sums = np.zeros((n_classes, width), dtype=np.int64)

@@ -207,13 +207,13 @@ def add_persons(
 
 
 @compiled
-def _add_scaled(row: Any, factor: float, total: Any) -> None:
+def _add_scaled(added: Any, factor: float, total: Any) -> None:
     if factor == 1.0:
-        for j in range(len(row)):
-            total[j] += row[j]
+        for j in range(len(added)):
+            total[j] += added[j]
     else:
-        for j in range(len(row)):
-            total[j] += np.trunc(row[j] * factor)
+        for j in range(len(added)):
+            total[j] += np.trunc(added[j] * factor)
 
 
 @compiled

@@ -216,7 +216,7 @@ def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, 
             _add_weighted(whole, factors, _persons(ends), totals)
             continue
         for k in range(n_weights):
-            weighted = np.trunc(whole * factors[:, k : k + 1])
+            weighted = _weighted(whole, factors, k)
             totals[k] += _exact(weighted, weighted)
     return totals
 
@@ -258,7 +258,7 @@ def _add_triangles(whole: Floats, persons: Persons, norms: Floats, totals: Integ
 
 def _add_weighted(whole: Floats, factors: Floats, persons: Persons, totals: Integers) -> None:
     """Add the K sums of each person, of products of rows (b, d) times factors (b, K), all scaled as one vector."""
-    weighted = [np.trunc(whole * factors[:, k : k + 1]) for k in range(len(totals))]
+    weighted = [_weighted(whole, factors, k) for k in range(len(totals))]
     norms = np.sqrt(sum(_squared_norms(rows, persons[1]) for rows in weighted))
     for rows, total in zip(weighted, totals, strict=True):
         _add_triangles(rows, persons, norms, total)
@@ -332,6 +332,11 @@ def _factors(weights: Floats) -> Floats:
         scaled = np.maximum(weights, 0.0) / np.maximum(norms, 1.0)[:, None]
     scaled[~np.isfinite(norms)] = 0.0
     return np.asarray(np.sqrt(scaled) * (1 - 2.0**-32))
+
+
+def _weighted(whole: Floats, factors: Floats, k: int) -> Floats:
+    """Integer rows (b, d) times the k-th of their factors (b, K), integers again."""
+    return np.trunc(whole * factors[:, k : k + 1])
 
 
 def _whole(rows: Floats | IntegerRows) -> Floats:

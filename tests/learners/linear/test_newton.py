@@ -9,6 +9,7 @@ from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import logits
 from tacit.learners.linear.newton import pooled, weighted
 from tacit.learners.linear.second_order import NOISE_IN_LOGIT
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums
 from tacit.privacy.budget import Budget
@@ -133,10 +134,11 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     model.classes_ = np.arange(3)
     ((event, count),) = model.promise().event.counted()
     assert count == 4
-    parts, noise = [(rounded(np.array([[0.6, 0.8], [1.0, 0.0]])), np.array([0, 2]))], ResearchNoise(0)
+    rows, labels, noise = np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([0, 2]), ResearchNoise(0)
+    parts = [Block(rounded(rows), labels)]
     drawn = [model._noisy(np.zeros((3, 2)), np.zeros(3), parts, noise) for _ in range(2000)]
     gradients, hessians = (np.stack([draw[i] for draw in drawn]) for i in (0, 1))
-    exact = model._exact(np.zeros((3, 2)), np.zeros(3), [(np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([0, 2]))])
+    exact = model._exact(np.zeros((3, 2)), np.zeros(3), [Block(rows, labels)])
     deviation = event.noise_multiplier * (1 + 2 * alpha**2) ** 0.5
     assert gradients.var(axis=0).mean() == pytest.approx(deviation**2, rel=0.05)
     upper = hessians[:, :, *np.triu_indices(2)]

@@ -78,8 +78,8 @@ def draws(monkeypatch):
     class_sums, products = module.gaussian.noisy_class_sums, module.outer_products.noisy_products
 
     def noisy_class_sums(blocks, **settings):
-        blocks = [(rows, own) for rows, own in blocks]
-        assert all((np.linalg.norm(rows, axis=1) < 1 + 1e-9).all() for rows, _ in blocks)
+        blocks = list(blocks)
+        assert all((np.linalg.norm(rows, axis=1) < 1 + 1e-9).all() for rows, *_ in blocks)
         released = class_sums(blocks, **settings)
         exact = module.gaussian.class_sums(blocks, n_classes=settings["n_classes"], width=settings["width"]) / 2**32
         seen.append(("sums", settings["noise_multiplier"], released - exact, released))
@@ -215,7 +215,7 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
 
     def spy(blocks, **settings):
         blocks = list(blocks)
-        seen.extend(rows for rows, _ in blocks)
+        seen.extend(block.rows for block in blocks)
         return spied(blocks, **settings)
 
     monkeypatch.setattr(module.gaussian, "noisy_class_sums", spy)

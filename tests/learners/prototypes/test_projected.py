@@ -10,6 +10,7 @@ from tacit.learners.common.softmax import residuals
 from tacit.learners.common.unit_rows import FARTHEST
 from tacit.learners.prototypes.projected import pulls
 from tacit.mechanisms import gaussian
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Exponential, Gaussian, Parallel, compose
@@ -80,7 +81,7 @@ def test_clipping_is_that_of_every_single_gradient(clip, size):
     rng = np.random.default_rng(1)
     layer, sums = rng.normal(size=(3, 12)) * size, rng.normal(size=(4, 12))
     model = tacit.ProjectedPrototypes(scale=7.0, clip=clip)
-    parts = [(rounded(unit(X[half])), Y[half]) for half in (slice(0, 200), slice(200, 500))]
+    parts = [Block(rounded(unit(X[half])), Y[half]) for half in (slice(0, 200), slice(200, 500))]
     found = product_sums(model._products(layer, sums, ZERO, parts), shape=(3, 12)) / UNIT * clip
     assert np.allclose(found, naive_gradients(unit(X), Y, layer, sums, 7.0, clip), atol=0.02)
 
