@@ -2,7 +2,7 @@
 
 Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows, balanced accuracy the
 mean of that ratio over the classes. Rows of one person are alike, so an interval that takes them for independent is too
-short. With ids the interval is that of the ratio estimator for clusters, by Taylor linearization (Sarndal, Swensson &
+short. With ids the interval is that of the ratio estimator for clusters, by Taylor linearization (Särndal, Swensson &
 Wretman, Model Assisted Survey Sampling, 1992, sections 5.5 and 5.6): person i adds u_i = sum over classes c of
 (right_ic - share_c rows_ic) / (C rows_c), and the variance is P / (P - 1) times the sum of u_i^2 over the P persons.
 """
