@@ -106,7 +106,9 @@ def test_intervals_over_persons_are_printed_and_recorded(stores, run):
     assert out.count("95 % interval over test persons") == 2
     item = json.loads((stores / "release" / "release.json").read_text())["utility"]
     assert item["interval_of"] == "balanced accuracy over persons"
-    assert item["seeds"] == "this one release; the interval is over test persons"
+    how = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
+    assert item["seeds"] == f"this one release; the interval is over test persons, {how}"
+    assert f"intervals over persons are {how}\n" in out
     assert run("inspect release")[0] == 0
     of_persons, of_rows = (json.loads(run(f"evaluate release {name} --json")[1]) for name in ("test", "rows"))
     assert (of_persons["persons"], "persons" in of_rows) == (number, False)

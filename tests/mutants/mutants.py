@@ -427,7 +427,7 @@ MUTANTS = [
     _of(PRIVACY, "accounting", "a composed loss distribution forgets its count", "else one.self_compose(losses.uses)", "else one", "privacy/events"),
     _of(PRIVACY, "guarantee", "the statement rounds down", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', "releases"),
     _of(MODELS, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
-    _of(MODELS, "metrics", "the interval is too narrow", "balanced - 1.96 * deviation", "balanced - 0.1 * deviation"),
+    _of(MODELS, "metrics", "the interval is too narrow", "value - 1.96 * deviation", "value - 0.1 * deviation"),
     _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases"),
     _of("compute", "checkpoint", "checkpoint: parts of another key are taken", "path.read_bytes() == key.encode()", "True"),
     _of("compute", "checkpoint", "checkpoint: a key that is kept to the end", "self.path(KEY).unlink(missing_ok=True)", "pass"),

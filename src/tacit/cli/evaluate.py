@@ -64,7 +64,7 @@ def evaluate(
             trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes, data.persons)
-    over = "rows" if scores.persons is None else "persons"
+    over, how = ("rows", "") if scores.persons is None else ("persons", f", {metrics.BY_PERSON}")
     present = {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
     if record:
         utility = Utility(
@@ -77,7 +77,7 @@ def evaluate(
             interval_of="balanced accuracy" if scores.persons is None else "balanced accuracy over persons",
             minority_accuracy=scores.minority,
             protection="public test set" if public_test else "test records are not protected",
-            seeds=f"this one release; the interval is over test {over}",
+            seeds=f"this one release; the interval is over test {over}{how}",
         )
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
@@ -92,6 +92,8 @@ def evaluate(
         ("balanced accuracy", scores.balanced, scores.interval),
     ):
         print(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
+    if how:
+        print(f"intervals over persons are{how.removeprefix(',')}")
     lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
     print(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:

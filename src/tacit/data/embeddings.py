@@ -258,10 +258,9 @@ class EmbeddingStore:
         """Ids of persons, (rows,), or None."""
         if not self._manifest.has_persons:
             return None
-        try:
-            persons = stored_ids(self._column(PERSON), self.rows)
-        except InputError:
-            raise self._altered(self.folder / self._manifest.metadata.file) from None
+        persons = self._column(PERSON)
+        if persons.dtype.kind == "U" and not persons.astype(bool).all():  # an empty text
+            raise self._altered(self.folder / self._manifest.metadata.file)
         persons.flags.writeable = False
         return persons
 

@@ -127,11 +127,8 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
 
 def _is_text(value: str) -> bool:
     """Whether a text can be written, and read again by numpy, which drops zero characters at the end."""
-    return (
-        len(value) <= MOST_LETTERS
-        and not value.endswith("\0")
-        and not any("\ud800" <= one <= "\udfff" for one in value)
-    )
+    valid = value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return valid and len(value) <= MOST_LETTERS and not value.endswith("\0")
 
 
 def _is_small(value: int) -> bool:

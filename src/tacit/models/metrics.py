@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 
 MINORITY = 0.25
+BY_PERSON = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
 QUANTILES = (0.25, 0.75)
 
 
