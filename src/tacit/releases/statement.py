@@ -38,6 +38,7 @@ _BOUND = {
     False: "one record; who has several records is protected for one of them at a time",
     True: "one person with all their records, however many",
 }
+_ONE_BUDGET = {False: "one budget for all records", True: "one budget for all persons"}
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
             "rho": _rho(guarantee),
             "conversions": tuple(_numbers(other) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied),
             "groups": groups,
-            "group_budgets": "not stated whether they are public" if groups else "one budget for all records",
+            "group_budgets": "not stated whether they are public" if groups else _ONE_BUDGET[guarantee.unit.per_person],
         },
         "profile": {
             "mu": Computation(lambda: guarantee.mu),
