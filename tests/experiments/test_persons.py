@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.cli.main import main
 from tacit.experiments.plan import load
 from tacit.experiments.results import CELLS
 from tacit.experiments.run import prepare, sweep
@@ -54,6 +55,16 @@ def test_units_are_compared_on_the_same_data(plan, folder):
     assert found["add-remove-person", 1.0].class_sizes == found["add-remove", 1.0].class_sizes
     for path in (folder / "runs" / CELLS).glob("*.parquet"):
         assert b"patient" not in path.read_bytes()
+
+
+def test_results_of_several_units_name_them(plan, folder, capsys):
+    sweep(plan(PLAN), folder / "runs")
+    assert main(["results", str(folder / "runs")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "budget  unit  seed" in lines[0]
+    assert sum("rho=1  add-remove-person  0" in line for line in lines) == 2
+    assert main(["results", str(folder / "runs"), "--where", "unit = 'add-remove'"]) == 0
+    assert "unit" not in capsys.readouterr().out
 
 
 def test_ids_of_the_subset_reach_the_learner(plan, folder, monkeypatch):
