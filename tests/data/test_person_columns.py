@@ -165,8 +165,10 @@ def test_ids_come_from_a_text_an_array_or_a_column(here):
     ("given", "message"),
     [
         ("who", "persons=who is no file"),
-        ("table.csv", "table.csv has the columns age, size; name the one of ids: table.csv#COLUMN"),
-        ("table.csv#who", "column 'who' is not in table.csv"),
+        ("table.csv", "table.csv has 0 columns whose name is a usual one; name the one of ids: table.csv#COLUMN"),
+        ("table.csv#who", "table.csv has 0 columns 'who'; name the one of ids: table.csv#COLUMN"),
+        ("bare.csv", "bare.csv has 0 columns whose name is a usual one"),
+        ("bare.csv#who", "bare.csv has 0 columns 'who'"),
         ("ids.txt#who", "persons=ids.txt#who names a column, and ids.txt is no table"),
         ("latin.txt", "persons=latin.txt is not a readable text in UTF-8; give one id a line"),
     ],
@@ -175,6 +177,7 @@ def test_files_that_name_no_ids(here, given, message):
     (here / "ids.txt").write_text(f"{SECRET}\n")
     (here / "latin.txt").write_bytes(SECRET.encode() + b"\xe9\n")
     (here / "table.csv").write_text(f"age,size\n{SECRET},1\n")
+    (here / "bare.csv").write_text(f"1,{SECRET}\n2,{SECRET}\n")
     with pytest.raises(InputError) as caught:
         read_ids(given)
     assert message in str(caught.value)

@@ -11,14 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tacit.data.formats.sizes import check_width
-from tacit.data.labels import (
-    MOST_CLASSES,
-    ClassValue,
-    class_list,
-    clean_labels,
-    decode_labels,
-    encode_labels,
-)
+from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, excerpt

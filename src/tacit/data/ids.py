@@ -5,7 +5,7 @@ from typing import Any
 
 from tacit.data.formats.npy import map_npy
 from tacit.data.tables import is_table, open_table
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError
 
 COLUMNS = ("person", "persons", "person_id", "patient", "patient_id", "subject", "subject_id", "user", "user_id")
 """Usual names of a column of ids, in letters of any case."""
@@ -31,7 +31,7 @@ def read_ids(given: str) -> Any:
     path, column = place
     if is_table(path):
         table = open_table(path)
-        return table.column(_column(table.names, path) if column is None else column)
+        return table.column(_column(table.names, column, path))
     if column is not None:
         raise InputError(f"persons={given} names a column, and {path} is no table; leave #{column} out")
     if path.suffix == ".npy":
@@ -51,10 +51,14 @@ def _place(given: str) -> tuple[Path, str | None] | None:
     return (Path(file), column) if mark and Path(file).is_file() else None
 
 
-def _column(names: list[str], path: Path) -> str:
-    """The column of ids where none is named: the only one, or the one with a usual name."""
-    usual = names if len(names) == 1 else [name for name in names if name.lower() in COLUMNS]
-    if len(usual) != 1:
-        listed = excerpt(", ".join(names))
-        raise InputError(f"{path} has the columns {listed}; name the one of ids: {path}#COLUMN")
-    return usual[0]
+def _column(names: list[str], column: str | None, path: Path) -> str:
+    """The column of ids: the one that is named, else the only one, or the one with a usual name.
+
+    Errors do not list the columns: those of a table without a header would be ids.
+    """
+    usual = [name for name in names if name.lower() in COLUMNS]
+    found = [name for name in names if name == column] if column is not None else names if len(names) == 1 else usual
+    if len(found) != 1:
+        named = "whose name is a usual one" if column is None else repr(column)
+        raise InputError(f"{path} has {len(found)} columns {named}; name the one of ids: {path}#COLUMN")
+    return found[0]
