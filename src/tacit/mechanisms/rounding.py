@@ -10,7 +10,7 @@ arithmetic.
 A person's records are bounded together. Let S be the sum of their integer rows, or products of rows, as one long vector
 of D entries over all classes and columns, and rho = unit (1 - 2^-32). If the float64 norm of S exceeds rho, S is
 multiplied by rho over that norm and rounded toward zero. Its squares are summed row by row, and rows one after another,
-so that the relative error of the norm is below (d + C + 16) 2^-53 < 2^-33 for C rows of d entries, and what is added
+so that the relative error of the norm is below (d + C + 16) 2^-54 < 2^-33 for C rows of d entries, and what is added
 has norm at most `unit`: the sensitivity under add/remove of one person. It depends on that person's rows alone: entries
 are exact up to 2^53, and beyond, added in the order of the rows.
 The same noise covers one record, of norm r <= unit, that is added to a person's or removed, if it is scaled to

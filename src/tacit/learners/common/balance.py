@@ -28,8 +28,9 @@ def count_share(declared: Any) -> float:
 class ClassCounts:
     """How a fit learns the number of records of each class: declared (int or sequence of int), bought, or not at all.
 
-    `multiplier` is that of a Gaussian sum that spends the whole budget. `unused` names the parameter with which the fit
-    needs no counts: none are bought then, and none may be declared.
+    Under a unit per person counts are total weights, and declared ones numbers of persons. `multiplier` is that of a
+    Gaussian sum that spends the whole budget. `unused` names the parameter with which the fit needs no counts: none are
+    bought then, and none may be declared.
     """
 
     declared: Any

@@ -59,7 +59,8 @@ class AutoPrototypes(UnitRowClassifier):
     prototypes_ : ndarray of shape (C, d), float64
         Posterior class means, in the space of unit rows about the public centre; shorter than 1.
     sizes_ : ndarray of shape (C,), float64
-        Private estimates of the class sizes.
+        Private estimates of the class sizes; under a unit per person of their total weights, since a person's records
+        weigh as much as one record at most.
     refined_ : bool
         Whether the rest of the budget bought gradient steps.
     spent_on_sums_ : float

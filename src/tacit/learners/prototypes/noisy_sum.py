@@ -44,8 +44,10 @@ class NoisySumPrototypes(PrivateClassifier):
         Where noise comes from; only secure noise may be released.
     random_state : int, optional
         Seed of research noise.
-    unit : {"add-remove", "replace", "change-label"}, default="add-remove"
-        Neighbouring relation under which the budget is read and the guarantee stated.
+    unit : str, default="add-remove"
+        Neighbouring relation under which the budget is read and the guarantee stated: "add-remove", "replace" or
+        "change-label" of one record; "add-remove-person", "replace-person" or "change-labels-of-person" of one person
+        with all their records, for which `fit` takes `persons`. See `tacit.Unit`.
     ledger : Ledger, optional
         The promise is charged to it before noise is drawn.
 
@@ -62,8 +64,9 @@ class NoisySumPrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
-    add/remove; each record is in one class, so by parallel composition all sums together cost rho. See
-    `tacit.mechanisms.gaussian`.
+    add/remove; each record is in one class, so by parallel composition all sums together cost rho. Under a unit per
+    person, what a person adds to all sums together is scaled down to norm 1, and one Gaussian event covers all classes.
+    See `tacit.mechanisms.gaussian`.
     A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.
 
