@@ -555,6 +555,7 @@ MUTANTS = [
     _of("encoding/sources", "base", "messages show the folder of a person", 'folders[self.hidden - 1] = "*"', "pass", "encoding/sources/test_folders.py"),
     _of("cli", "split", "the public part carries ids", 'persons=None if name == "public" else ids', "persons=ids", "cli/test_persons.py"),
     _of("experiments", "data", "a subset has the ids of other records", "whole.persons[rows]", "whole.persons[: len(rows)]", "experiments/test_persons.py"),
+    _of("experiments", "data", "plans: persons on both sides", "if several := shared_persons(private, tested):", "if several := 0:", "experiments/test_persons.py"),
     _of("experiments", "cell", "the ids do not decide a cell's key", "[PERSONS] if Unit(self.unit).per_person else []", "[]", "experiments/test_persons.py"),
     _of("data", "overlap", "public rows: the last private block only", "found |= np.isin", "found = np.isin", "data/test_overlap.py"),
     _of("cli", "names", "names: a subset of the private records", 'check_other_data("names", path, names, data, store, WHY)', "pass"),
