@@ -234,7 +234,7 @@ def test_what_a_person_costs_a_record():
 
 
 def test_a_record_that_overflows_contributes_nothing(monkeypatch):
-    """Neither its own gradient nor a value that is not a number in anything else; nor does its person, if it has one."""
+    """Neither its own gradient nor its person, if it has one, nor a value that is not a number in anything else."""
     wild = X[:50].copy()
     wild[7] = 1e39
     ids = np.arange(50) // 2  # its person has the record before it too

@@ -26,7 +26,7 @@ def test_each_record_reaches_the_teachers_that_are_priced(groups, n_teachers, co
     assert reached.tolist() == expected
     assert sum(dealt.shares.values()) == pytest.approx(1)
     if collector == "upsampling":
-        assert len(dealt.parts) == round(n_teachers * np.mean(expected))
+        assert abs(len(dealt.parts) - n_teachers * np.mean(expected)) <= 0.5 + 1e-9
         assert np.ptp([len(part) for part in dealt.parts]) <= 1
         return
     assert len(dealt.parts) == n_teachers

@@ -76,7 +76,7 @@ def test_a_replaced_person_moves_one_vote(teacher, how):
 
 @pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
 def test_with_budgets_a_replaced_person_moves_the_votes_that_are_paid_for(collector):
-    def fit(x, y, ids):
+    def fit(x, y, ids, person=0):
         facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20, "budgets": BUDGETS}
         groups = OF_PERSONS[np.where(ids == 10**6, person, ids)]
         return pate(**facts).fit(x, y, persons=ids, groups=groups, public=asked).votes_.votes
@@ -84,7 +84,7 @@ def test_with_budgets_a_replaced_person_moves_the_votes_that_are_paid_for(collec
     asked = np.concatenate([PUBLIC, X[IDS < 4], -X[IDS < 4]])
     before = fit(X, Y, IDS)
     for person, how in itertools.product(range(4), ("values", "another person")):
-        moved = int((fit(*replaced(person, how)) != before).any(axis=0).sum())
+        moved = int((fit(*replaced(person, how), person) != before).any(axis=0).sum())
         assert 1 <= moved <= (2 if collector == "upsampling" and OF_PERSONS[person] == "b" else 1)
 
 
@@ -148,7 +148,8 @@ def test_what_is_promised_per_person():
         "number of persons", "which person is in which budget group", "budgets of the groups",
     )  # fmt: skip
     assert with_groups.unit is Unit.REPLACE_PERSON
-    assert pate("rho=1", unit="replace").promise().unit is Unit.REPLACE
+    per_record = pate("rho=1", unit="replace").promise()
+    assert (per_record.unit, per_record.unprotected) == (Unit.REPLACE, ("number of records",))
 
 
 def test_a_release_says_that_it_is_about_persons():

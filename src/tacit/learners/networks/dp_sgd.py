@@ -91,7 +91,8 @@ class DPSGD(ModelClassifier):
     loss distributions. Samples are Poisson, as that event supposes. The number of records scales the steps and is not
     protected. Under a unit per person, samples are of persons, each with all their records, and what is clipped is the
     sum of a person's gradients: so the events are the same, of one person added or removed. A mean would only be
-    shorter, under the same noise. Floating point is not covered.
+    shorter, under the same noise. Under replacement and change of labels, that the price of two changes holds over
+    several steps is checked numerically and not proven. Floating point is not covered.
     Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records
     into batches and accounts for Poisson samples: what it states, 1, is tightly 0.585 if its samples were Poisson, and
     8.2 for what it does.
