@@ -30,7 +30,6 @@ from tacit.privacy.unit import Unit
 
 CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
 STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
-JITTERED = 0x717E  # beside the seed: the numbers that tell records' partitions apart
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
@@ -80,7 +79,7 @@ class LabelPrivate(ModelClassifier):
         As in `NoisySumPrototypes`.
     randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
         See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr", and "blocks" divides the
-        classes by public random numbers, anew for each record.
+        classes by public random numbers, in 256 ways.
     prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
         By default "names" if there are names, else "uniform". "names" is the softmax of 10 times the cosine of a
         record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
@@ -99,8 +98,9 @@ class LabelPrivate(ModelClassifier):
     stages : int or "auto", default="auto"
         1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
         labels, the others share the rest. "auto" is 1, except where answers depend on a public prior (names or an
-        array). Then 3 % of the labels are randomized under this prior, and the others under a power of it, 0 to 2, that
-        makes these randomized labels likeliest; with power 0 the prior is uniform.
+        array). Then 3 % of the labels are randomized under this prior, and the others under the power of
+        it, from 0 to 1 or 1/epsilon if that is more, that makes these randomized labels likeliest; with power 0 the
+        prior is uniform.
     temperature : float, default=1.0
         Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
@@ -292,8 +292,8 @@ class LabelPrivate(ModelClassifier):
             if number > 0 and not trial:
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
             if self.randomizer == "blocks" and not budget.infinite:
-                of_stage = of_stage.jittered([self.seed, JITTERED, number])
-            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows, exact=True)
+                of_stage = of_stage.dealt()
+            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows)
             which = of_stage.which if randomizer.n_priors > 1 else None
             outputs.append(randomizer.sample(labels[stage], noise, which))
             known = Evidence.of(randomizer, outputs[-1], which, self.correction)
@@ -301,7 +301,7 @@ class LabelPrivate(ModelClassifier):
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
             if trial and number == 0 and len(features.stages) > 1:
-                self.prior_power_ = likeliest_power(prior.among(stage), known)
+                self.prior_power_ = likeliest_power(prior.among(stage), known, max(1.0, 1 / budget.largest_pure()))
                 continue
             positions = np.concatenate(features.stages[: number + 1])
             in_order = np.argsort(positions)
@@ -317,9 +317,9 @@ class LabelPrivate(ModelClassifier):
         return self._released(self.model_, self.base, "randomized labels", facts)
 
 
-def likeliest_power(prior: Prior, evidence: Evidence) -> float:
-    """The power of a prior under which the outputs are likeliest; of equals, the nearest to 1."""
-    powers = sorted(POWERS, key=lambda power: abs(power - 1))
+def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
+    """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the nearest to 1."""
+    powers = sorted((power for power in POWERS if power <= most), key=lambda power: abs(power - 1))
     return max(powers, key=lambda power: evidence.mean_likelihood(prior.raised(power).log()))
 
 

@@ -13,7 +13,7 @@ from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
-from tacit.learners.label_dp.priors import checked_prior, prior_table, rows_of_records, uniform
+from tacit.learners.label_dp.priors import Prior, checked_prior, prior_table, rows_of_records, uniform
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
@@ -46,7 +46,7 @@ class NoisyLabels:
     randomizer : Randomizer, RROnBins or UnbiasedResponse
         Has the matrix, and `partitions` into blocks.
     which : ndarray of shape (n,) or None
-        The prior of each label.
+        The prior of each label; of "blocks", its row of `partitions`.
     guarantee_ : Guarantee
         Under change of one label.
     """
@@ -90,6 +90,7 @@ def randomize(
         "rr-on-bins", "unbiased".
     prior : array of shape (classes,) or (priors, classes), optional
         Public, or paid for elsewhere; uniform by default. With shape (n, classes) each label has the prior of its row.
+        "blocks" makes 256 partitions of a prior that several labels share, and deals them out by position.
     which : array of shape (n,), optional
         Row of `prior` for each label, where these are not the rows in order.
     k : int, optional
@@ -144,6 +145,8 @@ def randomize(
     if rows is not None:
         of_labels = rows_of_records(rows, which, len(places))
         place = of_labels if mechanism.n_priors > 1 else None
+    if randomizer in OF_BLOCKS:
+        mechanism, place = dealt_out(mechanism, rows, place, len(places))
     guarantee = guarantee_of(mechanism.event, ledger)
     source = noise_source(noise, random_state)
     dry_run(mechanism)
@@ -184,10 +187,22 @@ def chosen(
     return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
 
 
+def dealt_out(
+    blocks: Blocks, rows: NDArray[Any] | None, which: Integers | None, n: int
+) -> tuple[Blocks, Integers | None]:
+    """Blocks that differ between labels, and the partition of each of n labels; see `Prior.dealt`."""
+    table = uniform(0, blocks.n_classes).rows if rows is None else rows
+    prior = Prior(table, np.zeros(n, dtype=np.int64) if which is None else which)
+    if blocks.epsilon == math.inf or not prior.shared:
+        return blocks, which
+    prior = prior.dealt()
+    return Blocks(blocks.epsilon, prior.rows), prior.which
+
+
 def of_classes(
-    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, exact: bool = False
+    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, first: int = 0
 ) -> Randomizer:
-    """The randomizer of class indices that spends a budget; `exact` is for `Blocks`."""
+    """The randomizer of class indices that spends a budget; `first` is for `Blocks`."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
     epsilon = budget.largest_pure()
@@ -198,7 +213,7 @@ def of_classes(
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
     if name in OF_BLOCKS:
-        return Blocks(epsilon, rows, exact)
+        return Blocks(epsilon, rows, first)
     if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):  # without a prior it is "rr"
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):

@@ -17,18 +17,20 @@ from tacit.compute.atomic import atomic_file, check_writable, remove_parts
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, quoted
 from tacit.learners.label_dp.prior_files import read_prior
-from tacit.learners.label_dp.priors import check_rows_of_prior
+from tacit.learners.label_dp.priors import check_rows_of_prior, prior_table
 from tacit.learners.label_dp.randomize import (
     OF_BLOCKS,
     OF_CLASSES,
     OF_NUMBERS,
     OF_VECTORS,
     chosen,
+    dealt_out,
     guarantee_of,
     nearest,
     of_classes,
 )
-from tacit.mechanisms.noise import NoiseSource, noise_source
+from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
+from tacit.mechanisms.partitions import order_count
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -62,9 +64,10 @@ def randomize_table(
 ) -> tuple[int, Guarantee]:
     """Write a copy of a table in which every label is randomized by itself; the number of labels, and the guarantee.
 
-    Beside the copy, OUT.tacit.json says how it was made; where each label has a partition into blocks, they are in
-    OUT.partitions.npy. All labels and priors are checked, and the ledger (by default the ledger beside the table, if
-    there is one) is charged, before any label is randomized. Arguments are those of `randomize`; `prior` is a file.
+    Beside the copy, OUT.tacit.json says how it was made. Partitions into blocks are in OUT.partitions.npy: row i of the
+    table, from 0, has row i of them, modulo their number. All labels and priors are checked, and the ledger (by default
+    the ledger beside the table, if there is one) is charged, before any label is randomized. Arguments are those of
+    `randomize`; `prior` is a file.
     """
     facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
     for path in (out, facts, partitions):
@@ -93,6 +96,8 @@ def randomize_table(
         said = f"--prior {prior} has {len(each)} rows for {count} labels"
         raise InputError(f"{said}; give one for each label, or a single one")
     make = partial(of_classes, randomizer, Budget.parse(budget), len(listed), k=k)
+    if randomizer in OF_BLOCKS:
+        mechanism, _ = dealt_out(mechanism, None if rows is None else prior_table(rows), None, order_count(len(listed)))
     randomizers = _Randomizers(mechanism, make, each)
     event = randomizers.event
     if not event.bounded and not allow_research:
@@ -106,9 +111,11 @@ def randomize_table(
     arguments = {"column": column, "rows": count, "randomizer": randomizer, "k": k, "noise": noise}
     if prior is not None and rows is not None:
         arguments["prior"] = rows.tolist() if each is None else prior.name
-    if each is not None and randomizer in OF_BLOCKS:
+    if randomizer in OF_BLOCKS:
         arguments["partitions"] = partitions.name
-    stated = _stated(guarantee, mechanism if each is None else None, listed, arguments)
+        arguments["partition_of_row"] = "row i of the table, from 0, has partition i, modulo their number"
+    single = each is None and randomizer not in OF_BLOCKS
+    stated = _stated(guarantee, mechanism if single else None, listed, arguments)
     with ExitStack() as written:
         facts_part, part = (written.enter_context(atomic_file(path, force=force)) for path in (facts, out))
         saved = None
@@ -128,7 +135,7 @@ class _Randomizers:
     """The randomizer of each part of a table: `mechanism`, or made for the priors of the part's labels."""
 
     mechanism: Any
-    make: Callable[[NDArray[Any]], Any]
+    make: Callable[..., Any]
     priors: NDArray[Any] | None
 
     @property
@@ -146,7 +153,12 @@ class _Randomizers:
 
     def of(self, start: int, count: int) -> Any:
         """The randomizer of so many labels from `start`."""
-        return self.mechanism if self.priors is None else self.make(self.priors[start : start + count])
+        return self.mechanism if self.priors is None else self.make(self.priors[start : start + count], first=start)
+
+    def which(self, start: int, count: int) -> Integers:
+        """The row of the randomizer's priors that each of these labels has."""
+        rows = np.arange(count)
+        return rows if self.priors is not None else (start + rows) % self.mechanism.n_priors
 
 
 @dataclass(eq=False)
@@ -166,15 +178,18 @@ class _Answers:
     position: int = 0
 
     def __call__(self, labels: list[Any]) -> list[Any]:
-        randomizer = self.randomizers.of(self.position, len(labels))
-        if self.saved is not None:
-            if self.position == 0:
+        start, count = self.position, len(labels)
+        randomizer = self.randomizers.of(start, count)
+        several = getattr(randomizer, "n_priors", 1) > 1
+        which = [self.randomizers.which(start, count)] if several else []
+        if self.saved is not None and (start == 0 or self.randomizers.priors is not None):
+            if start == 0:
+                rows = randomizer.n_priors if self.randomizers.priors is None else self.count
                 kind = {"descr": randomizer.partitions.dtype.str, "fortran_order": False}
-                np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": (self.count, len(self.listed))})
+                np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": (rows, len(self.listed))})
             self.saved.write(randomizer.partitions.tobytes())
-        self.position += len(labels)
+        self.position += count
         places = self.encode(labels, self.listed, 1)
-        which = [np.arange(len(labels))] if getattr(randomizer, "n_priors", 1) > 1 else []
         answers = randomizer.sample(places, self.noise, *which)
         return list((answers if self.names is None else self.names[answers]).tolist())
 
@@ -247,13 +262,10 @@ def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[s
         "guarantee": guarantee.to_json(),
         "statement": guarantee.statement(),
     }
-    if mechanism is None:  # each label has its own
+    if mechanism is None:  # labels have several
         return json.dumps(facts, indent=1)
     if len(listed) ** 2 <= MOST_STATED:
         facts["matrix"] = mechanism.matrix().tolist()
     if hasattr(mechanism, "outputs"):
         facts["outputs"] = mechanism.outputs.tolist()
-    if hasattr(mechanism, "partitions"):
-        own = mechanism.partitions[0]
-        facts["blocks"] = [listed[own == block].tolist() for block in range(mechanism.n_blocks[0])]
     return json.dumps(facts, indent=1)
