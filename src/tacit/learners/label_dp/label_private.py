@@ -19,13 +19,15 @@ from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.learning import check_base, is_linear, learn
+from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
 from tacit.learners.label_dp.priors import Prior
-from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
+from tacit.learners.label_dp.randomize import OF_VECTORS, UNITS, dry_run, of_classes
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
@@ -113,7 +115,8 @@ class LabelPrivate(ModelClassifier):
         Public seed of clusters, of the stages' parts and of training. Randomizing draws other noise.
     noise, random_state, ledger
         As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit costs again.
-    unit : {"change-label"}
+    unit : {"change-label", "change-labels-of-person"}
+        Under the latter a person's labels share the budget: each of m is randomized at an m-th of it.
 
     Attributes
     ----------
@@ -130,7 +133,8 @@ class LabelPrivate(ModelClassifier):
 
     Notes
     -----
-    Guarantee: under change of one label. Features and the number of records are not protected. Which labels a stage
+    Guarantee: under change of one label, or of all labels of one person, of which each spends its share
+    (`tacit.learners.label_dp.persons`). Features and the number of records are not protected. Which labels a stage
     randomizes depends on positions alone, so stages compose in parallel. Priors follow from features, names and the
     randomized labels of earlier stages, never from the labels of their own stage; except for clusters, which are paid.
     Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
@@ -147,7 +151,7 @@ class LabelPrivate(ModelClassifier):
     (array([1]), 1.0)
     """
 
-    units = (Unit.CHANGE_LABEL,)
+    units = UNITS
     budget_kinds = ("pure", "zcdp", "approx")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
@@ -182,6 +186,8 @@ class LabelPrivate(ModelClassifier):
         Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit: of
         classes that are not declared, of those that a prior leaves, and of blocks.
         """
+        if Unit(self.unit).per_person:
+            return event_of_person(budget, self.randomizer)
         if self._of_priors() and not budget.infinite:
             return RandomizedResponse(budget.largest_pure(), 2)
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
@@ -221,8 +227,9 @@ class LabelPrivate(ModelClassifier):
         """Whether a first part of the records decides how far the others trust the prior."""
         return isinstance(self.stages, str) and self._of_priors() and self._prior_kind() in ("names", "given")
 
-    def _unprotected(self) -> tuple[str, ...]:
-        return UNPROTECTED
+    def _guarantee(self) -> Guarantee:
+        unit = Unit(self.unit)
+        return Guarantee(unit, self._event(), unit.public)
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
         n, n_classes = len(X), len(self.classes_)
@@ -268,10 +275,31 @@ class LabelPrivate(ModelClassifier):
         of_prior, _ = self._budgets()
         if of_prior is not None and features.clusters is not None:
             size = len(self.classes_)
-            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise)
+            sizes = None if features.persons is None else features.persons.of_same_person
+            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise, sizes)
         if self._prior_kind() == "names" and features.names is not None:
             return priors.of_names(unit_rows_about(features.X, features.centre), features.names)
         return features.prior
+
+    def _answers(
+        self, labels: Integers, prior: Prior, sizes: Integers, noise: NoiseSource
+    ) -> tuple[NDArray[Any], Evidence]:
+        """Randomize each label once under its prior, by its person's share of the budget; and what the outputs tell."""
+        outputs, evidence, positions = [], [], []
+        _, budget = self._budgets()
+        for m, at in by_size(sizes):
+            of_part = prior.among(at)
+            if self.randomizer == "blocks" and not budget.infinite:
+                of_part = of_part.dealt()
+            randomizer = of_classes(
+                self.randomizer, share_of(budget, m, self.randomizer), len(self.classes_), of_part.rows
+            )
+            which = of_part.which if randomizer.n_priors > 1 else None
+            outputs.append(randomizer.sample(labels[at], noise, which))
+            evidence.append(Evidence.of(randomizer, outputs[-1], which, self.correction))
+            positions.append(at)
+        in_order = np.argsort(np.concatenate(positions))
+        return np.concatenate(outputs)[in_order], Evidence.joined(evidence).among(in_order)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
@@ -291,12 +319,8 @@ class LabelPrivate(ModelClassifier):
             of_stage = prior.raised(self.prior_power_).among(stage)
             if number > 0 and not trial:
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
-            if self.randomizer == "blocks" and not budget.infinite:
-                of_stage = of_stage.dealt()
-            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows)
-            which = of_stage.which if randomizer.n_priors > 1 else None
-            outputs.append(randomizer.sample(labels[stage], noise, which))
-            known = Evidence.of(randomizer, outputs[-1], which, self.correction)
+            answers, known = self._answers(labels[stage], of_stage, _sizes(features)[stage], noise)
+            outputs.append(answers)
             informed = number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
@@ -315,6 +339,12 @@ class LabelPrivate(ModelClassifier):
         facts = {"randomizer": self.randomizer, "stages": len(features.stages), "correction": self.correction}
         facts["prior"] = PRIORS[self._prior_kind()] + (f", to the power {self.prior_power_:g}" if trial else "")
         return self._released(self.model_, self.base, "randomized labels", facts)
+
+
+def _sizes(features: Features) -> Integers:
+    """The number of labels that share a budget with each label, itself included."""
+    persons = features.persons
+    return np.ones(len(features.labels), dtype=np.int64) if persons is None else persons.of_same_person
 
 
 def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:

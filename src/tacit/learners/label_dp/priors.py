@@ -114,20 +114,29 @@ def cluster_count(n: int, epsilon: float) -> int:
     return min(max(round(n / max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)), 1), MOST_CLUSTERS)
 
 
-def cluster_prior(labels: Integers, which: Integers, n_classes: int, epsilon: float, noise: NoiseSource) -> Prior:
+def cluster_prior(
+    labels: Integers,
+    which: Integers,
+    n_classes: int,
+    epsilon: float,
+    noise: NoiseSource,
+    sizes: Integers | None = None,
+) -> Prior:
     """The classes of each public cluster by a noisy histogram.
 
-    Guarantee: epsilon-DP under change of one label, once for all clusters, since a label is in one of them. The size of
+    Each label counts 1/m, m being the number of labels of its person: `sizes`, of shape (n,).
+
+    Guarantee: epsilon-DP under change of all labels of one person, or of one label, once for all clusters. The size of
     a cluster is public, so its noisy counts are projected onto nonnegative counts of that sum. Small clusters are
     mostly noise: the projection has weight size^2 / (size^2 + classes * noise variance), the uniform prior the rest.
     """
     shape = (int(which.max()) + 1, n_classes)
-    noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise).astype(np.float64)
-    sizes = np.bincount(which, minlength=shape[0]).astype(np.float64)
-    counts = onto_simplex(noisy, sizes)
+    noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise, sizes)
+    totals = np.bincount(which, None if sizes is None else 1 / sizes, minlength=shape[0]).astype(np.float64)
+    counts = onto_simplex(noisy, totals)
     noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
-    trust = (sizes**2 / np.maximum(sizes**2 + noise_of_all, 1))[:, None]
-    rows = trust * counts / np.maximum(sizes[:, None], 1) + (1 - trust) / n_classes
+    trust = (totals**2 / np.maximum(totals**2 + noise_of_all, 1))[:, None]
+    rows = trust * counts / np.maximum(totals[:, None], 1) + (1 - trust) / n_classes
     return Prior(rows / rows.sum(axis=1, keepdims=True), which)
 
 
