@@ -119,7 +119,7 @@ def fit(
             said = f"--unit {learner.unit} needs ids of persons, and {store} has none"
             raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
         of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
-        if data.persons is not None and "persons" in inspect.signature(learner.fit).parameters:
+        if data.persons is not None:
             of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
         learner.fit(data.x, labels, **of_records)
         release = Release.of(
