@@ -152,6 +152,7 @@ class LabelPrivate(ModelClassifier):
     """
 
     units = UNITS
+    person_bound = "each of a person's m labels spends an m-th of the budget"
     budget_kinds = ("pure", "zcdp", "approx")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"

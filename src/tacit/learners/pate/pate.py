@@ -144,6 +144,7 @@ class PATE(ModelClassifier):
     """
 
     units = (Unit.REPLACE, Unit.CHANGE_LABEL, Unit.REPLACE_PERSON)
+    person_bound = "all records of a person go to the same teachers"
     needs_public = True
     summary = "labels of public records by noisy votes, and a student (PATE, personalized PATE)"
     public_use = "needed, of the private kind"

@@ -133,6 +133,7 @@ class PublicPrototypes(PrivateClassifier):
     """
 
     estimates = "rows"
+    person_bound = "each score is divided by the number of records of its person"
     budget_kinds = ("pure", "zcdp", "approx")
     needs_public = True
     scores_public = True
