@@ -11,6 +11,7 @@ from pathlib import Path
 from tacit.cli.app import VERBS
 from tacit.encoding.encoders import FAMILIES
 from tacit.learners.methods import ALIASES, METHODS, load
+from tacit.privacy.unit import Unit
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -20,13 +21,14 @@ BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate"}
 
 def methods() -> Iterator[tuple[str, ...]]:
     """A row for each method, from the facts on its class."""
-    yield "command", "class", "budgets", "neighbouring relations", "public rows", "what is released"
+    yield "command", "class", "budgets", "units", "public rows", "what is released"
     for name, path in METHODS.items():
         kind = load(path)
         papers = [alias for alias, method in ALIASES.items() if method == name]
         also = f" ({', '.join(f'`{alias}`' for alias in papers)})" if papers else ""
         budgets = ", ".join(BUDGETS[budget] for budget in kind.budget_kinds)
-        yield f"`{name}`{also}", f"`{kind.__name__}`", budgets, ", ".join(kind.units), kind.public_use, kind.summary
+        units = "all" if set(kind.units) == set(Unit) else ", ".join(kind.units)
+        yield f"`{name}`{also}", f"`{kind.__name__}`", budgets, units, kind.public_use, kind.summary
 
 
 def encoders() -> Iterator[tuple[str, ...]]:

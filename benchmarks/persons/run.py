@@ -32,6 +32,7 @@ METHODS = {
     "auto": tacit.AutoPrototypes,
     "least-squares": tacit.LeastSquares,
     "gradient-descent": tacit.GradientDescent,
+    "public": tacit.PublicPrototypes,
 }
 EPSILONS = (0.5, 2.0)  # e of the papers: rho = e^2/2
 SEEDS = {"noisy-sum": 3, "least-squares": 3}  # of the other methods: 1

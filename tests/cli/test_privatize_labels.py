@@ -15,6 +15,7 @@ from cli.test_bad_input import refused
 from tacit.learners.label_dp import tables as module
 from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.prior_files import read_prior
+from tacit.learners.label_dp.randomize import randomize
 from tacit.learners.label_dp.randomizers import RR, RRWithPrior
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -101,22 +102,30 @@ def test_k_and_the_prior_are_stated(here, run):
     assert {row[2] for row in read_csv("o.csv")[1:]} == set(NAMES[1:])
 
 
-def test_blocks_by_one_prior_are_listed(here, run):
+@pytest.mark.parametrize("prior", [None, [0.5, 0.3, 0.2]])
+def test_blocks_by_one_prior_are_dealt_out(here, run, monkeypatch, prior):
+    """The partitions are public, and the row decides which of them it has; parts are smaller than the table."""
+    monkeypatch.setattr(module, "CHUNK", 1000)
     labels = np.random.default_rng(0).choice(NAMES, 30_000)
     write_csv(labels)
-    Path("prior.txt").write_text("0.5\n0.3\n0.2\n")
     command = COMMAND.replace("epsilon=1", "epsilon=0.5") + " --classes classes.txt --randomizer blocks"
-    assert run(command + " --prior prior.txt")[0] == 0
+    if prior is not None:
+        Path("prior.txt").write_text("\n".join(map(str, prior)))
+        command += " --prior prior.txt"
+    assert run(command)[0] == 0
     stated = json.loads(Path("o.csv.tacit.json").read_text())
-    assert stated["blocks"] == [["cat"], ["dog", "fox"]]
     assert stated["classes"] == NAMES
-    blocks = Blocks(0.5, [0.5, 0.3, 0.2])
-    assert np.array(stated["matrix"]) == pytest.approx(blocks.matrix())
-    outputs = [int(row[2]) for row in read_csv("o.csv")[1:]]
-    own = [0 if label == "cat" else 1 for label in labels]
-    assert agree(own, outputs, blocks.matrix()[:2], [0, 1]) > 1e-6
-    assert run(command + " --force")[0] == 0  # without a prior, by the uniform one
-    assert json.loads(Path("o.csv.tacit.json").read_text())["blocks"] == [["cat"], ["dog"], ["fox"]]
+    assert stated["partitions"] == "o.csv.partitions.npy"
+    assert stated["partition_of_row"] == "row i of the table, from 0, has partition i, modulo their number"
+    partitions = np.load("o.csv.partitions.npy")
+    expected = randomize(labels, classes=NAMES, randomizer="blocks", prior=prior, budget="epsilon=0.5")
+    assert np.array_equal(partitions, expected.randomizer.partitions)
+    assert partitions.shape == (256, 3)
+    rows = np.arange(30_000) % 256
+    own = partitions[rows, [NAMES.index(label) for label in labels]]
+    outputs = np.array([int(row[2]) for row in read_csv("o.csv")[1:]])
+    g = expected.randomizer.n_blocks[rows]
+    assert np.mean(outputs == own) == pytest.approx(np.mean(np.exp(0.5) / (np.exp(0.5) + g - 1)), abs=0.01)
 
 
 def write_prior(rows, ending):

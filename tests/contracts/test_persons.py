@@ -138,3 +138,11 @@ def test_a_person_who_dominates_a_class_moves_it_by_one_unit():
             model.fit(X, Y, persons=ids[:120]).prototypes_,
         )
     assert 0.99 < np.linalg.norm(with_person - without) < 1.01
+
+
+@ALL
+def test_the_release_says_how_a_person_is_bounded(method, variant):
+    model = learner(method, variant, unit="add-remove-person", **SEEDED)
+    facts = model.fit(X, Y, persons=SEVERAL).released_.mechanism
+    assert facts["bound of a person"] == model.person_bound
+    assert "bound of a person" not in learner(method, variant, **SEEDED).fit(X, Y).released_.mechanism

@@ -29,7 +29,7 @@ class Refused(Exception):
 def store(folder: Path) -> None:
     _restate_sizes(folder / "s")
     found = read_data(folder / "s")
-    print(found, found.labels, found.classes, found.identity, found.card, found.names, found.metadata())
+    print(found, found.labels, found.classes, found.identity, found.card, found.names, found.persons, found.metadata())
 
 
 def _restate_sizes(folder: Path) -> None:

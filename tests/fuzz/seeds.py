@@ -46,7 +46,7 @@ def store(folder: Path) -> None:
     metadata = {"when": [f"day {i}" for i in range(30)]}
     EmbeddingStore.write(
         folder / "s", X, NAMES, classes=["ant", "bee", "cow"], card={"encoder": {"name": "e"}}, metadata=metadata,
-        shard_rows=16, names=[X[:2], X[2], X[3:5]],
+        shard_rows=16, names=[X[:2], X[2], X[3:5]], persons=[f"p{i // 2}" for i in range(30)],
     )  # fmt: skip
 
 

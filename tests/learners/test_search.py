@@ -25,6 +25,7 @@ from tacit.models.released import Released
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 
 PUBLIC_Y = np.repeat([0, 1, 2], 20)
 CANDIDATES = [{"k": 1}, {"k": 3}, {"k": 1, "d_min": 1.2, "d_max": 1.8}]
@@ -525,3 +526,79 @@ def test_scikit_learn_checks(search):
         results = check_estimator(search, on_fail=None)
     assert [result["check_name"] for result in results if result["status"] == "failed"] == []
     assert sum(result["status"] == "passed" for result in results) > 40
+
+
+PERSONS = np.arange(len(X)) % 35  # up to four records each, in several classes
+PER_PERSON = pytest.mark.parametrize("unit", [unit for unit in Unit if unit.per_person])
+
+
+@KIND
+@PER_PERSON
+@pytest.mark.parametrize("budget", [APPROX, "epsilon=1"])
+def test_units_per_person_spend_the_budget_in_fits_and_scores_of_persons(kind, unit, budget, monkeypatch):
+    seen = []
+    fit = tacit.PublicPrototypes.fit
+
+    def spied(self, X, y, persons=None):
+        seen.append((self.unit, persons))
+        return fit(self, X, y, persons)
+
+    monkeypatch.setattr(tacit.PublicPrototypes, "fit", spied)
+    slow = kind is tacit.GridSearch and unit is not Unit.ADD_REMOVE_PERSON and "delta" in budget
+    search = make(kind, budget=budget, unit=unit, candidates=CANDIDATES[: 1 if slow else 3])
+    search.fit(X, Y, persons=[f"person {i}" for i in PERSONS])
+    assert search.guarantee_ == search.spent_ == search.promise()
+    assert search.guarantee_.unit == unit
+    inner = unit if kind is tacit.UnpaidSearch else Unit.ADD_REMOVE_PERSON
+    assert {used for used, _ in seen} == {inner}
+    assert all(np.array_equal(codes, PERSONS) for _, codes in seen)
+    if kind is not tacit.UnpaidSearch:
+        limit = Budget.parse(budget)
+        assert limit.epsilon * 0.9999 < search.guarantee_.epsilon(limit.delta or 0.0) <= limit.epsilon
+    if unit is Unit.ADD_REMOVE_PERSON and kind is not tacit.UnpaidSearch:
+        by_record = make(kind, budget=budget).promise()
+        assert search.guarantee_.event == by_record.event.base()
+        assert search.guarantee_.to("add-remove").event == by_record.event.base()
+    with pytest.raises(InputError, match="needs to know whose each record is"):
+        search.fit(X, Y)
+
+
+@pytest.mark.parametrize("budget", ["rho=1e7", "epsilon=1e4"])
+def test_scores_add_up_the_share_of_each_person(budget):
+    given = {"candidates": [{"k": 1}], "noise": "research", "random_state": 0, "unit": "add-remove-person"}
+    search = make(tacit.GridSearch, budget=budget, **given).fit(X, Y, persons=PERSONS)
+    right = search.predict(X) == Y
+    shares = np.bincount(PERSONS[right], minlength=35) / np.bincount(PERSONS)
+    assert (shares % 1 > 0).sum() > 0
+    expected = shares.sum() if "rho" in budget else np.floor(shares.sum())
+    assert search.scores_[0][1] == pytest.approx(expected, abs=0.01)
+    unpaid = make(tacit.UnpaidSearch, budget="rho=1e7", **given).fit(X, Y, persons=PERSONS)
+    right = unpaid.predict(X) == Y
+    shares = np.bincount(PERSONS[right], minlength=35) / np.bincount(PERSONS)
+    assert unpaid.scores_[0][1] == pytest.approx(shares.sum(), abs=1e-6)
+
+
+def test_public_rows_to_score_on_are_of_no_person():
+    search = make(tacit.GridSearch, budget="epsilon=1", unit="add-remove-person", validation=(PUBLIC, PUBLIC_Y))
+    search.fit(X, Y, persons=PERSONS)
+    assert max(score for _, score in search.scores_) == np.sum(search.predict(PUBLIC) == PUBLIC_Y)
+
+
+@PAID_KIND
+@pytest.mark.parametrize("budget", [APPROX, "epsilon=1"])
+def test_with_one_record_per_person_a_search_is_that_of_records(kind, budget):
+    for seed in range(4):
+        given = {"budget": budget, "noise": "research", "random_state": seed}
+        by_person = make(kind, unit="add-remove-person", **given).fit(X, Y, persons=np.arange(len(X)))
+        by_record = make(kind, **given).fit(X, Y)
+        assert by_person.best_params_ == by_record.best_params_
+        assert np.array_equal(by_person.released_.arrays["prototypes"], by_record.released_.arrays["prototypes"])
+        assert [score for _, score in by_person.scores_] == pytest.approx([score for _, score in by_record.scores_])
+
+
+@PER_PERSON
+def test_a_search_of_sums_under_a_unit_per_person(unit):
+    search = make(tacit.RandomSearch, unit=unit, **SUMS).fit(X, Y, persons=PERSONS)
+    assert search.guarantee_ == search.promise()
+    assert not any(isinstance(part, Parallel) for part, _ in search.guarantee_.event.contained())
+    search.check(*X.shape)

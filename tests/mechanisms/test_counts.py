@@ -1,4 +1,6 @@
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,3 +59,44 @@ def test_the_event_spends_the_budget():
     assert counts.event(Budget.pure(0.5)) == PureDP(0.5)
     assert counts.event(Budget.zcdp(0.5)) == Gaussian(1.0)
     assert counts.event(Budget.zcdp(math.inf)) == Gaussian(0.0)
+
+
+def share(right):
+    """The count of one person, of whose records these are right."""
+    return counts.counted(np.array(right), np.array([len(right)])) if right else Fraction()
+
+
+PEOPLE = [right for m in range(7) for right in itertools.combinations_with_replacement((False, True), m)]
+
+
+def test_a_person_and_a_record_of_a_person_move_the_count_by_one_at_most():
+    """All persons with up to six records; whole numbers for Laplace noise too, whatever other persons add."""
+    added = [(right, ()) for right in PEOPLE]
+    joined = [((*right, new), right) for right in PEOPLE for new in (False, True)]
+    moves = {name: [share(one) - share(other) for one, other in pairs] for name, pairs in (("p", added), ("r", joined))}
+    assert max(moves["p"]) == max(moves["r"]) == 1
+    assert min(moves["p"]) == 0
+    assert min(moves["r"]) >= -1
+    assert min(moves["r"]) < Fraction(-49, 100)  # a wrong record beside a right one
+    for pairs in (added, joined):
+        for others in (Fraction(0), Fraction(1, 3), Fraction(7, 2)):
+            whole = [math.floor(others + share(one)) - math.floor(others + share(other)) for one, other in pairs]
+            assert -1 <= min(whole) <= max(whole) == 1
+
+
+def test_persons_count_by_their_shares():
+    marks = np.array([True, False, True, True, False, False, True])
+    assert counts.counted(marks) == 4
+    found = counts.counted(marks, np.array([1, 4, 6, 7]))
+    assert 0 <= 1 + Fraction(2, 3) + 0 + 1 - found < Fraction(4, 2**32)
+    assert found.denominator <= 2**32
+
+
+@SOURCE
+def test_shares_are_released_as_they_are_or_rounded_down(noise):
+    shares = Fraction(29, 8)
+    assert (
+        counts.noisy_count(shares, Gaussian(0.0), noise) == counts.noisy_count(shares, PureDP(math.inf), noise) == 3.625
+    )
+    assert counts.noisy_count(shares, Gaussian(1e-6), noise) == pytest.approx(3.625, abs=1e-4)
+    assert counts.noisy_count(shares, PureDP(1e6), noise) == 3

@@ -9,6 +9,7 @@ from tacit.mechanisms.gaussian import UNIT, class_sums
 from tacit.mechanisms.kernels import (
     add_clipped,
     add_rows,
+    add_shares,
     readable,
     rotation_signs,
     round_rotated,
@@ -236,3 +237,28 @@ def test_a_centre_is_subtracted_from_rows_whose_distance_has_no_square():
     row, centre = np.full((1, 2), 3e-160), np.full((1, 2), 1e-160)
     sums = class_sums([(row, np.zeros(1, int))], n_classes=1, width=2, balls=(centre, np.array([4e-160])))
     assert sums[0] / UNIT == pytest.approx([0.5, 0.5], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"), [("int32", -9000, 30_000), ("float32", 2**20, 2**24), ("float64", -(2**36), 2**36)]
+)
+def test_shares_are_rounded_down_exactly(dtype, low, high):
+    """Quotients of whole numbers by numbers of records, also just below and at whole numbers."""
+    rng = np.random.default_rng(0)
+    divisors = np.array([1, 2, 3, 7, 1000, 2**26 - 1, 3, 999_983])
+    classes, ends = np.array([0, 0, 0, 1, 1, 1, 3, 3]), np.array([5, 40, 40, 90, 130, 170, 200, 220])
+    factor = 2 ** (37 - (high - low - 1).bit_length())
+    products = rng.integers(low - 100, high + 100, (220, 65)).astype(dtype)
+    products[:, 0] = high
+    starts = [0, *ends[:-1]]
+    for start, end, divisor in zip(starts, ends, divisors.tolist(), strict=True):
+        if divisor * factor < high - low:
+            products[start:end, 1] = low + 5 * divisor
+            products[start:end, 2] = low + 5 * divisor - 1
+    totals = np.full((4, 65), 7)
+    add_shares(products, ends, classes, divisors, low, high, factor, totals)
+    wanted = np.full((4, 65), 7)
+    for start, end, divisor, c in zip(starts, ends, divisors.tolist(), classes, strict=True):
+        for row in products[start:end].tolist():
+            wanted[c] += [(min(max(int(v), low), high) - low) * factor // divisor for v in row]
+    assert np.array_equal(totals, wanted)

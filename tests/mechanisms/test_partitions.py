@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms import partitions
-from tacit.mechanisms.partitions import EXACT, flat_blocks, partitions_of
+from tacit.mechanisms.partitions import EXACT, flat_blocks, partitions_of, public_orders
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -120,13 +120,31 @@ def test_permuted_classes_have_permuted_partitions(size):
         permuted, again = partitions_of(rows[:, order], epsilon)
         assert np.array_equal(counts, again)
         apart = counts < size  # otherwise every class is alone, with its index
-        assert np.array_equal(blocks[apart][:, order], permuted[apart])
+        assert np.array_equal(blocks[apart][:, order], permuted[apart])  # there are no ties
 
 
-def test_blocks_are_numbered_by_their_likeliest_class_and_ties_broken_by_index():
+def test_blocks_are_numbered_by_their_likeliest_class():
     assert partitions_of(np.array([[0.1, 0.5, 0.4]]), 0.5)[0].tolist() == [[1, 0, 1]]
-    assert partitions_of(np.full((1, 4), 0.25), 0.5)[0].tolist() == [[0, 1, 0, 1]]
     assert partitions_of(np.array([[0.05, 0.6, 0.05, 0.05, 0.25]]), 1.0)[0].tolist() == [[1, 0, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("size", [4, 10, 33, 150])
+def test_the_number_of_a_row_breaks_ties_and_orders_unlikely_classes(size):
+    """By one of 256 public orders, also if rows come in parts; equal classes are in as many different blocks as any."""
+    flat = np.full((600, size), 1 / size)
+    blocks, _ = partitions_of(flat, 0.5)
+    orders, places = public_orders(size)
+    assert np.array_equal(np.sort(orders, axis=1), np.tile(np.arange(size), (256, 1)))
+    assert np.array_equal(np.take_along_axis(places, orders.astype(int), axis=1), np.tile(np.arange(size), (256, 1)))
+    assert np.array_equal(blocks[:344], blocks[256:])
+    assert len(np.unique(blocks, axis=0)) > (100 if size > 4 else 2)
+    assert np.array_equal(partitions_of(flat[300:], 0.5, first=300)[0], blocks[300:])
+    for row, order in zip(blocks[:256], orders, strict=True):
+        expected = np.arange(size) % 2 if size <= EXACT else np.arange(size) >= size // 2
+        assert np.abs(np.bincount(row) - size / 2).max() <= 1
+        assert np.array_equal(row[order], expected) or size > EXACT
+    together = np.mean(blocks[:256, :, None] == blocks[:256, None], axis=0)
+    assert together[~np.eye(size, dtype=bool)].max() < 0.65
 
 
 @pytest.mark.parametrize("size", [2, 6, 33, 150, 300])

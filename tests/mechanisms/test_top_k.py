@@ -236,3 +236,46 @@ def test_the_scale_of_ranks_charges_rounding_and_is_never_below_the_exact_one(m,
     for refused in (1.5 * eta, 4 * eta, 6 * eta, 8 * eta):
         with pytest.raises(BudgetError, match="too small for the float error"):
             top_k.rank_scale(m, k, sensitivity=1, epsilon=refused)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_every_class_in_which_a_person_sits_pays_for_its_rounding(k):
+    """A person with 16 records in as many of 20 classes; each moves the scores of its class by 1, of a window of 16."""
+    window, classes, epsilon, n = 16, 20, 1.0, 5
+
+    def ranges(classes):
+        """The widest losses in one class, over scores on a grid and all that one such record can make of them."""
+        scale = top_k.rank_scale(n, k, sensitivity=window, epsilon=epsilon, classes=classes)
+        logs = np.rint(scale * top_k.log_binomials(n, k))
+        grid = np.array(list(itertools.combinations_with_replacement((40, 2, 1, 0), n)))
+        widest = 0.0
+        for scores in grid:
+            for rise in itertools.product((0, 1), repeat=n):
+                one, other = (keys(values, logs, scale) for values in (scores, scores + rise))
+                widest = max(widest, np.ptp([one[s] - other[s] for s in one]))
+        return widest
+
+    def keys(scores, logs, scale):
+        order = np.argsort(-scores, kind="stable")
+        log_rank = (scores[order][k - 1 :] + logs) / scale
+        log_rank -= logsumexp(log_rank)
+        place = np.argsort(order)
+        sets = itertools.combinations(range(n), k)
+        return {
+            s: log_rank[max(place[list(s)]) - k + 1] - math.log(math.comb(max(place[list(s)]), k - 1)) for s in sets
+        }
+
+    assert window * ranges(classes) <= epsilon
+    assert window * ranges(1) > 1.3 * epsilon
+
+
+@pytest.mark.parametrize(("sensitivity", "classes"), [(16, 20), (1, 1000), (2**37, 100)])
+def test_the_scale_for_persons_is_that_of_the_proof(sensitivity, classes):
+    m, k = 1000, 5
+    eta = Fraction(k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32))
+    for epsilon in (0.01, 1.0, 7.7):
+        scale = Fraction(top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes))
+        wanted = (sensitivity + 2 * classes) / (Fraction(epsilon) - 4 * classes * eta)
+        assert wanted <= scale <= wanted * (1 + Fraction(1, 10**12))
+    with pytest.raises(BudgetError, match="too small for the float error of k=5; spend at least"):
+        top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=float(8 * classes * eta), classes=classes)

@@ -62,3 +62,56 @@ def test_spread_is_median_and_quartiles():
     assert spread([0.7]) == Spread(0.7, 0.7, 0.7)
     with pytest.raises(InputError, match="values is empty"):
         spread([])
+
+
+def test_intervals_over_persons_are_those_of_the_ratio_estimator():
+    """By hand: two classes and nine times three persons, whose parts are added before they are squared."""
+    truth, predicted = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 0])
+    persons = (np.array([0, 0, 1, 2, 1, 2]) + 3 * np.arange(9)[:, None]).ravel()
+    scores = evaluate(np.tile(truth, 9), np.tile(predicted, 9), np.array([0, 1]), persons=persons)
+    assert (scores.persons, scores.balanced, scores.accuracy) == (27, 0.5, 0.5)
+    balanced = np.array([(0.5 + 0.5) / 8, -0.5 / 8 + 0.5 / 4, -0.5 / 8 - 0.5 / 4]) / 9
+    accuracy = np.array([1.0, 0, -1]) / 6 / 9
+    for interval, parts in ((scores.interval, balanced), (scores.accuracy_interval, accuracy)):
+        deviation = math.sqrt(27 / 26 * 9 * (parts**2).sum())
+        assert interval == pytest.approx((0.5 - 1.96 * deviation, 0.5 + 1.96 * deviation))
+
+
+def test_persons_of_one_row_have_the_interval_of_rows_but_for_a_factor():
+    rng = np.random.default_rng(0)
+    truth, classes = rng.integers(0, 3, 200), np.arange(3)
+    predicted = np.where(rng.random(200) < 0.7, truth, rng.integers(0, 3, 200))
+    rows, persons = evaluate(truth, predicted, classes), evaluate(truth, predicted, classes, persons=np.arange(200))
+    assert rows.persons is None
+    for name, value in (("interval", "balanced"), ("accuracy_interval", "accuracy")):
+        half, of_persons = (getattr(one, name)[1] - getattr(one, value) for one in (rows, persons))
+        assert of_persons == pytest.approx(half * math.sqrt(200 / 199))
+    p = rows.accuracy
+    assert rows.accuracy_interval[1] - p == pytest.approx(1.96 * math.sqrt(p * (1 - p) / 200))
+
+
+def test_copies_of_a_persons_rows_tell_nothing_more():
+    truth, predicted, persons = np.arange(40) % 2, np.arange(40) % 4 % 3 % 2, np.arange(40)
+    once = evaluate(truth, predicted, np.arange(2), persons=persons)
+    often = evaluate(
+        *(np.repeat(given, 9) for given in (truth, predicted)), np.arange(2), persons=np.repeat(persons, 9)
+    )
+    assert often.interval == pytest.approx(once.interval)
+    assert often.accuracy_interval == pytest.approx(once.accuracy_interval)
+    assert evaluate(truth, predicted, np.arange(2), persons=np.zeros(40)).interval == (0, 1)
+
+
+def test_the_interval_over_persons_covers_the_truth_as_often_as_it_says():
+    """Persons of 1 to 20 rows, each right or wrong throughout but for a tenth."""
+    rng, covered, of_rows = np.random.default_rng(0), 0, 0
+    for _ in range(300):
+        persons = np.repeat(np.arange(120), rng.integers(1, 21, 120))
+        truth = rng.integers(0, 2, len(persons))
+        hit = (rng.random(120) < 0.7)[persons] ^ (rng.random(len(persons)) < 0.1)
+        given = truth, np.where(hit, truth, 1 - truth), np.arange(2)
+        low, high = evaluate(*given, persons=persons).interval
+        covered += low <= 0.7 * 0.9 + 0.3 * 0.1 <= high
+        low, high = evaluate(*given).interval
+        of_rows += low <= 0.66 <= high
+    assert covered / 300 == pytest.approx(0.95, abs=0.04)
+    assert of_rows / 300 < 0.7

@@ -139,6 +139,25 @@ def test_costs_are_in_order_a_panel_for_each_imbalance():
     assert figure.x.limits[0] < 0.1 < 10.0 < figure.x.limits[1]
 
 
+def test_units_stand_side_by_side_without_an_axis_of_costs():
+    learners, units = ["m", "n"], ["add-remove", "add-remove-person", "replace-person"]
+    results = some(unit=units, learner=learners, budget=["rho=0.5", "rho=2"], balanced_accuracy=[0.4, 0.6])
+    results.append(one("f" * 20, learner="alone"))
+    figure = only(accuracy.units, results)
+    assert figure.title == "digits, raw, imbalance 1: accuracy by neighbouring relation"
+    assert figure.x == accuracy.Axis("neighbouring relation")
+    assert {panel.title for panel in figure.panels} == {"rho=0.5", "rho=2"}
+    for panel in figure.panels:
+        assert set(panel.names) == {"add/remove one record", "add/remove one person", "replace one person"}
+        assert {(point.series, point.y.median) for point in panel.points} == {("m", 0.5), ("n", 0.5)}
+        assert all(len({cell.unit for cell in point.results}) == 1 for point in panel.points)
+    assert "rank no guarantee" in figure.caption
+    for unit in units:
+        assert words.unit_sentence(unit) in figure.caption
+    assert found(accuracy.units, some(learner=learners)) == []
+    assert [kind.heading for kind, _ in sweep.figures(SweepResults.of(results))].count("Units") == 1
+
+
 def test_units_never_meet_and_every_axis_and_caption_names_its_own():
     results = some(unit=["add-remove", "replace", "change-label"], encoder=["a", "b"], rho=[0.5])
     for find in (accuracy.accuracy, accuracy.minority, accuracy.encoders):

@@ -52,6 +52,11 @@ def labels_of(data: "Data", path: Path | str) -> Any:
     return data.labels
 
 
+def number_of_persons(persons: Any) -> str:
+    """How many persons rows are of, for a line about them; empty without ids."""
+    return "" if persons is None else f" of {len(set(persons.tolist()))} persons"
+
+
 def check_apart(option: str, path: Path, store: Path, why: str) -> None:
     """Refuse private data as the public rows of `--public` or `--names`."""
     if path.resolve() == store.resolve():

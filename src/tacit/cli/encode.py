@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import number_of_persons, read_classes, shown_progress
 from tacit.cli.encode_names import PublicClasses, check_alone, class_texts, names_to_carry, write_through
 from tacit.errors import InputError
 
@@ -30,6 +30,8 @@ def encode(
     labels: Path | None = None,
     x: str | None = None,
     y: str | None = None,
+    persons: str | None = None,
+    persons_folder: int | None = None,
     classes: str | None = None,
     texts: Path | None = None,
     template: list[str] | None = None,
@@ -74,6 +76,11 @@ def encode(
         Name of the column, or array, of pictures, texts or files, where it is not a usual one.
     y
         Name of the column, or array, of labels, where it is not a usual one.
+    persons
+        Whose record each is: a file with one id a line, an .npy array, or a table with FILE#COLUMN, else the name of a
+        column of the source's table, or of an array. Ids are private, and shown nowhere.
+    persons_folder
+        Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for CLASS/PERSON/x.png.
     classes
         The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
     texts
@@ -114,13 +121,17 @@ def encode(
         Overwrite the output.
     """
     from tacit.compute.atomic import check_writable
+    from tacit.data.ids import is_ids_file
     from tacit.data.manifest import holds_stores, is_store
     from tacit.encoding.encoders import load_encoder
     from tacit.encoding.encoders.store import Options, encode_to_stores
     from tacit.encoding.names import TEMPLATE, load_text_side, names_source
     from tacit.encoding.sources import splits
 
-    of_records = {"split": split, "labels": labels, "x": x, "y": y, "public": public, "skip-bad": skip_bad}
+    of_records = {
+        "split": split, "labels": labels, "x": x, "y": y, "persons": persons, "persons-folder": persons_folder,
+        "public": public, "skip-bad": skip_bad,
+    }  # fmt: skip
     if source is None:
         check_alone(texts, of_records | {"mirror": mirror})
     elif through is not None:
@@ -150,7 +161,11 @@ def encode(
             return
         options = replace(options, classes=None)  # the names are the class list
     else:
-        sources = _opened(source, chosen, labels=labels, x=x, y=y, public=public)
+        if persons is not None and len(chosen) > 1 and is_ids_file(persons):
+            raise InputError(f"--persons {persons} has the ids of one split; encode each with --split")
+        sources = _opened(
+            source, chosen, labels=labels, x=x, y=y, persons=persons, persons_folder=persons_folder, public=public
+        )
         kind = next(iter(sources.values())).kind
         features = load_encoder(encoder, kind=kind, mirror=mirror, **loading)
         if texts is not None or template is not None:
@@ -164,7 +179,7 @@ def encode(
         said = "interrupted; run the same command again, and it goes on from the shards that are done"
         raise KeyboardInterrupt(said) from stop
     for name, outcome in outcomes.items():
-        _say(out / name, outcome, sources[name].left_out)
+        _say(out / name, outcome, [sources[name].shown(file) for file in sources[name].left_out])
 
 
 def _opened(path: Path, splits: Sequence[str | None], *, public: bool, **options: Any) -> dict[str, "Source"]:
@@ -183,7 +198,7 @@ def _opened(path: Path, splits: Sequence[str | None], *, public: bool, **options
 def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
     """One line about a store."""
     store = outcome.store
-    facts = [f"{store.rows} rows of width {store.dim}"]
+    facts = [f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}"]
     if store.names is not None:
         facts.append(f"{sum(map(len, store.names))} rows of class names")
     if store.classes is not None:

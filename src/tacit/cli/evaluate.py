@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tacit.cli.common import labels_of, shown_progress
-from tacit.cli.options import Features, Labels, Split
+from tacit.cli.common import labels_of, number_of_persons, shown_progress
+from tacit.cli.options import Features, Labels, Persons, Split
 
 
 def evaluate(
@@ -16,13 +16,15 @@ def evaluate(
     public_test: bool = False,
     x: Features = None,
     y: Labels = None,
+    persons: Persons = None,
     split: Split = None,
     json: bool = False,
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
     A score on the private training rows is outside the guarantee; use a public test set, or one whose
-    records need no protection.
+    records need no protection. Where the test set has ids of persons, intervals are over persons: rows of one person
+    are alike, and an interval that takes them for independent is too short.
 
     Parameters
     ----------
@@ -55,13 +57,14 @@ def evaluate(
         raise InputError("--public-test is a statement for the card; add --record, or leave it out")
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = read_data(store, x=x, y=y, split=split, width=loaded.width)
+        data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
         labels = labels_of(data, store)
         sizes = None
         if class_sizes is not None:
             trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
-        scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes)
+        scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes, data.persons)
+    over, how = ("rows", "") if scores.persons is None else ("persons", f", {metrics.BY_PERSON}")
     present = {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
     if record:
         utility = Utility(
@@ -71,9 +74,10 @@ def evaluate(
             balanced_accuracy=scores.balanced,
             per_class=present,
             interval=scores.interval,
-            interval_of="balanced accuracy",
+            interval_of="balanced accuracy" if scores.persons is None else "balanced accuracy over persons",
             minority_accuracy=scores.minority,
             protection="public test set" if public_test else "test records are not protected",
+            seeds=f"this one release; the interval is over test {over}{how}",
         )
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
@@ -81,10 +85,15 @@ def evaluate(
         values = asdict(scores) | {"per_class": shares}
         print(text.dumps({key: value for key, value in values.items() if value is not None}))
         return
-    low, high = scores.interval
-    print(f"{release} on {store}: {len(labels)} rows, {len(present)} of {len(loaded.classes)} classes")
-    print(f"accuracy {scores.accuracy:.4f}")
-    print(f"balanced accuracy {scores.balanced:.4f} (95 % interval over test rows {low:.4f} to {high:.4f})")
+    shown = f"{len(labels)} rows{number_of_persons(data.persons)}, {len(present)} of {len(loaded.classes)} classes"
+    print(f"{release} on {store}: {shown}")
+    for name, value, (low, high) in (
+        ("accuracy", scores.accuracy, scores.accuracy_interval),
+        ("balanced accuracy", scores.balanced, scores.interval),
+    ):
+        print(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
+    if how:
+        print(f"intervals over persons are{how.removeprefix(',')}")
     lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
     print(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:

@@ -19,7 +19,7 @@ from tacit.cli.common import (
 )
 from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner, stated_delta
 from tacit.cli.names import NONE, names_for
-from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Split, Unit
+from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def fit(
     seed: int | None = None,
     x: Features = None,
     y: Labels = None,
+    persons: Persons = None,
     split: Split = None,
     public_split: str | None = None,
     card: CardFacts | None = None,
@@ -82,6 +83,7 @@ def fit(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
+    from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.fitted import check_facts
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
@@ -103,7 +105,7 @@ def fit(
     if public is not None:
         check_apart("public", located(public, public_split), private, RELEASED)
     with shown_progress(), _resumable(learner, out):
-        data = read_data(store, x=x, y=y, split=split)
+        data = read_data(store, x=x, y=y, persons=persons, split=split)
         labels = labels_of(data, store)
         listed = data.classes if declared is None and data.classes_declared else declared
         learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
@@ -113,7 +115,13 @@ def fit(
         of_public = None if public is None else _read_public(learner, public, public_split, data, store)
         if of_public is not None:
             learner.set_params(public=of_public.x)
-        learner.fit(data.x, labels, **({} if groups is None else {"groups": _groups(groups, learner)}))
+        if KnownUnit(learner.unit).per_person and data.persons is None:
+            said = f"--unit {learner.unit} needs ids of persons, and {store} has none"
+            raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
+        of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
+        if data.persons is not None:
+            of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
+        learner.fit(data.x, labels, **of_records)
         release = Release.of(
             learner,
             **facts,

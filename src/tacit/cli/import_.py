@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import number_of_persons, read_classes, shown_progress
 from tacit.cli.names import names_for
+from tacit.cli.options import Persons
 from tacit.errors import InputError
 
 
@@ -12,6 +13,7 @@ def import_(
     out: Path,
     x: str | None = None,
     y: str | None = None,
+    persons: Persons = None,
     split: str | None = None,
     card: Path | None = None,
     classes: str | None = None,
@@ -52,6 +54,7 @@ def import_(
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.ids import is_ids_file
     from tacit.data.imports import located, read_data, splits
     from tacit.data.manifest import holds_stores
 
@@ -60,20 +63,22 @@ def import_(
     declared = read_classes(classes)
 
     def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
-        data = read_data(files, x=x, y=y, split=name, card=card, check=False)
+        data = read_data(files, x=x, y=y, persons=persons, split=name, card=card, check=False)
         listed = data.classes if declared is None and data.classes_declared else declared
         of_names = names_for(names, data, listed, located(files[0], name))
         store = EmbeddingStore.write(
-            folder, data.x, data.labels, classes=listed, card=data.card, identity=identity,
+            folder, data.x, data.labels, persons=data.persons, classes=listed, card=data.card, identity=identity,
             names=None if of_names is None else of_names.rows,
             names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
         )  # fmt: skip
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"
         carried = "" if of_names is None else f", {of_names.count} rows of class names"
-        return f"{store.rows} rows of width {store.dim}{labels}, {shown}{carried}"
+        return f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}{labels}, {shown}{carried}"
 
     parts = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
+    if persons is not None and split is None and len(parts) > 1 and is_ids_file(persons):
+        raise InputError(f"--persons {persons} has the ids of one split; import each with --split")
     identity = identity or out.name
     remove_parts(out)
     with shown_progress():

@@ -19,10 +19,18 @@ Budget = Annotated[
 Unit = Annotated[
     str | None,
     Parameter(
-        help="add-remove, replace or change-label: the unit in which the budget is read; by default the method's own."
+        help="add-remove, replace or change-label; with ids of persons add-remove-person, replace-person or "
+        "change-labels-of-person: the unit in which the budget is read. By default the method's own."
     ),
 ]
 Noise = Annotated[str, Parameter(help="secure, or research, which is seeded and not for release.")]
+Persons = Annotated[
+    str | None,
+    Parameter(
+        help="Whose record each row is: a file with one id a line, an .npy array, or a table with FILE#COLUMN, else "
+        "the name of a column or array of the data. A store may carry ids. They are private, and shown nowhere."
+    ),
+]
 Features = Annotated[str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")]
 Labels = Annotated[str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")]
 Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]

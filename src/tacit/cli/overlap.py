@@ -1,4 +1,4 @@
-"""`tacit overlap`: whether a public store, or the class names that a store carries, hold private records."""
+"""`tacit overlap`: whether a public store, or the class names that a store carries, hold private records or persons."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ def overlap(
 ) -> None:
     """Look for private records in a public store: the same content, or nearly the same direction.
 
-    The rows of class names that the store carries, which may be examples, are compared too.
+    The rows of class names that the store carries, which may be examples, are compared too. If both stores carry ids of
+    persons, the persons that are in both are counted, as in a private and a test store.
 
     The answer is about private records. It is for their owner, and enters no release.
 
@@ -49,6 +50,11 @@ def overlap(
         if not found.hashed:
             same = "contents were not compared: no hashes"
         print(f"of {own.rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
+        without = [path for path, store in ((private, own), (public, other)) if store.persons is None]
+        if found.persons is not None:
+            print(f"{found.persons} persons are in both")
+        elif len(without) == 1:
+            print(f"persons were not compared: {without[0]} has no ids")
     if other.names is not None:
         examples = f"{len(found.near_names)} reach a cosine of {cosine:g} with a row of the class names"
         print(f"of {own.rows} private records {examples} that {other.identity} carries")

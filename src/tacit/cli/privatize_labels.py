@@ -19,6 +19,8 @@ def privatize_labels(
     prior: Path | None = None,
     k: int | None = None,
     loss: str = "squared",
+    unit: str = "change-label",
+    persons: str | None = None,
     ledger: Path | None = None,
     identity: str | None = None,
     noise: str = "secure",
@@ -55,6 +57,10 @@ def privatize_labels(
         For rr-top-k: how many of the likeliest classes it answers with.
     loss
         For rr-on-bins: squared or absolute.
+    unit
+        change-label, or change-labels-of-person, under which a person's labels share the budget.
+    persons
+        For change-labels-of-person: the column that says whose each label is. It stays as it is, and is public.
     ledger
         The ledger to charge; asking the same labels again costs again. By default the one beside the table, if there
         is one.
@@ -74,7 +80,8 @@ def privatize_labels(
     with shown_progress():
         count, guarantee = randomize_table(
             table, out, column=column, budget=budget, classes=read_classes(classes), values=_numbers(values),
-            randomizer=randomizer, prior=prior, k=k, loss=loss, ledger=ledger, identity=identity,
+            randomizer=randomizer, prior=prior, k=k, loss=loss, unit=unit, persons=persons,
+            ledger=ledger, identity=identity,
             noise=noise, seed=seed, allow_research=allow_research, force=force,
         )  # fmt: skip
     print(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")

@@ -50,6 +50,8 @@ def results(
     if hash:
         print(stored.content_hash(stored.read_results(runs, where)))
         return
+    if columns is None and len(set(stored.query(runs, where, ("unit",))["unit"].to_pylist())) > 1:
+        chosen = (*SHOWN[: SHOWN.index("seed")], "unit", *SHOWN[SHOWN.index("seed") :])
     if csv is None:
         table = stored.query(runs, where, chosen)
         for row in [chosen, *(row.values() for row in table.to_pylist())]:

@@ -1,8 +1,9 @@
-"""`tacit split`: a private, a public and a test store from one data set, by position."""
+"""`tacit split`: a private, a public and a test store from one data set, by position and by person."""
 
 from pathlib import Path
 
-from tacit.cli.common import shown_progress, tell_of_ledger
+from tacit.cli.common import number_of_persons, shown_progress, tell_of_ledger
+from tacit.cli.options import Persons
 
 
 def split(
@@ -14,16 +15,20 @@ def split(
     n_test: int = 0,
     n_private: int | None = None,
     seed: int = 0,
+    persons: Persons = None,
     force: bool = False,
 ) -> None:
     """Deal a data set to a private, a public and a test store, by position and never by features or labels.
+
+    Where the data have ids of persons, each person is dealt out whole, so that no person is in two parts. A part of N
+    records then gets their share of the persons, and its number of records is approximate.
 
     Parameters
     ----------
     data
         A store, or a file that can be imported.
     out
-        Folder of the stores `private`, `public` (without labels) and `test`.
+        Folder of the stores `private`, `public` (without labels and ids of persons) and `test`.
     n_public
         Records of the public part. Their features will not be protected.
     n_test
@@ -41,8 +46,10 @@ def split(
     from tacit.data.manifest import dtype_of, holds_stores
     from tacit.data.splits import split as deal
 
-    source = read_data(data)
-    parts = deal(len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed)
+    source = read_data(data, persons=persons)
+    parts = deal(
+        len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed, persons=source.persons
+    )
     classes = source.classes if source.classes_declared else None
     lines = []
     remove_parts(out)
@@ -51,12 +58,15 @@ def split(
             if not len(rows):
                 continue
             labels = None if name == "public" or source.labels is None else source.labels[rows]
+            ids = None if source.persons is None else source.persons[rows]
             # the private part has the identity of the data, so that a ledger adds up what both are charged
             identity = source.identity if name == "private" else f"{source.identity}-{name}"
             EmbeddingStore.write(
                 temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
                 names=source.names, names_card=source.names_card, dtype=dtype_of(source.x),
+                persons=None if name == "public" else ids,
             )  # fmt: skip
-            lines.append(f"{out / name}: {len(rows)} rows{'' if labels is not None else ', no labels'}")
+            unlabelled = "" if labels is not None else ", no labels"
+            lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
     print("\n".join(lines))
     tell_of_ledger(data, source)

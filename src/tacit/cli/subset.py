@@ -3,7 +3,8 @@
 import math
 from pathlib import Path
 
-from tacit.cli.common import labels_of, shown_progress, tell_of_ledger
+from tacit.cli.common import labels_of, number_of_persons, shown_progress, tell_of_ledger
+from tacit.cli.options import Persons
 from tacit.errors import InputError
 
 
@@ -15,6 +16,7 @@ def subset(
     imbalance: float,
     seed: int = 0,
     rows: int | None = None,
+    persons: Persons = None,
     force: bool = False,
 ) -> None:
     """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio and seed.
@@ -53,7 +55,7 @@ def subset(
     if located(data).resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
-    source = read_data(data)
+    source = read_data(data, persons=persons)
     labels = labels_of(source, data)
     if rows is not None and not 1 <= rows <= len(labels):
         raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
@@ -69,7 +71,9 @@ def subset(
         EmbeddingStore.write(
             out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
             names=source.names, names_card=source.names_card, dtype=dtype_of(source.x), force=force,
+            persons=None if source.persons is None else source.persons[chosen],
         )  # fmt: skip
-    print(f"{out}: {len(chosen)} of {len(labels)} rows, imbalance {imbalance:g}")
+    kept = number_of_persons(None if source.persons is None else source.persons[chosen])
+    print(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
     print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
     tell_of_ledger(data, source)

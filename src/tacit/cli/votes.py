@@ -31,6 +31,7 @@ def votes(
     n_labels: int | None = None,
     delta: float = 1e-5,
     stopping: str = "filter",
+    unit: str = "replace",
     noise: Noise = "secure",
     seed: int | None = None,
     force: Force = False,
@@ -69,6 +70,8 @@ def votes(
         Where budgets are read.
     stopping
         filter, or data-dependent to repeat published tables, under research noise alone.
+    unit
+        What reaches one teacher only: replace for each record, replace-person for each person with all their records.
     seed
         Seed of research noise.
     """
@@ -97,6 +100,7 @@ def votes(
             n_labels=n_labels,
             delta=delta,
             stopping=stopping,
+            unit=unit,
             noise=noise,
             random_state=seed,
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.data.formats.sizes import check_width
 from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, excerpt
 
@@ -35,6 +36,7 @@ class Arrays:
     card: dict[str, Any] = field(default_factory=dict)
     names: list[NDArray[Any]] | None = None
     names_card: dict[str, Any] = field(default_factory=dict)
+    persons: NDArray[Any] | None = field(default=None, repr=False)
 
     @property
     def classes_declared(self) -> bool:
@@ -54,14 +56,16 @@ def make_arrays(
     identity: str,
     classes: Iterable[Any] | None = None,
     card: dict[str, Any] | None = None,
+    persons: Any = None,
 ) -> Arrays:
-    """Arrays of features and raw labels; labels that index named classes become the class values."""
+    """Arrays of features, raw labels and ids; labels that index named classes become the class values."""
     x = as_rows(x, str(files[0]))
     listed = None if classes is None else class_list(classes)
     labels = None if y is None else clean_labels(y, len(x))
     if labels is not None and listed is not None:
         labels = decode_labels(encode_labels(labels, listed), listed)
-    return Arrays(x, labels, listed, identity, files, card or {})
+    ids = None if persons is None else stored_ids(persons, len(x))
+    return Arrays(x, labels, listed, identity, files, card or {}, persons=ids)
 
 
 def from_named(
@@ -71,6 +75,7 @@ def from_named(
     read: Callable[[list[str]], list[NDArray[Any]]],
     x: str | None,
     y: str | None,
+    persons: str | None,
     width: int | None,
 ) -> Arrays:
     """Arrays from a file of named arrays, by functions that give the shape of one and read several.
@@ -81,14 +86,16 @@ def from_named(
     if features is None:
         raise features_missing(names, path)
     labels = choose(names, y, LABELS, "y", path)
+    ids = choose(names, persons, (), "persons", path)
     check_width(path, shape(features), width)
     classes = "classes" if "classes" in names else None
     if classes is not None and math.prod(shape(classes)) > MOST_CLASSES:
         raise InputError(f"{path} has more than {MOST_CLASSES} classes; declare the classes there are")
-    used = [name for name in (features, labels, classes) if name is not None]
+    used = [name for name in (features, labels, classes, ids) if name is not None]
     arrays = dict(zip(used, read(used), strict=True))
     listed = None if classes is None else arrays[classes].tolist()
-    return make_arrays(arrays[features], None if labels is None else arrays[labels], (path,), path.stem, listed)
+    y_values, persons_values = (None if name is None else arrays[name] for name in (labels, ids))
+    return make_arrays(arrays[features], y_values, (path,), path.stem, listed, persons=persons_values)
 
 
 def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:

@@ -2,7 +2,8 @@
 
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
-    metadata.parquet     column `label` (int32) when labelled, and any columns of the user's
+    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with ids of persons, and
+                         any columns of the user's
     names.npy            rows of class names, if the store carries some
     .lock                held by an append, so that a second one waits
 
@@ -28,9 +29,10 @@ from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
-from tacit.data.writing import LABEL
+from tacit.data.writing import LABEL, PERSON
 from tacit.errors import InputError, StoreError
 
 
@@ -47,6 +49,8 @@ class EmbeddingStore:
         Indexes into `classes`, or the labels themselves when `classes` is None; None if unlabelled.
     labels : array of shape (rows,) or None
         Class values.
+    persons : array of shape (rows,) or None
+        Whose record each row is: whole numbers or texts, private like the labels; None if they were not given.
     classes : list or None
         Class values in order. None when whole-number labels came without a declaration.
     classes_declared : bool
@@ -85,7 +89,7 @@ class EmbeddingStore:
         self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
         self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
         self.identity, self.card = manifest.identity, manifest.card
-        for cached in ("x", "y", "names"):
+        for cached in ("x", "y", "persons", "names"):
             self.__dict__.pop(cached, None)
 
     @classmethod
@@ -107,6 +111,7 @@ class EmbeddingStore:
         X: Any,
         y: Any = None,
         *,
+        persons: Any = None,
         classes: int | Iterable[ClassValue] | None = None,
         card: Mapping[str, Any] | None = None,
         identity: str | None = None,
@@ -127,6 +132,8 @@ class EmbeddingStore:
             Features; read block by block, so it may be memory-mapped and larger than the memory.
         y : sequence of length rows, optional
             Class values, or whole-number indexes into a list of class names.
+        persons : sequence of length rows, optional
+            Whose record each row is: texts or whole numbers, which are kept as they are. They are private.
         classes : list or int, optional
             The class list as a public fact; N stands for 0..N-1. Classes need not have records.
         card : dict, optional
@@ -150,8 +157,8 @@ class EmbeddingStore:
         ------
         InputError
             If `folder` exists or cannot be written; if a row is not finite, all zeros, or does not
-            fit `dtype`; if labels are missing, outside `classes` or not one a row; if `names` do not fit the declared
-            classes. Nothing is left behind.
+            fit `dtype`; if labels or persons are missing or not one a row, or labels outside `classes`; if `names` do
+            not fit the declared classes. Nothing is left behind.
         """
         folder = Path(folder)
         identity = checked_identity(identity or folder.absolute().name)
@@ -162,7 +169,8 @@ class EmbeddingStore:
         labels = None if y is None else clean_labels(y, len(X))
         if listed is None and labels is not None and labels.dtype.kind == "U":
             listed = class_list(np.unique(labels).tolist())
-        table = writing.metadata_table(len(X), writing.label_indexes(labels, listed), metadata)
+        ids = None if persons is None else stored_ids(persons, len(X))
+        table = writing.metadata_table(len(X), writing.label_indexes(labels, listed), ids, metadata)
         facts = writing.json_card(card)
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
             (temporary / "shards").mkdir()
@@ -177,6 +185,7 @@ class EmbeddingStore:
                 classes_declared=classes is not None,
                 identity=identity,
                 card=facts,
+                has_persons=ids is not None,
             )
             if names is not None:
                 manifest = writing.write_names(temporary, names, names_card, manifest)
@@ -184,7 +193,13 @@ class EmbeddingStore:
         return cls.open(folder)
 
     def append(
-        self, X: Any, y: Any = None, metadata: Mapping[str, Sequence[Any]] | None = None, *, shard_rows: int = 65536
+        self,
+        X: Any,
+        y: Any = None,
+        metadata: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        persons: Any = None,
+        shard_rows: int = 65536,
     ) -> "EmbeddingStore":
         """Add rows at the end; until all are written the store on disk stays as it was.
 
@@ -192,8 +207,8 @@ class EmbeddingStore:
         ----------
         X : array of shape (new_rows, dim)
             Features, stored in the store's dtype.
-        y, metadata, shard_rows
-            As for `write`; labels and further columns if and only if the store has them.
+        y, metadata, persons, shard_rows
+            As for `write`; labels, persons and further columns if and only if the store has them.
 
         Returns
         -------
@@ -203,7 +218,7 @@ class EmbeddingStore:
         Raises
         ------
         InputError
-            As `write` does, and if columns, labels or classes differ from the store's.
+            As `write` does, and if columns, labels, persons or classes differ from the store's.
         """
         with ExitStack() as held:
             try:
@@ -212,7 +227,9 @@ class EmbeddingStore:
                 fault = f"{self.folder} cannot be appended to ({error.strerror})"
                 raise StoreError(f"{fault}; copy it elsewhere first") from error
             current = EmbeddingStore.open(self.folder)
-            writing.append_rows(self.folder, current._manifest, current.metadata, as_rows(X), y, metadata, shard_rows)
+            writing.append_rows(
+                self.folder, current._manifest, current.metadata, as_rows(X), y, persons, metadata, shard_rows
+            )
             self._use(Manifest.load(self.folder))
         return self
 
@@ -227,18 +244,25 @@ class EmbeddingStore:
         """Label indexes, (rows,), or None."""
         if not self._manifest.has_labels:
             return None
-        import pyarrow as pa
-
-        table = self.metadata([LABEL])
-        column = table[LABEL] if LABEL in table.column_names else pa.chunked_array([], pa.null())
-        whole = pa.types.is_signed_integer(column.type) and column.null_count == 0 and len(column) == self.rows
-        # to_numpy() would import pandas
-        labels = np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks]) if whole else np.empty(0, np.int64)
-        if not whole or (self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()):
+        labels = self._column(LABEL)
+        if labels.dtype.kind != "i" or (
+            self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()
+        ):
             raise self._altered(self.folder / self._manifest.metadata.file)
         labels = labels.astype(np.int64)
         labels.flags.writeable = False
         return labels
+
+    @cached_property
+    def persons(self) -> NDArray[Any] | None:
+        """Ids of persons, (rows,), or None."""
+        if not self._manifest.has_persons:
+            return None
+        persons = self._column(PERSON)
+        if persons.dtype.kind == "U" and not persons.astype(bool).all():  # an empty text
+            raise self._altered(self.folder / self._manifest.metadata.file)
+        persons.flags.writeable = False
+        return persons
 
     @property
     def labels(self) -> NDArray[Any] | None:
@@ -300,7 +324,21 @@ class EmbeddingStore:
         else:
             classes = f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
         names = "" if self._manifest.names is None else f", {self._manifest.names.file.rows} rows of class names"
-        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes}{names})"
+        persons = ", with ids of persons" if self._manifest.has_persons else ""
+        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes}{persons}{names})"
+
+    def _column(self, name: str) -> NDArray[Any]:
+        """A column of the metadata without gaps: signed whole numbers, or texts."""
+        import pyarrow as pa
+
+        table = self.metadata([name])
+        column = table[name] if name in table.column_names else pa.chunked_array([], pa.null())
+        if column.null_count == 0 and len(column) == self.rows:
+            if pa.types.is_signed_integer(column.type):  # to_numpy() would import pandas
+                return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
+            if pa.types.is_string(column.type):
+                return np.array(column.to_pylist(), dtype=np.str_)
+        raise self._altered(self.folder / self._manifest.metadata.file)
 
     def __reduce__(self) -> tuple[Callable[[Path], "EmbeddingStore"], tuple[Path]]:
         return EmbeddingStore.open, (self.folder,)  # workers map the files rather than receive them

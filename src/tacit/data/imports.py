@@ -11,18 +11,25 @@
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
 | folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
 
+Ids of persons are those that a store carries, or are named by `persons`: a column or array of the data, or a file.
+
 `FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in `_train`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tacit.data.arrays import Arrays, existing, make_arrays
+from tacit.data.arrays import Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table
+from tacit.data.formats.arrow import as_numpy
 from tacit.data.formats.sizes import check_width
+from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.manifest import NAME as MANIFEST
+from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
 from tacit.errors import InputError
 
@@ -38,6 +45,7 @@ def read_data(
     *,
     x: str | None = None,
     y: str | None = None,
+    persons: str | None = None,
     split: str | None = None,
     card: str | Path | None = None,
     width: int | None = None,
@@ -51,6 +59,9 @@ def read_data(
         A store, a file or a folder; two `.npy` files are features and labels.
     x, y : str, optional
         Names of the features and labels inside the file, where they are not the usual ones.
+    persons : str, optional
+        Whose record each row is: a file of ids (one a line, an `.npy` array, a table with FILE#COLUMN), else the name
+        of a column or array of the data. Left out for a store that carries ids.
     split : str, optional
         Which split of a folder that has several.
     card : path, optional
@@ -63,32 +74,41 @@ def read_data(
     Returns
     -------
     EmbeddingStore or Arrays
-        Both have `x`, `labels`, `classes`, `classes_declared`, `identity`, `card`, `content_hash`.
+        Both have `x`, `labels`, `persons`, `classes`, `classes_declared`, `identity`, `card`, `content_hash`.
 
     Raises
     ------
     InputError
-        If a file is missing, unreadable or of unknown form, or a row breaks the rules of `check_rows`.
+        If a file is missing, unreadable or of unknown form, ids are missing or not one a row, or a row breaks the rules
+        of `check_rows`.
     StoreError
         If the store is damaged.
     """
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    column = None if persons is None or is_ids_file(persons) else persons
     if len(files) == 1:
         path, split = _place(files[0], split)
         read = _read_folder if path.is_dir() else _read_file
-        data = read(path, x, y, split, width)
+        data = read(path, x, y, column, split, width)
     elif len(files) != 2 or any(path.suffix != ".npy" for path in map(located, files)):
         listed = ", ".join(map(str, files))
         raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
     else:
         _refuse_options(files[0], x=x, y=y, split=split)
+        _refuse_column(files[0], column)
         data = npy.read(located(files[0]), located(files[1]), width=width)
     if card is not None:
         if not isinstance(data, Arrays):
             raise InputError(f"{files[0]} is a store, which has a card; leave card= out")
         stated = cards.read(Path(card))
         classes = data.classes if stated.classes is None else stated.classes
-        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, stated.facts)
+        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, stated.facts, data.persons)
+    if persons is not None and column is None:
+        data = _with_persons(data, read_ids(persons))
+    elif column is not None and isinstance(data, EmbeddingStore):
+        table = data.metadata()
+        choose(table.column_names, column, (), "persons", data.folder)
+        data = _with_persons(data, as_numpy(table[column]))
     if check:
         check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
     return data
@@ -149,17 +169,22 @@ def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
     return Path(folder), part
 
 
-def _read_file(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Arrays:
+def _read_file(
+    path: Path, x: str | None, y: str | None, persons: str | None, split: str | None, width: int | None
+) -> Arrays:
     _refuse_options(path, split=split)
     if path.suffix == ".npy":
         _refuse_options(path, x=x, y=y)
+        _refuse_column(path, persons)
         return npy.read(path, npy.targets_of(path), width=width)
     if path.suffix not in READERS:
         raise _unknown(path)
-    return READERS[path.suffix](path, x, y, width)
+    return READERS[path.suffix](path, x, y, persons, width)
 
 
-def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, width: int | None) -> Data:
+def _read_folder(
+    path: Path, x: str | None, y: str | None, persons: str | None, split: str | None, width: int | None
+) -> Data:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
         store = EmbeddingStore.open(path)
@@ -167,16 +192,30 @@ def _read_folder(path: Path, x: str | None, y: str | None, split: str | None, wi
         return store
     if huggingface.is_dataset(path):
         _refuse_options(path, split=split)
-        return huggingface.read(path, x, y, width=width)
+        return huggingface.read(path, x, y, persons, width=width)
     if huggingface.is_dataset_dict(path):
         name = _chosen_split(path, split)
-        return huggingface.read(path / name, x, y, identity=f"{path.absolute().name}-{name}", width=width)
+        return huggingface.read(path / name, x, y, persons, identity=f"{path.absolute().name}-{name}", width=width)
     if splits(path):
         _refuse_options(path, x=x, y=y)
+        _refuse_column(path, persons)
         name = _chosen_split(path, split)
         labels = path / f"{name}_y.npy" if (path / f"{name}_y.npy").is_file() else None
         return npy.read(path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width)
     raise _unknown(path)
+
+
+def _with_persons(data: Data, ids: Any) -> Arrays:
+    """The data with these ids of persons, unless they have some."""
+    if data.persons is not None:
+        raise InputError(f"{data.identity} carries ids of persons; leave persons out")
+    persons = stored_ids(ids, len(data.x))
+    if isinstance(data, Arrays):
+        return replace(data, persons=persons)
+    return Arrays(
+        data.x, data.labels, data.classes if data.classes_declared else None, data.identity, (data.folder / MANIFEST,),
+        data.card, data.names, data.names_card, persons,
+    )  # fmt: skip
 
 
 def _unknown(path: Path) -> InputError:
@@ -195,6 +234,11 @@ def _chosen_split(folder: Path, split: str | None) -> str:
         return matching[0]
     said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
     raise InputError(f"{folder} has {said}; choose split from: {', '.join(matching or names)}")
+
+
+def _refuse_column(path: Path, persons: str | None) -> None:
+    if persons is not None:
+        raise InputError(f"persons={persons} is no file, and {path} has no columns; give a file with one id a line")
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:

@@ -55,6 +55,7 @@ class Manifest:
     identity: str
     card: dict[str, Any] = field(default_factory=dict)
     names: StoredNames | None = None
+    has_persons: bool = False
 
     @property
     def records(self) -> tuple[StoredFile, ...]:
@@ -69,8 +70,9 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
         facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        if self.names is None:
-            del facts["names"]
+        for name in ("names", "has_persons"):  # as stores without them were always written
+            if not facts[name]:
+                del facts[name]
         text = json.dumps(facts, indent=1, ensure_ascii=False)
         with atomic_file(folder / NAME, force=True) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -119,6 +121,7 @@ class Manifest:
             identity=checked_identity(_typed(stated["identity"], str)),
             card=_typed(stated["card"], dict),
             names=None if stated.get("names") is None else _stored_names(stated["names"]),
+            has_persons=_typed(stated.get("has_persons", False), bool),
         )
         if manifest.dtype not in DTYPES:
             raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")

@@ -1,4 +1,4 @@
-"""Whether a public set holds records of a private one: the same content, or nearly the same direction.
+"""Whether a public set holds records of a private one: the same content, nearly the same direction, or of a person.
 
 What this finds is about private records: it is for their owner, and enters no release.
 """
@@ -30,7 +30,8 @@ class Overlap:
     `same` has the pairs of the same content, with the first such public row, and is empty unless both stores hold
     hashes of the content (`hashed`). `near` has the pairs whose cosine reaches the threshold, with the nearest public
     row, and `cosines` their cosines, (pairs,). `near_names` and `names_cosines` are the same with the rows of class
-    names that the public store carries, all classes one after another.
+    names that the public store carries, all classes one after another. `persons` is the number of persons with records
+    in both stores, None unless both carry ids.
     """
 
     same: NDArray[np.int64]
@@ -39,6 +40,7 @@ class Overlap:
     hashed: bool
     near_names: NDArray[np.int64]
     names_cosines: NDArray[np.float64]
+    persons: int | None
 
 
 def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEAR) -> Overlap:
@@ -54,7 +56,8 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     Raises
     ------
     InputError
-        If the widths of the stores differ, or their encoders, or `cosine` is not in (0, 1].
+        If the widths of the stores differ, or their encoders, or `cosine` is not in (0, 1]; if ids are texts in one
+        store and whole numbers in the other.
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
@@ -65,11 +68,22 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     names = np.empty((0, public.dim)) if public.names is None else np.concatenate(public.names)
     of_names = _near(private, names, cosine)
     if private.folder.resolve() == public.folder.resolve():
-        return Overlap(np.empty((0, 2), np.int64), *_near(private, names[:0], cosine), False, *of_names)
+        return Overlap(np.empty((0, 2), np.int64), *_near(private, names[:0], cosine), False, *of_names, None)
+    persons = shared_persons(private, public)
     tables = [store.metadata([CONTENT]) for store in (private, public)]
     hashed = all(CONTENT in table.column_names for table in tables)
     same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
-    return Overlap(same, *_near(private, public.x, cosine), hashed, *of_names)
+    return Overlap(same, *_near(private, public.x, cosine), hashed, *of_names, persons)
+
+
+def shared_persons(one: Data, other: Data) -> int | None:
+    """How many persons have records in both, by their ids as they are; None unless both carry ids."""
+    if one.persons is None or other.persons is None:
+        return None
+    if one.persons.dtype.kind != other.persons.dtype.kind:
+        fault = "ids of persons are texts on one side and whole numbers on the other"
+        raise InputError(f"{fault}; import both from ids of one kind")
+    return len(np.intersect1d(one.persons, other.persons))
 
 
 def private_rows(rows: Any, private: Any) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.labels import MOST_LETTERS
 from tacit.errors import InputError
 
 Integers = NDArray[np.int64]
@@ -96,12 +97,42 @@ def person_codes(ids: Any, n: int) -> Integers:
         raise InputError(f"persons has entries of type {values.dtype}; {_RULE}, none missing")
     listed = values.tolist()
     kind = str if isinstance(listed[0], str) else Integral
-    if not all(isinstance(value, kind) and not isinstance(value, bool | np.bool_) for value in listed):
-        raise InputError(f"persons has entries that are missing or of several types; {_RULE}, none missing")
+    fit = (isinstance(value, kind) and not isinstance(value, bool | np.bool_) for value in listed)
+    if (row := next((row for row, fits in enumerate(fit) if not fits), None)) is not None:
+        said = f"persons has entries that are missing or of several types (first: row {row})"
+        raise InputError(f"{said}; {_RULE}, none missing")
     if kind is str and "" in listed:
-        raise InputError(f"persons has an empty id; {_RULE}, none missing")
+        raise InputError(f"persons has an empty id (first: row {listed.index('')}); {_RULE}, none missing")
     codes: dict[Any, int] = {}  # compares ids that share a hash
     return np.fromiter((codes.setdefault(value, len(codes)) for value in listed), np.int64, len(listed))
+
+
+def stored_ids(ids: Any, n: int) -> NDArray[Any]:
+    """Ids of n records as a store keeps them, of shape (n,): int64, or texts as they are.
+
+    Raises
+    ------
+    InputError
+        As `person_codes` does, and for ids that no file can keep: beyond 64 bits, of more than 500 letters, or no valid
+        text. It shows no id.
+    """
+    person_codes(ids, n)
+    listed = _values(ids).tolist()
+    kept = _is_text if isinstance(listed[0], str) else _is_small
+    if (row := next((row for row, value in enumerate(listed) if not kept(value)), None)) is not None:
+        fault = f"persons has an id that cannot be stored (row {row})"
+        raise InputError(f"{fault}; give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits")
+    return np.array(listed, dtype=np.str_ if kept is _is_text else np.int64)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text can be written, and read again by numpy, which drops zero characters at the end."""
+    valid = value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return valid and len(value) <= MOST_LETTERS and not value.endswith("\0")
+
+
+def _is_small(value: int) -> bool:
+    return -(2**63) <= value < 2**63
 
 
 def _values(ids: Any) -> NDArray[Any]:

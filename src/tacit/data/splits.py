@@ -1,14 +1,17 @@
 """Private, public and test parts of one data set, by position and a seed alone.
 
 What a part holds must not depend on features or labels: a record that changes would move others. So there is no
-stratified split here. Under the unit "replace" a record stays in its part.
+stratified split here. Under the unit "replace" a record stays in its part. Where records belong to persons, each person
+is dealt out whole, by the place of the person's first record, and stays in one part when replaced.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.persons import person_codes
 from tacit.errors import InputError
 
 STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
@@ -16,7 +19,7 @@ STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed ar
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Positions of each part, in ascending order; no position is in two of them.
+    """Positions of each part, in ascending order; no position, and no person, is in two of them.
 
     Attributes
     ----------
@@ -30,7 +33,15 @@ class Split:
     test: NDArray[np.int64]
 
 
-def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | None = None, seed: int = 0) -> Split:
+def split(
+    n_records: int,
+    *,
+    n_public: int,
+    n_test: int = 0,
+    n_private: int | None = None,
+    seed: int = 0,
+    persons: Any = None,
+) -> Split:
     """Deal the positions of a data set to a private, a public and a test part.
 
     Parameters
@@ -43,11 +54,16 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
         Records of the private part; all that remain by default.
     seed : int, default=0
         Public.
+    persons : sequence of length n_records, optional
+        Whose record each is: texts or whole numbers. A part of n records then has the share n / n_records of the
+        persons, rounded, with all their records, so that its number of records is near n only if persons have about as
+        many records each.
 
     Raises
     ------
     InputError
-        If a number is not whole or is negative, or the parts ask for more records than there are, or none is private.
+        If a number is not whole or is negative, or the parts ask for more records than there are, or none is private;
+        if there are too few persons for the parts, or persons are missing or not one a record.
 
     Examples
     --------
@@ -55,6 +71,9 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     >>> parts = tacit.split(10, n_public=3, n_test=2)
     >>> len(parts.private), len(parts.public), len(parts.test)
     (5, 3, 2)
+    >>> visits = ["anna", "bert", "anna", "cleo", "bert", "cleo"]
+    >>> tacit.split(6, n_public=2, persons=visits).public.tolist()
+    [0, 2]
     """
     counts = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
     for name, value in counts.items():
@@ -65,9 +84,27 @@ def split(n_records: int, *, n_public: int, n_test: int = 0, n_private: int | No
     if private < 1 or private + n_public + n_test > n_records:
         wanted = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
         raise InputError(f"{n_records} records are too few for {wanted} and a private part; ask for fewer")
-    order = np.random.default_rng([seed, STREAM]).permutation(n_records)
-    ends = np.cumsum([private, n_public, n_test])
-    return Split(*(np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])))
+    sizes = np.array([private, n_public, n_test])
+    if persons is None:
+        return Split(*_dealt(n_records, np.cumsum(sizes), seed))
+    places = _places(person_codes(persons, n_records))
+    of_persons = int(places.max()) + 1
+    ends = np.rint(np.cumsum(sizes) * of_persons / n_records).astype(np.int64)
+    if ((np.diff(ends, prepend=0) == 0) & (sizes > 0)).any():
+        raise InputError(f"{of_persons} persons are too few for parts of {sizes.tolist()} records; ask for other sizes")
+    return Split(*(np.flatnonzero(np.isin(places, part)) for part in _dealt(of_persons, ends, seed)))
+
+
+def _dealt(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
+    """The first of n positions in a shuffled order, cut into parts that end here, each in ascending order."""
+    order = np.random.default_rng([seed, STREAM]).permutation(n)
+    return [np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])]
+
+
+def _places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each record's person, in the order of their first records."""
+    first = np.unique(codes, return_index=True)[1]
+    return np.argsort(np.argsort(first))[codes].astype(np.int64)
 
 
 def first_rows(n_records: int, n: int) -> NDArray[np.int64]:

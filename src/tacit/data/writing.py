@@ -15,10 +15,11 @@ from tacit.data.arrays import file_hash
 from tacit.data.labels import ClassValue, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.names import rows_by_class
+from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
 
-LABEL = "label"
+LABEL, PERSON = "label", "person"
 
 
 def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
@@ -46,12 +47,21 @@ def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
     return facts
 
 
-def metadata_table(rows: int, indexes: NDArray[np.int64] | None, metadata: Mapping[str, Sequence[Any]] | None) -> Any:
-    """The metadata as an Arrow table: the labels and the user's columns."""
+def metadata_table(
+    rows: int,
+    indexes: NDArray[np.int64] | None,
+    persons: NDArray[Any] | None,
+    metadata: Mapping[str, Sequence[Any]] | None,
+) -> Any:
+    """The metadata as an Arrow table: the labels, the ids of persons, and the user's columns."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {} if indexes is None else {LABEL: pa.array(indexes, pa.int32())}
+    if persons is not None:
+        columns[PERSON] = pa.array(persons.tolist())
     for name, values in (metadata or {}).items():
+        if name == PERSON and persons is not None:
+            raise InputError(f"metadata column {PERSON!r} is taken by the persons; rename it, or leave persons= out")
         if name == LABEL:
             raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
         if len(values) != rows:
@@ -145,6 +155,7 @@ def append_rows(
     old_table: Callable[[], Any],
     X: Any,
     y: Any,
+    persons: Any,
     metadata: Mapping[str, Sequence[Any]] | None,
     shard_rows: int,
 ) -> None:
@@ -153,16 +164,23 @@ def append_rows(
         raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
     if (y is not None) != old.has_labels:
         raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
+    if (persons is not None) != old.has_persons:
+        has, remedy = ("has", "pass persons=") if old.has_persons else ("has no", "leave persons= out")
+        raise InputError(f"{folder} {has} ids of persons; {remedy}")
     labels = None if y is None else clean_labels(y, len(X))
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
         raise InputError(f"{said}; append the same kind")
-    new = metadata_table(len(X), label_indexes(labels, old.classes), metadata)
+    ids = None if persons is None else stored_ids(persons, len(X))
+    new, table = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata), old_table()
+    if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
+        kinds = ("texts", "whole numbers") if ids.dtype.kind == "U" else ("whole numbers", "texts")
+        raise InputError(f"persons are {kinds[0]} and those of {folder} are {kinds[1]}; give the kind that it has")
+    joined = _joined(table, new)
     first, rows = len(old.shards), old.rows + len(X)
     try:
         shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
-        table = _joined(old_table(), new)
-        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", table, rows)
+        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", joined, rows)
         replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file).save(folder)
     finally:
         _remove_unnamed(folder)

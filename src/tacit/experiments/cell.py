@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.experiments.data import NAMES, DataSource, names_rows, of_public, public_rows
+from tacit.experiments.data import NAMES, PERSONS, DataSource, Records, names_rows, of_public, public_rows
 from tacit.experiments.plan import SEARCHES
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
 from tacit.version import __version__
 
 STREAM = 0x6072  # beside the seed: the order in which groups are dealt to records
@@ -56,6 +57,7 @@ class Cell:
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
         used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
         used += [NAMES] if self.names else []
+        used += [PERSONS] if Unit(self.unit).per_person else []
         source = self.source
         data = [[source.hash_of(part) for part in used], source.builtin, source.classes, source.rows, source.test_rows]
         content = [__version__, data, values]
@@ -77,6 +79,11 @@ class Cell:
         ends = np.cumsum(list(shares.values())) / sum(shares.values()) * n
         place = np.searchsorted(ends, np.random.default_rng([self.subset_seed, STREAM]).permutation(n), side="right")
         return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
+
+    def of_records(self, records: Records) -> dict[str, Any]:
+        """Arguments of `fit` with a value for each record: budget groups, and ids under a unit per person."""
+        persons = {"persons": records.persons} if Unit(self.unit).per_person else {}
+        return self.groups(len(records.y)) | persons
 
     @property
     def realised(self) -> bool:

@@ -18,6 +18,7 @@ from tacit.experiments.data import DataSource, public_rows, records
 from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest, nested
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
+from tacit.privacy.unit import Unit
 
 SET_BY_CELL = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
 MOST_CELLS = 50_000
@@ -62,7 +63,11 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
             raise PlanError(f"imbalance of {data.name!r}: {error}", ("imbalance", number)) from error
     variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
     by_key: dict[str, Cell] = {}
-    for (data, source), imbalance, variant in product(data_sets, plan.imbalance, variants):
+    for unit, (data, source) in product(plan.unit, data_sets):
+        if Unit(unit).per_person and not source.has_persons:
+            fault = f"unit {unit} needs ids of persons, and data {data.name!r} have none"
+            raise PlanError(f"{fault}; give persons: FILE or COLUMN, or a store with ids", ("unit",))
+    for (data, source), imbalance, variant, unit in product(data_sets, plan.imbalance, variants, plan.unit):
         for (public, rows), (place, budget) in product(_publics(variant, source), _budgets(plan, variant)):
             spec = variant.spec
             first = Cell(
@@ -81,7 +86,7 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
                 imbalance=imbalance,
                 subset_seed=plan.subset_seed,
                 seed=plan.seeds[0],
-                unit=plan.unit,
+                unit=unit,
                 delta=plan.delta,
                 tuning=_tuning(spec),
                 keep=tuple(spec.keep),
@@ -98,7 +103,7 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
 
 def _check_number(plan: Plan) -> None:
     """Refuse a plan of too many cells before it makes any."""
-    number = len(plan.data) * len(plan.imbalance) * len(plan.seeds) * sum(
+    number = len(plan.data) * len(plan.imbalance) * len(plan.seeds) * len(plan.unit) * sum(
         math.prod(map(len, one.grid.values())) * len(one.budgets or plan.budgets) * max(len(one.public), 1)
         * max(len(one.public_rows), 1)
         for one in plan.learners

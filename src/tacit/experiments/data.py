@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.shared import digest, shared
-from tacit.data.arrays import make_arrays
+from tacit.data.arrays import choose, make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.sizes import check_width
+from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
 from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.names import carried_names, check_through, names_of
-from tacit.data.overlap import holds_private
+from tacit.data.overlap import holds_private, shared_persons
 from tacit.data.rows import check_rows
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
@@ -29,7 +30,7 @@ from tacit.experiments.plan import DataSet
 
 SHUFFLE = 0  # seed: in which order the columns of "scrambled" are
 COMPONENTS = 16  # of digits-components
-NAMES, CARRIED = "names", ""
+NAMES, PERSONS, CARRIED = "names", "persons", ""
 BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their columns in another order
 
 
@@ -38,7 +39,8 @@ class DataSource:
     """Where the parts of a data set are (train, test and the public sets), and hashes of their content.
 
     With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share. `names` is
-    where the rows of class names are: CARRIED if the training store carries them, None if there are none.
+    where the rows of class names are: CARRIED if the training store carries them, None if there are none. `persons` is
+    that of the plan, a file by its whole path; without it the training store may carry ids.
     """
 
     builtin: str | None
@@ -50,21 +52,28 @@ class DataSource:
     rows: int | None = None
     test_rows: int | None = None
     names: str | None = None
+    persons: str | None = None
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether the training records have ids of persons."""
+        return PERSONS in dict(self.hashes)
 
     def hash_of(self, part: str) -> str:
-        """Of "train", "test", "names" or `of_public(name)`."""
+        """Of "train", "test", "names", "persons" or `of_public(name)`."""
         return dict(self.hashes)[part]
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The training and test records of a cell; labels are class indices."""
+    """The training and test records of a cell; labels are class indices, `persons` ids of the training records."""
 
     x: Any
     y: NDArray[np.int64]
     test_x: Any
     test_y: NDArray[np.int64]
     classes: tuple[ClassValue, ...]
+    persons: NDArray[Any] | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -87,9 +96,10 @@ def data_source(data: DataSet, root: Path) -> DataSource:
         return DataSource(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
     train, test = str(root / str(data.train)), str(root / str(data.test))
     public = tuple((name, str(root / path)) for name, path in data.public.items())
-    parts = {"train": (train, _read(train, "train"))}
+    persons, test_persons = (_located(given, root) for given in (data.persons, data.test_persons))
+    parts = {"train": (train, _read(train, "train", persons=persons))}
     width = parts["train"][1].x.shape[1]
-    parts["test"] = (test, _read(test, "test", width))
+    parts["test"] = (test, _read(test, "test", width, test_persons))
     parts |= {of_public(name): (path, _read(path, "train", width)) for name, path in public}
     for path, part in parts.values():
         check_rows(part.x, name=path)
@@ -99,10 +109,14 @@ def data_source(data: DataSet, root: Path) -> DataSource:
         encode_labels(own_labels, list(classes))
     hashes = tuple((name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items())
     private, tested = parts["train"][1], parts["test"][1]
+    if private.persons is not None:
+        hashes = (*hashes, (PERSONS, digest([private.persons])))
+    if several := shared_persons(private, tested):
+        raise InputError(f"{several} persons are both in {train} and in {test}; keep each in one of them (tacit split)")
     names = CARRIED if private.names is not None else None
     if data.names is not None:
         names = str(root / data.names)
-    source = DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows, names)
+    source = DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows, names, persons)
     if names is None:
         return source
     rows = _names(source, private.classes_declared or tested.classes_declared)
@@ -115,20 +129,25 @@ def _labels(part: Data, path: str) -> NDArray[Any]:
     return part.labels
 
 
-def _read(path: str, role: str, width: int | None = None) -> Data:
+def _located(persons: str | None, root: Path) -> str | None:
+    """The option by the whole path of its file, if it names a file."""
+    return str(root / persons) if persons is not None and is_ids_file(str(root / persons)) else persons
+
+
+def _read(path: str, role: str, width: int | None = None, persons: str | None = None) -> Data:
     """The part of a file or folder that has the role, or that the path names, as FOLDER#test; pictures become rows."""
     path, _, part = path.partition("#")
     file, role = Path(path), part or role
     if file.suffix == ".npz" and file.is_file():
-        if (found := _part_of_npz(file, role, width)) is not None:
+        if (found := _part_of_npz(file, role, width, persons)) is not None:
             return found
         if part:
             raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
     several = file.is_dir() and len(splits(path)) > 1
-    return read_data(path, split=role if several or part else None, width=width, check=False)
+    return read_data(path, persons=persons, split=role if several or part else None, width=width, check=False)
 
 
-def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
+def _part_of_npz(file: Path, role: str, width: int | None, persons: str | None) -> Data | None:
     """The arrays train_x and train_y, or those of another role, if the file has them."""
     archive = Archive(file)
     if f"{role}_x" not in archive.names:
@@ -138,7 +157,11 @@ def _part_of_npz(file: Path, role: str, width: int | None) -> Data | None:
     check_width(file, (*shape[:1], math.prod(shape[1:])), width)
     x, *y = archive.read(names)
     rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
-    return make_arrays(rows, y[0] if y else None, (file,), f"{file.stem}-{role}")
+    ids = None
+    if persons is not None:
+        column = None if is_ids_file(persons) else choose(archive.names, persons, (), "persons", file)
+        ids = read_ids(persons) if column is None else archive.read([column])[0]
+    return make_arrays(rows, y[0] if y else None, (file,), f"{file.stem}-{role}", persons=ids)
 
 
 def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
@@ -155,15 +178,17 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
 @lru_cache(maxsize=2)
 def records(source: DataSource, imbalance: float, seed: int) -> Records:
     """The records of a cell; all cells with this ratio and seed share the imbalanced subset."""
-    x, y, test_x, test_y = _whole(source)
+    whole = _whole(source)
     if imbalance == 1:
-        return Records(x, y, test_x, test_y, source.classes)
+        return whole
+    y = whole.y
     rows = shared(
         "subset",
         lambda: (y, len(source.classes), imbalance, seed),
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
-    return Records(x[rows], y[rows], test_x, test_y, source.classes)
+    persons = None if whole.persons is None else whole.persons[rows]
+    return replace(whole, x=whole.x[rows], y=y[rows], persons=persons)
 
 
 @lru_cache(maxsize=2)
@@ -199,28 +224,33 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
 
 
 @lru_cache(maxsize=2)
-def _whole(source: DataSource) -> tuple[Any, NDArray[np.int64], Any, NDArray[np.int64]]:
+def _whole(source: DataSource) -> Records:
     x: Any
     test_x: Any
+    persons = None
     if source.builtin is not None:
         parts = load_digits_split()
         x, test_x = (_builtin(source.builtin, rows) for rows in (parts.private_x, parts.test_x))
         y, test_y = parts.private_y, parts.test_y
     else:
-        train, test = _read(source.train, "train"), _read(source.test, "test")
-        x, test_x = train.x, test.x
+        train, test = _read(source.train, "train", persons=source.persons), _read(source.test, "test")
+        x, test_x, persons = train.x, test.x, train.persons
         y, test_y = (
             encode_labels(_labels(part, path), list(source.classes)).astype(np.int64)
             for part, path in ((train, source.train), (test, source.test))
         )
-    return *_first(x, y, source.rows), *_first(test_x, test_y, source.test_rows)
+    x, y, persons = _first(source.rows, x, y, persons)
+    test_x, test_y = _first(source.test_rows, test_x, test_y)
+    return Records(x, y, test_x, test_y, source.classes, persons)
 
 
-def _first(x: Any, y: NDArray[np.int64], n: int | None) -> tuple[Any, NDArray[np.int64]]:
-    if n is None or n >= len(y):
-        return x, y
-    chosen = first_rows(len(y), n)
-    return x[chosen], y[chosen]
+def _first(n: int | None, *columns: Any) -> tuple[Any, ...]:
+    """The same n entries of each column, or all of them; a column may be None."""
+    rows = len(columns[0])
+    if n is None or n >= rows:
+        return columns
+    chosen = first_rows(rows, n)
+    return tuple(None if column is None else column[chosen] for column in columns)
 
 
 @lru_cache(maxsize=4)

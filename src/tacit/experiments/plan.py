@@ -19,6 +19,7 @@ from tacit.errors import excerpt, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS, method_called, setting_called
 from tacit.learners.methods import load as load_class
+from tacit.releases.schema import UnitName
 
 MOST_SEEDS = 50_000
 SEARCHES = {
@@ -68,6 +69,12 @@ class DataSet(_Part):
     names: str | None = Field(
         None, description="Rows of class names, of the same kind; by default those that the training store carries"
     )
+    persons: str | None = Field(
+        None,
+        description="Whose record each training row is: a file of ids (one a line, .npy, a table with FILE#COLUMN), "
+        "else a column or array of the data; by default the ids that the training store carries",
+    )
+    test_persons: str | None = Field(None, description="The same for the test set; nobody may be in both")
     rows: int | None = Field(None, ge=1, description="How many training records to use; all of them by default")
     test_rows: int | None = Field(None, ge=1, description="How many test records to use; all of them by default")
 
@@ -103,6 +110,12 @@ def _as_list(value: Any) -> Any:
     return list(range(value)) if plain and 0 < value <= MOST_SEEDS else value
 
 
+def _as_units(value: Any) -> Any:
+    """The list of units for one unit."""
+    return [value] if isinstance(value, str) else value
+
+
+Units = Annotated[list[UnitName], BeforeValidator(_as_units), Field(min_length=1)]
 Seeds = Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")]
 
 
@@ -111,7 +124,7 @@ class Plan(_Part):
 
     name: Name
     about: str = ""
-    unit: Literal["add-remove", "replace", "change-label"] = Field("add-remove", description="Of every guarantee")
+    unit: Units = Field(["add-remove"], description="Of every guarantee, or a list of units to compare")
     delta: float = Field(1e-6, gt=0, lt=1, description="At which epsilon is stated")
     data: list[DataSet] = Field(min_length=1)
     learners: list[LearnerSpec] = Field(min_length=1)
@@ -127,7 +140,9 @@ class Plan(_Part):
     def schema_of_files(cls) -> dict[str, Any]:
         """JSON schema of plan files."""
         schema = cls.model_json_schema()
-        schema["properties"]["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, schema["properties"]["seeds"]]}
+        seeds, units = schema["properties"]["seeds"], schema["properties"]["unit"]
+        schema["properties"]["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, seeds]}
+        schema["properties"]["unit"] = {"anyOf": [units["items"], units]}
         return schema
 
 
@@ -154,7 +169,7 @@ def validated(document: Mapping[str, Any]) -> Plan:
         raise _plan_error(error) from None
     _check_names("data", [(one.name, one.encoder) for one in plan.data])
     _check_names("learners", [one.name for one in plan.learners])
-    for axis in ("imbalance", "seeds", "budgets"):
+    for axis in ("unit", "imbalance", "seeds", "budgets"):
         _check_axis(getattr(plan, axis), (axis,))
     for number, ratio in enumerate(plan.imbalance):
         if not 1 <= ratio < math.inf:
@@ -187,7 +202,7 @@ def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
         raise PlanError(f"data {data.name!r} needs either builtin or train and test; give one of the two", path)
     if data.builtin is None and data.test is None:
         raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
-    if data.builtin is not None and (data.test or data.public or data.names):
+    if data.builtin is not None and (data.test or data.public or data.names or data.persons or data.test_persons):
         raise PlanError(f"data {data.name!r} is built in, with test and public rows; leave the paths out", path)
 
 

@@ -78,11 +78,12 @@ def measure(cell: Cell) -> dict[str, Any]:
     learner = cell.make(np.arange(len(data.classes)), data.sizes, **cell.public_inputs())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        of_records = cell.of_records(data)
         if cell.timed:  # compiles loops, starts threads and reads files into memory
-            learner.fit(data.x, data.y, **cell.groups(len(data.y))).predict(data.test_x)
+            learner.fit(data.x, data.y, **of_records).predict(data.test_x)
         with timing() as seconds:
             started = time.perf_counter()
-            learner.fit(data.x, data.y, **cell.groups(len(data.y)))
+            learner.fit(data.x, data.y, **of_records)
             fitted = time.perf_counter()
         predicted = learner.predict(data.test_x)
         ended = time.perf_counter()

@@ -89,6 +89,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     uses_records: ClassVar[bool] = True  # whether the records decide anything; if not, a fit costs nothing
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
     estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
+    person_bound: ClassVar[str] = "what a person's records add up to is scaled down to the norm of one record"
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
     flat_names: ClassVar[Mapping[str, str]] = {}  # the command line's names: n_teachers for teachers__number
     _dtypes: ClassVar[list[Any]] = FLOATS
@@ -225,6 +226,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         fitted = worker._fit(prepared, noise)
+        if of_records is not None and isinstance(fitted, Released):
+            fitted = replace(fitted, mechanism=fitted.mechanism | {"bound of a person": self.person_bound})
         worker.noise_ = self.noise
         # a copy, so that later changes of the learned attributes do not change the release
         worker.released_ = fitted.copy() if isinstance(fitted, Released) else None

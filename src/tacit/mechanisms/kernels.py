@@ -366,6 +366,37 @@ def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: A
 
 
 @compiled
+def add_shares(
+    products: Any, ends: Any, classes: Any, divisors: Any, low: int, high: int, factor: int, totals: Any
+) -> None:
+    """Clip integer products to [low, high], subtract `low`, multiply, divide, round down, and add up.
+
+    `products` and `ends` are as in `add_clipped`, with at most 2^16 rows, in segments of one class after another. Each
+    product is multiplied by `factor`, a power of two, and divided by the segment's divisor: `classes` and `divisors`
+    have shape (s,). Sums are added to `totals`, of shape (C, t), int64, at the segment's class.
+
+    The quotients are whole numbers exactly: with a = factor (product - low) <= 2^37 and a divisor m < 2^26, a/m is 1/m
+    at least below the next whole number n, unless it is whole, and n m <= a + m < 2^53, so float64 does not round to n.
+    """
+    width = products.shape[1]
+    least, most, times = np.float64(low), np.float64(high), np.float64(factor)
+    sums = np.zeros(width)  # whole numbers up to 2^53: exact
+    start = 0
+    for s in range(len(ends)):
+        divisor = np.float64(divisors[s])
+        for i in range(start, ends[s]):
+            row = products[i]
+            for j in range(width):
+                sums[j] += np.floor((min(max(np.float64(row[j]), least), most) - least) * times / divisor)
+        start = ends[s]
+        if s + 1 == len(ends) or classes[s + 1] != classes[s]:
+            total = totals[classes[s]]
+            for j in range(width):
+                total[j] += np.int64(sums[j])
+                sums[j] = 0.0
+
+
+@compiled
 def truncate_rows(rows: Any, scale: float) -> None:
     """Scale rows (b, d) of float64 by `scale`, longer ones to norm `scale`, and round toward zero, all in place.
 

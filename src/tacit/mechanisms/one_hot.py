@@ -2,6 +2,8 @@
 
 Unit: change one label. It changes two entries of a one-hot label, or two cells of a histogram of disjoint records, by 1
 each: L1 sensitivity 2, L2 sensitivity sqrt(2).
+Per person, each of m labels counts floor(2^32/m) in units of 2^-32, so that all labels of a person change a histogram
+by 2 in L1, whatever clusters they are in.
 Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009,
 on integer multiples of a unit]. Its event is pure DP, as in `counts.py`.
 Theorem, discrete Gaussian noise of standard deviation z sqrt(2): 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
@@ -30,11 +32,20 @@ def noisy_one_hot(labels: Integers, n_classes: int, cost: PureDP | Gaussian, noi
 
 
 def noisy_histogram(
-    labels: Integers, which: Integers, shape: tuple[int, int], cost: PureDP, noise: NoiseSource
-) -> Integers:
-    """Number of records of each cluster and class, with noise: integers of shape (clusters, classes), some negative."""
-    counts = np.bincount(which * shape[1] + labels, minlength=shape[0] * shape[1]).reshape(shape)
-    return np.asarray(_noisy(counts.astype(np.int64), 1, cost, noise))
+    labels: Integers,
+    which: Integers,
+    shape: tuple[int, int],
+    cost: PureDP,
+    noise: NoiseSource,
+    sizes: Integers | None = None,
+) -> NDArray[np.float64]:
+    """Number of records of each cluster and class, with noise: of shape (clusters, classes), some negative.
+
+    `sizes`, of shape (n,), has the number of labels of each label's person, by which it counts less.
+    """
+    counts, unit = np.zeros(shape, dtype=np.int64), 1 if sizes is None else UNIT
+    np.add.at(counts, (which, labels), 1 if sizes is None else UNIT // sizes)
+    return np.asarray(_noisy(counts, unit, cost, noise) / unit)
 
 
 def _noisy(values: Integers, unit: int, cost: PureDP | Gaussian, noise: NoiseSource) -> Integers:

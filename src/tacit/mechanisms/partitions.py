@@ -7,19 +7,22 @@ w_a/(E + g - 1), and its mutual information with the class is
     I = (epsilon E - sum_a w_a ln w_a) / (E + g - 1),
 
 the entropy of the answer less the entropy of randomized response. The candidate for each g from 2 to C is the greedy
-partition: classes in falling order of probability, each to the lightest block so far; equal classes by index. The
+partition: classes in falling order of probability, each to the lightest block so far. The
 partition with the largest I is chosen, to a millionth. It depends on the prior and epsilon alone, never on a label.
 Bound: x ln x is convex, so I is at most its value for the masses that all others majorise: likely classes are alone as
 long as they exceed the mean of what is left, and the other blocks are equal. A g is tried if its bound exceeds the best
 I so far; bounds rise with g, then fall. The g - 1 likeliest classes alone and all others in one block, a natural
 candidate, are never better: these masses majorise those of the greedy partition.
-Rows of more than EXACT classes are sorted only as far as it matters. Classes of probability at most (1 - max p)/(FINE
-g), with g the best number of blocks of a flat prior, fill the blocks up to a common level in order of index, and I is
-counted as if they could be divided. Measured, that costs less than one percent of I.
+Row i has order i of a number of public random orders of the classes, modulo their number. It decides between equal
+classes, so records of equal priors have different blocks. If they had the same, no answer would ever tell two classes
+of one block apart.
+Of more than EXACT classes, those of probability at most (1 - max p)/(FINE g), with g the best number of blocks of a
+flat prior, are not sorted. They fill the blocks up to a common level, in the row's public order, and I is counted as if
+they could be divided. Measured, that costs less than one percent of I.
 """
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +31,21 @@ from numpy.typing import NDArray
 from tacit.compute.threads import in_threads
 from tacit.mechanisms.kernels import compiled
 
+ORDERS, PLACES = 256, 1 << 22  # public orders; fewer of very many classes, so that all have at most so many places
 EXACT = 32  # classes up to which all are sorted
 FINE = 4  # classes of less than this part of an average block are not sorted
 TOLERANCE = 1e-5  # by which a row may miss the sum 1
 _GAIN, _MORE = 1e-12, 1e-6  # information that is worth another partition, absolute and relative
 _VALUES = 1 << 17  # entries of priors that one task reads; they fit into a cache
-_FINITE = {"reassoc", "contract", "nsz", "nnan", "ninf"}  # vectorizes maxima; no entry is NaN or infinite
-_LAX = {"reassoc", "contract", "nsz"}
+_SMALL = 1e-2  # from here on log(1 + x) is exact enough, and faster than log1p
+_UNITS = 2**27  # in which masses are added up when blocks are filled; integers are added faster
+_LAX = {"reassoc", "contract", "nsz"}  # vectorizes sums
 
 
-def partitions_of(priors: NDArray[Any], epsilon: float, exact: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def partitions_of(priors: NDArray[Any], epsilon: float, first: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The block of each class under each prior, of shape (priors, classes), and each prior's number of blocks.
 
-    Blocks are numbered from 0 by their likeliest class. If all classes are alone, their blocks are their indices.
+    If all classes are alone, their blocks are their indices.
 
     Parameters
     ----------
@@ -48,14 +53,15 @@ def partitions_of(priors: NDArray[Any], epsilon: float, exact: bool = False) -> 
         Rows that are not negative and add up to 1. The number of blocks of any other row is 0.
     epsilon : float
         Above 0; infinity leaves every class alone.
-    exact : bool, default=False
-        Whether to sort all classes, however many and unlikely.
+    first : int, default=0
+        The number of the first row, by which rows have public orders of the classes.
     """
     n, size = priors.shape
     blocks = np.empty((n, size), dtype=np.min_scalar_type(size - 1))
     counts = np.empty(n, dtype=np.int64)
     finite = min(float(epsilon), 700.0)
-    fine = math.inf if exact else FINE * min(flat_blocks(finite), float(size))  # other types would be compiled again
+    fine = FINE * min(flat_blocks(finite), float(size))
+    orders, places = public_orders(size)
     step = max(1, _VALUES // size)
 
     def choose(start: int) -> None:
@@ -63,7 +69,7 @@ def partitions_of(priors: NDArray[Any], epsilon: float, exact: bool = False) -> 
         rows = priors[part]
         native = rows.dtype in (np.float32, np.float64) and rows.dtype.isnative
         rows = np.require(rows, None if native else np.float64, ["C", "W"])  # for others it would be compiled again
-        choose_partitions(rows, finite, fine, blocks[part], counts[part])
+        choose_partitions(rows, finite, fine, orders, places, first + start, blocks[part], counts[part])
 
     for _ in in_threads(choose, range(0, n, step)):
         pass
@@ -71,6 +77,18 @@ def partitions_of(priors: NDArray[Any], epsilon: float, exact: bool = False) -> 
         blocks[:] = np.arange(size)
         counts[counts > 0] = size
     return blocks, counts
+
+
+def order_count(size: int) -> int:
+    """The number of public orders of so many classes."""
+    return max(min(ORDERS, PLACES // size), 1)
+
+
+@lru_cache(maxsize=8)
+def public_orders(size: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Random orders of so many classes, of shape (orders, size), and the place of each class in each order."""
+    orders = np.argsort(np.random.default_rng(size).random((order_count(size), size)), axis=1)
+    return orders.astype(np.uint32), np.argsort(orders, axis=1).astype(np.uint32)
 
 
 def flat_blocks(epsilon: float) -> float:
@@ -82,34 +100,40 @@ def flat_blocks(epsilon: float) -> float:
 
 
 @compiled
-def choose_partitions(rows: Any, epsilon: float, fine: float, out: Any, counts: Any) -> None:
+def choose_partitions(
+    rows: Any, epsilon: float, fine: float, orders: Any, places: Any, first: int, out: Any, counts: Any
+) -> None:
     """Choose the partition of each prior (b, C): blocks to `out` (b, C), their number to `counts` (b,)."""
     size, growth = rows.shape[1], math.expm1(epsilon)
     goal = math.exp(epsilon) * epsilon
-    order, places = np.empty(size + 1, np.int64), np.empty(size, np.int64)
+    likeliest, chosen_blocks = np.empty(size, np.int64), np.empty(size, np.int64)
     masses, loads, bounds = np.empty(size + 1), np.empty(size), np.empty(size + 1)
+    units = np.empty(size, np.int32)
     for i in range(rows.shape[0]):
-        row, blocks = rows[i], out[i]
+        row, blocks, number = rows[i], out[i], (first + i) % len(orders)
         if not _adds_up(row):
             counts[i] = 0
             continue
         if size == 1:
             counts[i], blocks[0] = 1, 0
             continue
-        head, cutoff = _likeliest(row, fine, order, masses)
+        _in_units(row, units)
+        head = _likeliest(row, units, fine, places[number], likeliest, masses)
         tail = _rest(masses, head) if head < size else 0.0
-        g, chosen = _best_count(masses, head, tail, size, growth, goal, places, loads, bounds)
+        g, chosen = _best_count(masses, head, tail, size, growth, goal, chosen_blocks, loads, bounds)
         if chosen == size:
             for j in range(size):
                 blocks[j] = j
             counts[i] = size
             continue
         if g != chosen:
-            _greedy(masses, head, tail, chosen, growth, goal, places, loads)
+            _greedy(masses, head, tail, chosen, growth, goal, chosen_blocks, loads)
         if head < size:
-            _fill(row, cutoff, loads, chosen, tail, bounds, blocks)
+            for j in range(head):
+                units[likeliest[j]] = 0
+            _fill(units, orders[number], loads, chosen, tail, blocks)
         for j in range(head):
-            blocks[order[j]] = places[j]
+            blocks[likeliest[j]] = chosen_blocks[j]
         counts[i] = max(np.int64(_largest(blocks)) + 1, 2)
 
 
@@ -123,38 +147,43 @@ def _adds_up(row: Any) -> bool:
     return least == 0.0 and abs(total - 1.0) <= TOLERANCE
 
 
-@partial(compiled, fastmath=_FINITE)
+@partial(compiled, fastmath=_LAX)
+def _in_units(row: Any, units: Any) -> None:
+    for j in range(len(row)):
+        units[j] = np.int32(row[j] * np.float32(_UNITS))
+
+
+@compiled
 def _largest(row: Any) -> Any:
+    """The largest of integers."""
     largest = row[0]
     for j in range(len(row)):
-        largest = row[j] if row[j] > largest else largest
+        largest = max(largest, row[j])
     return largest
 
 
 @compiled
-def _likeliest(row: Any, fine: float, order: Any, masses: Any) -> tuple[int, float]:
-    """How many classes exceed the cutoff, and the cutoff; `order` and `masses` take these classes in falling order."""
-    size, cutoff = len(row), -1.0
-    if size > EXACT:
-        cutoff = max(1.0 - _largest(row), 0.0) / fine
-    head = 0
-    for j in range(size):
-        order[head] = j
-        head += row[j] > cutoff
-    for j in range(head):
-        masses[j] = row[order[j]]
+def _likeliest(row: Any, units: Any, fine: float, places: Any, order: Any, masses: Any) -> int:
+    """How many classes exceed the cutoff; `order` and `masses` take these in falling order, equal ones by place."""
+    head, cutoff = 0, np.int32(-1)
+    if len(row) > EXACT:
+        cutoff = np.int32(max(_UNITS - _largest(units), 0) / fine)
+    for j in range(len(row)):
+        if units[j] > cutoff:
+            order[head], masses[head] = j, row[j]
+            head += 1
     gap = 1
     while 3 * gap + 1 < head:
         gap = 3 * gap + 1
     while gap > 0:  # shell sort
         for j in range(gap, head):
             value, label, k = masses[j], order[j], j - gap
-            while k >= 0 and (masses[k] < value or (masses[k] == value and order[k] > label)):
+            while k >= 0 and (masses[k] < value or (masses[k] == value and places[order[k]] > places[label])):
                 masses[k + gap], order[k + gap] = masses[k], order[k]
                 k -= gap
             masses[k + gap], order[k + gap] = value, label
         gap //= 3
-    return head, cutoff
+    return head
 
 
 @compiled
@@ -201,7 +230,7 @@ def _best_count(
 def _term(mass: float, growth: float) -> float:
     """w ln w of a block."""
     x = mass * growth
-    return (1.0 + x) * math.log1p(x)
+    return (1.0 + x) * (math.log(1.0 + x) if x > _SMALL else math.log1p(x))
 
 
 @compiled
@@ -239,25 +268,31 @@ def _level(loads: Any, g: int, tail: float) -> float:
 
 
 @compiled
-def _fill(row: Any, cutoff: float, loads: Any, g: int, tail: float, ends: Any, blocks: Any) -> None:
-    """Give the classes up to the cutoff, in order of index, to one block after the other, each up to the level."""
+def _fill(units: Any, order: Any, loads: Any, g: int, tail: float, blocks: Any) -> None:
+    """Give the classes, in this order, to one block after the other, each up to the level; sorted ones have 0 units."""
     level = _level(loads, g, tail)
-    first, last, total = -1, 0, 0.0
-    for a in range(g):
-        total += max(level - loads[a], 0.0)
-        ends[a] = total
-        if loads[a] < level:
-            first, last = a if first < 0 else first, a
-    if first < 0:  # the tail has no mass
-        for a in range(1, g):
-            last = a if loads[a] < loads[last] else last
-        first = last
-    block, total, used = first, 0.0, loads[first] > 0.0
-    for j in range(len(row)):
-        value = np.float64(row[j])
-        if value <= cutoff:
-            while block < last and used and total + value / 2 > ends[block]:
-                block += 1
-                used = loads[block] > 0.0
-            blocks[j], used = block, True
-            total += value
+    last = 0
+    for a in range(1, g):
+        last = a if loads[a] < level or (loads[last] >= level and loads[a] < loads[last]) else last
+    blocks[:] = last
+    k, filled, level_of = 0, np.int64(0), 0.0
+    for a in range(last):
+        if loads[a] >= level:
+            continue
+        level_of += (level - loads[a]) * _UNITS
+        end = np.int64(level_of)
+        if loads[a] == 0.0:  # a block has at least one class
+            while k < len(order) and filled + units[order[k]] == filled:
+                blocks[order[k]] = a
+                k += 1
+            if k < len(order):
+                blocks[order[k]] = a
+                filled += units[order[k]]
+                k += 1
+        while k < len(order):
+            value = np.int64(units[order[k]])
+            if filled + (value >> 1) > end:
+                break
+            blocks[order[k]] = a
+            filled += value
+            k += 1

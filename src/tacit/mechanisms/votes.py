@@ -1,6 +1,7 @@
 """Noisy votes: the class with the most votes under noise, and a noisy check of how many votes that is.
 
-Unit: replace one record. It influences votes of total weight s at most (1 in plain PATE).
+Unit: replace one record, or one person with all their records where whole persons are dealt out to teachers. It
+influences votes of total weight s at most (1 in plain PATE).
 Sensitivity: a vote of weight s that changes from one class to another changes two counts by s: sqrt(2) s in L2 and 2 s
 in L1. It changes the largest count, also after public numbers are subtracted, by s. Both are exact in computer
 arithmetic: votes are counted in integer units of 2^-20, and noise is drawn in integer units.

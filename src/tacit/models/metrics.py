@@ -1,4 +1,11 @@
-"""How well a classifier does, with small classes in view."""
+"""How well a classifier does, with small classes in view.
+
+Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows, balanced accuracy the
+mean of that ratio over the classes. Rows of one person are alike, so an interval that takes them for independent is too
+short. With ids the interval is that of the ratio estimator for clusters, by Taylor linearization (Särndal, Swensson &
+Wretman, Model Assisted Survey Sampling, 1992, sections 5.5 and 5.6): person i adds u_i = sum over classes c of
+(right_ic - share_c rows_ic) / (C rows_c), and the variance is P / (P - 1) times the sum of u_i^2 over the P persons.
+"""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +18,7 @@ from numpy.typing import NDArray
 from tacit.errors import InputError
 
 MINORITY = 0.25
+BY_PERSON = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
 QUANTILES = (0.25, 0.75)
 
 
@@ -31,27 +39,36 @@ class Scores:
     balanced: float
     """Mean of the accuracy per class, over the classes that the test set holds."""
     interval: tuple[float, float]
-    """95 % interval of the balanced accuracy, from its standard error over test rows within classes."""
+    """95 % interval of the balanced accuracy, from its standard error over test rows within classes, or persons."""
+    accuracy_interval: tuple[float, float]
+    """The same of the accuracy."""
     per_class: dict[Any, float]
     """nan for classes that the test set does not hold."""
     minority: float | None
     """Balanced accuracy over the smallest of all classes; None without class sizes, or if the test set holds no such
     class."""
+    persons: int | None = None
+    """How many persons the test rows are of, if that is known: intervals are over them."""
 
 
 def evaluate(
-    truth: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any], sizes: NDArray[np.int64] | None = None
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    classes: NDArray[Any],
+    sizes: NDArray[np.int64] | None = None,
+    persons: NDArray[Any] | None = None,
 ) -> Scores:
     """Score predicted labels (n,) against true labels in `classes`.
 
-    `sizes`, of shape (C,), are training records per class, which are private unless declared.
+    `sizes`, of shape (C,), are training records per class, which are private unless declared. With `persons`, of shape
+    (n,), whose row each is, intervals are over persons.
     """
     unknown = ~np.isin(truth, classes)
     if unknown.any():
         row, share = int(np.argmax(unknown)), f"{unknown.sum()} of {len(truth)} rows"
         fault = f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share})"
         raise InputError(f"{fault}; check that this is the right test set, or drop such rows")
-    hits = truth == predicted
+    hits = (truth == predicted).astype(np.float64)
     order = np.argsort(classes)
     index = order[np.searchsorted(classes, truth, sorter=order)]
     counts = np.bincount(index, minlength=len(classes))
@@ -61,14 +78,33 @@ def evaluate(
     balanced = float(shares[present].mean())
     smallest = minority(sizes) if sizes is not None else np.array([], dtype=np.int64)
     of_minority = shares[smallest[present[smallest]]]
-    deviation = math.sqrt((shares[present] * (1 - shares[present]) / counts[present]).sum()) / present.sum()
+    accuracy = float(hits.mean())
+    # what each row adds to the error of the balanced accuracy, and to that of the accuracy
+    parts = np.stack([(hits - shares[index]) / (counts[index] * present.sum()), (hits - accuracy) / len(hits)])
+    codes = None if persons is None else np.unique(persons, return_inverse=True)[1]
+    balanced_deviation, accuracy_deviation = (_deviation(part, codes) for part in parts)
     return Scores(
-        accuracy=float(hits.mean()),
+        accuracy=accuracy,
         balanced=balanced,
-        interval=(max(0.0, balanced - 1.96 * deviation), min(1.0, balanced + 1.96 * deviation)),
+        interval=_interval(balanced, balanced_deviation),
+        accuracy_interval=_interval(accuracy, accuracy_deviation),
+        persons=None if codes is None else int(codes.max()) + 1,
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
         minority=float(of_minority.mean()) if len(of_minority) else None,
     )
+
+
+def _deviation(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
+    """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with the same code."""
+    if codes is None:
+        return math.sqrt((parts**2).sum())
+    of_persons = np.bincount(codes, weights=parts)
+    n = len(of_persons)
+    return math.inf if n == 1 else math.sqrt(n / (n - 1) * (of_persons**2).sum())
+
+
+def _interval(value: float, deviation: float) -> tuple[float, float]:
+    return max(0.0, value - 1.96 * deviation), min(1.0, value + 1.96 * deviation)
 
 
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -248,7 +248,7 @@ class Utility(Model):
     balanced_accuracy: Share
     per_class: dict[Text, Share]  # of the classes that occur in the test set
     interval: tuple[Share, Share]  # at 95 %
-    interval_of: Literal["balanced accuracy", "accuracy"]
+    interval_of: Literal["balanced accuracy", "accuracy", "balanced accuracy over persons"]
     minority_accuracy: Share | None = None
     protection: Text = NOT_STATED
     seeds: Text = "this one release; the interval is over test rows"

@@ -30,6 +30,10 @@ from tacit.report.groups import (
 from tacit.report.words import imbalance_words, slug, unit_words
 
 BALANCED, MINORITY = "balanced_accuracy", "minority_accuracy"
+OF_UNITS = (
+    "One budget promises more or less under different relations: the panels compare what each costs in accuracy, and "
+    "rank no guarantee."
+)
 MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
 
 
@@ -189,25 +193,34 @@ def encoders(sweep: SweepResults) -> Iterator[Figure]:
     return _against(sweep, "encoder", "encoder", "bar")
 
 
+def units(sweep: SweepResults) -> Iterator[Figure]:
+    """Accuracy by neighbouring relation, for learners that had several; a panel per budget, and no axis of costs."""
+    for figure in _against(sweep, "unit", "neighbouring relation", "bar"):
+        yield replace(figure, caption=f"{figure.caption} {OF_UNITS}")
+
+
 def _against(sweep: SweepResults, what: str, words: str, mark: str) -> Iterator[Figure]:
     """Accuracy against a field other than the budget, for learners that have several values of it."""
     names = labels(sweep.done, without=what)
     series = (*sweep.series, *sorted(set(names.values()) - set(sweep.series), key=natural))
     place = [name for name in ("data", "encoder") if name != what]
-    for (*where, ratio, unit), results in grouped(sweep.done, *place, "imbalance", "unit"):
-        panels = _budget_panels(results, names, what)
-        if not panels:
-            continue
-        yield Figure(
-            name=slug(words, *where, imbalance_words(ratio), unit),
-            title=f"{', '.join(where)}, {imbalance_words(ratio)}: accuracy by {words} ({unit_words(unit)})",
-            caption=caption(f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}", panels),
-            legend="learner",
-            series=series,
-            panels=panels,
-            x=Axis(f"{words} ({unit_words(unit)})"),
-            y=Axis(MEASURES[BALANCED], limits=(0, 1)),
-        )
+    under = [] if what == "unit" else ["unit"]
+    for (*where, ratio), by_ratio in grouped(sweep.done, *place, "imbalance"):
+        for unit, results in grouped(by_ratio, *under):
+            panels = _budget_panels(results, names, what)
+            if not panels:
+                continue
+            suffix = "".join(f" ({unit_words(one)})" for one in unit)
+            yield Figure(
+                name=slug(words, *where, imbalance_words(ratio), *unit),
+                title=f"{', '.join(where)}, {imbalance_words(ratio)}: accuracy by {words}{suffix}",
+                caption=caption(f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}", panels),
+                legend="learner",
+                series=series,
+                panels=panels,
+                x=Axis(f"{words}{suffix}"),
+                y=Axis(MEASURES[BALANCED], limits=(0, 1)),
+            )
 
 
 def _budget_panels(results: Iterable[Result], names: Mapping[str, str], what: str) -> tuple[Panel, ...]:
@@ -216,6 +229,11 @@ def _budget_panels(results: Iterable[Result], names: Mapping[str, str], what: st
     for budget, group in budgets([one for one in results if getattr(one, what)]):
         lines = [line for _, line in grouped(group, lambda one: names[one.key])]
         several = [one for line in lines if len({getattr(one, what) for one in line}) > 1 for one in line]
-        points = points_of(several, lambda one: names[one.key], what, lambda here: getattr(here[0], what), BALANCED)
+        points = points_of(several, lambda one: names[one.key], what, lambda here: _shown(here[0], what), BALANCED)
         panels += [Panel(budget, points)] if points else []
     return tuple(panels)
+
+
+def _shown(result: Result, what: str) -> Any:
+    value = getattr(result, what)
+    return unit_words(value) if what == "unit" else value

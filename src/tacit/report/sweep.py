@@ -41,6 +41,7 @@ FIGURES = (
     Kind("Number of public rows", accuracy.public_rows, charts.lines),
     Kind("Public sets", accuracy.public_sets, charts.dots),
     Kind("Encoders", accuracy.encoders, charts.dots),
+    Kind("Units", accuracy.units, charts.dots),
     Kind("Means", fits.means, charts.means),
     Kind("Steps", fits.steps, charts.lines),
     Kind("Class sizes", fits.class_sizes, charts.lines),

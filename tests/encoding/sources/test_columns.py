@@ -135,3 +135,14 @@ def test_odd_tables_are_told_in_one_line(tmp_path):
 def test_labels_of_public_tables_are_not_read(tmp_path):
     (tmp_path / "t.csv").write_text("text,label\nhello,\n", encoding="utf-8")
     assert open_source(tmp_path / "t.csv", public=True).labels is None
+
+
+def test_a_column_names_the_persons(tmp_path):
+    (tmp_path / "t.csv").write_text("text,label,id\nhello,a,patient-7731\nbye,b,p2\n")
+    source = open_source(tmp_path / "t.csv", persons="id")
+    assert (source.persons.tolist(), source.labels.tolist()) == (["patient-7731", "p2"], ["a", "b"])
+    (tmp_path / "t.csv").write_text("text,label,id\nhello,a,patient-7731\nbye,b,\n")
+    with pytest.raises(InputError, match=r"t.csv: persons has an empty id \(first: row 1\)"):
+        open_source(tmp_path / "t.csv", persons="id")
+    with pytest.raises(InputError, match="has nothing named 'who'; choose --persons from: id, label, text"):
+        open_source(tmp_path / "t.csv", persons="who")

@@ -224,3 +224,75 @@ def test_another_file_of_the_same_size_and_time_changes_the_stamp(pets):
     path.write_bytes(b"\0" * size)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert open_source(pets).stamp != before
+
+
+# Ids of persons
+
+SECRET = "patient-7731"
+OF_PERSONS = {f"{SECRET}/cat/a.png": png(1), f"{SECRET}/dog/b.png": png(2), "p2/cat/c.png": png(3)}
+
+
+def made(folder, files):
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("split", [None, "train"])
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("archive", [False, True])
+def test_a_level_of_folders_is_named_after_persons(tmp_path, split, level, archive):
+    files = {
+        "/".join(
+            [*([split] if split else []), *(name.split("/") if level == 1 else [name.split("/")[i] for i in (1, 0, 2)])]
+        ): data
+        for name, data in OF_PERSONS.items()
+    }
+    path = made(tmp_path / "d", files)
+    (path / (split or "") / ("p2/fox" if level == 1 else "fox")).mkdir()
+    if archive:
+        path = tmp_path / "d.zip"
+        with zipfile.ZipFile(path, "w") as file:
+            for name, data in files.items():
+                file.writestr(name, data)
+    source = open_source(path, split, persons_folder=level)
+    of_record = [(person, label) for person, label in zip(source.persons.tolist(), source.labels.tolist(), strict=True)]
+    assert sorted(of_record) == [("p2", "cat"), (SECRET, "cat"), (SECRET, "dog")]
+    assert source.classes == (["cat", "dog"] if archive else ["cat", "dog", "fox"])
+    assert all(SECRET in name or "p2" in name for name in source.names)
+    assert not any(SECRET in source.shown(name) or "p2" in source.shown(name) for name in source.names)
+    assert source.shown("README.txt") == "README.txt"
+
+
+def test_folders_of_persons_without_classes_have_no_labels(tmp_path):
+    source = open_source(made(tmp_path / "d", {f"{SECRET}/a.png": png(), "p2/b.png": png()}), persons_folder=1)
+    assert (source.labels, source.persons.tolist()) == (None, ["p2", SECRET])
+
+
+def test_a_table_names_the_persons(tmp_path):
+    folder = made(tmp_path / "d", {"a.png": png(1), "b.png": png(2)})
+    (tmp_path / "t.csv").write_text(f"file,label,who\nb.png,cat,{SECRET}\na.png,dog,p2\n")
+    source = open_source(folder, labels=tmp_path / "t.csv", persons="who")
+    assert source.persons.tolist() == [SECRET, "p2"]
+    (tmp_path / "ids.txt").write_text(f"{SECRET}\np2\n")
+    assert open_source(folder, persons=str(tmp_path / "ids.txt")).persons.tolist() == [SECRET, "p2"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        (OF_PERSONS, {"persons_folder": 3}, "d has pictures that lie in fewer than 3 folders"),
+        (OF_PERSONS, {"persons_folder": 0}, "--persons-folder 0 must be 1 or more"),
+        (OF_PERSONS, {"persons": "who"}, "--x, --y and --persons name columns of a table"),
+        (OF_PERSONS, {"persons": "who", "persons_folder": 1}, "both give ids; leave one of them out"),
+        (OF_PERSONS, {"persons_folder": 1, "public": True}, "--public keeps no ids of persons"),
+        ({"a.png": png(), "t.csv": b"file,label\na.png,x\n"}, {"persons_folder": 1}, "does not apply to pictures that"),
+        ({f"{SECRET}/cat/a.png": png(), f"{SECRET}/b.png": png()}, {"persons_folder": 1}, "beside its subfolders"),
+    ],
+)
+def test_ids_that_cannot_be_found_are_refused_without_showing_one(tmp_path, files, options, message):
+    with pytest.raises(InputError) as caught:
+        open_source(made(tmp_path / "d", files), **options)
+    assert message in str(caught.value)
+    assert SECRET not in str(caught.value)

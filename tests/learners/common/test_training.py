@@ -92,6 +92,19 @@ def test_a_model_does_not_depend_on_which_others_are_trained_with_it(kind):
     assert same(every[0], first[0])
 
 
+def test_dropout_does_not_depend_on_how_long_others_trained():
+    def dropping(shape, n_classes):
+        return torch.nn.Sequential(torch.nn.Linear(shape[0], 16), torch.nn.Dropout(), torch.nn.Linear(16, n_classes))
+
+    def trained(size):
+        train(dropping, *rows(size), 3, QUICK)
+        return train_many(dropping, [rows(20, 1)], 3, QUICK, numbers=[1])[0]
+
+    state = torch.random.get_rng_state()
+    assert same(trained(20), trained(90))
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 @pytest.mark.parametrize("n", [120, 20])  # by moments of the columns, and by the Gram matrix of the records
 def test_linear_models_reach_the_minimum(n):
     d, weight_decay = 30, 0.05

@@ -95,7 +95,7 @@ def test_ten_million_draws_of_randomize_follow_the_matrix(noise):
     out = tacit.label_dp.randomize(
         labels, classes=20, randomizer="blocks", prior=priors_of(20, 30), which=which, noise=noise, **seed
     )
-    assert fits(out.randomizer, labels, out.labels, which) > 1e-6
+    assert fits(out.randomizer, labels, out.labels, out.which) > 1e-6
 
 
 def test_answers_carry_the_information_of_their_partition():

@@ -66,13 +66,26 @@ def test_answers_with_blocks_are_their_numbers():
     names = np.array(["ant", "bee", "cow", "dog"])
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     out = randomize(names[Y], classes=names, randomizer="blocks", prior=prior, budget="epsilon=20")
-    assert out.which is None
-    assert out.randomizer.partitions.tolist() == [[0, 1, 2, 3]]
+    assert np.array_equal(out.randomizer.partitions, np.tile(np.arange(4), (256, 1)))
     assert np.array_equal(out.labels, Y)
     few = randomize(names[Y], classes=names, randomizer="blocks", prior=prior, budget="epsilon=0.5")
-    assert few.randomizer.partitions.tolist() == [[0, 1, 1, 0]]
-    assert set(few.labels) == {0, 1}
+    assert set(few.labels) == set(range(few.randomizer.n_blocks.max()))
     assert few.guarantee_.event == tacit.privacy.events.RandomizedResponse(0.5, 2)
+
+
+@pytest.mark.parametrize("given", [{}, {"prior": [0.5, 0.3, 0.2]}, {"prior": [[0.5, 0.3, 0.2]] * 2, "which": True}])
+def test_labels_that_share_a_prior_have_different_blocks(given):
+    """Partitions, and which each label has, are in the output, follow from public facts, and tell all classes apart."""
+    if "which" in given:
+        given = given | {"which": np.arange(300) // 150}
+    one, other = (randomize(y, classes=3, randomizer="blocks", budget="epsilon=0.5", **given) for y in (Y, (Y + 1) % 3))
+    assert np.array_equal(one.randomizer.partitions, other.randomizer.partitions)
+    assert np.array_equal(one.which, other.which)
+    blocks = one.randomizer.partitions[one.which]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert np.mean(blocks[:, first] != blocks[:, second]) > 0.1
+    likelihood = np.exp(one.randomizer.log_likelihood(one.labels, one.which))
+    assert np.array_equal(likelihood == likelihood.max(axis=1, keepdims=True), blocks == one.labels[:, None])
 
 
 def test_infinite_budgets_keep_labels():

@@ -219,3 +219,34 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         tacit.GlobalAdapt(**({"classes": 4} | parameters)).fit(X, Y)
+
+
+def test_persons_above_the_threshold_count_by_the_share_of_their_gradients(monkeypatch):
+    persons, seen = np.arange(500) % 90, []
+    monkeypatch.setattr(module, "noisy_count", lambda exact, *_: seen.append(exact) or noisy_count(exact, *_))
+    settings = {"classes": 4, "steps": 3, "threshold": 0.85, "noise": "research", "random_state": 0}
+    settings |= {"budget": "rho=0.5", "unit": "add-remove-person", "counts": [50, 300, 50, 100]}
+    tacit.GlobalAdapt(**settings).fit(X, Y, persons=persons)
+    offsets = np.log([51, 301, 51, 101])
+    _, norms = scaled(residuals(rounded(unit(X)), Y, np.zeros((4, 12)), offsets), 0.85, 1.0)
+    above = norms > 0.85
+    assert 0 < above.sum() < 500
+    assert float(seen[0]) == pytest.approx((np.bincount(persons, above) / np.bincount(persons)).sum(), abs=1e-6)
+    assert max(seen) <= 90
+
+
+@pytest.mark.parametrize("budget", ["rho=0.5", "rho=inf"])
+def test_with_one_record_per_person_it_is_that_of_records(budget):
+    settings = {"classes": 4, "steps": 5, "noise": "research", "random_state": 0}
+    by_person = tacit.GlobalAdapt(budget, unit="add-remove-person", **settings).fit(X, Y, persons=np.arange(500)[::-1])
+    by_record = tacit.GlobalAdapt(budget, **settings).fit(X, Y)
+    assert np.allclose(by_person.thresholds_, by_record.thresholds_, rtol=0, atol=1e-6)
+    assert np.allclose(by_person.coefficients_, by_record.coefficients_, rtol=0, atol=1e-6)
+    assert by_person.guarantee_.event == by_record.guarantee_.event.base()
+
+
+@pytest.mark.parametrize("unit_name", ["add-remove-person", "replace-person", "change-labels-of-person"])
+def test_units_per_person_keep_the_budget(unit_name):
+    model = tacit.GlobalAdapt("rho=0.5", classes=4, steps=5, unit=unit_name).fit(X, Y, persons=np.arange(500) % 90)
+    assert model.guarantee_ == model.promise()
+    assert model.guarantee_.rho == pytest.approx(0.5)

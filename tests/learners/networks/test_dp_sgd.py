@@ -10,6 +10,7 @@ from tacit.learners.networks import dp_sgd
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy import accounting
 from tacit.privacy.events import SampledGaussian
+from tacit.privacy.unit import Unit
 
 opacus = pytest.importorskip("opacus", reason="Opacus is not installed; it is an extra")
 torch = pytest.importorskip("torch", reason="torch is not installed; it is an extra")
@@ -21,7 +22,7 @@ def learner(**given):
     return tacit.DPSGD(**{"classes": 4, "sampling_rate": 0.1, "epochs": 4, "random_state": 0, **given})
 
 
-def first_step(monkeypatch, X, Y, **given):
+def first_step(monkeypatch, X, Y, persons=None, **given):
     """The clipped sum and the noisy one of the first step, for all parameters together, and the model."""
     from opacus.optimizers import DPOptimizer
 
@@ -34,7 +35,7 @@ def first_step(monkeypatch, X, Y, **given):
         steps.append((clipped.numpy(), torch.cat([p.grad.flatten() for p in self.params]).numpy().copy()))
 
     monkeypatch.setattr(DPOptimizer, "add_noise", observed)
-    model = learner(sampling_rate=1.0, epochs=1, **given).fit(X, Y)
+    model = learner(sampling_rate=1.0, epochs=1, **given).fit(X, Y, persons=persons)
     return *steps[0], model
 
 
@@ -64,6 +65,79 @@ def test_one_record_moves_the_clipped_sum_by_the_clip_at_most(monkeypatch):
         ]
         assert max(moved) <= clip * (1 + 1e-4)
         assert max(moved) >= clip * 0.99  # gradients of these rows are longer
+
+
+PERSONAL = {"unit": "add-remove-person", "n_persons": 20, "budget": "epsilon=8,delta=1e-5"}
+
+
+@pytest.mark.parametrize("at_once", [7, 256])
+def test_one_person_moves_the_clipped_sum_by_the_clip_at_most(monkeypatch, at_once):
+    monkeypatch.setattr(dp_sgd, "RECORDS_AT_ONCE", at_once)
+    ids = np.arange(60) % 20
+    ids[40:] = 3  # a person of 22 records in several classes
+    x, y = X[::7][:60], Y[::7][:60]
+    assert len(set(y[ids == 3])) > 1
+    for clip in (0.01, 0.5):
+        own = PERSONAL | {"clip": clip, "base": "linear"}
+        whole = first_step(monkeypatch, x, y, persons=ids, **own)[0]
+        moved = []
+        for person in (0, 3, 7):
+            left = ids != person
+            moved.append(np.linalg.norm(whole - first_step(monkeypatch, x[left], y[left], persons=ids[left], **own)[0]))
+        assert max(moved) <= clip * (1 + 1e-4)
+        assert min(moved) >= clip * 0.99  # gradients of these persons are longer
+
+
+def test_a_persons_records_are_sampled_together(monkeypatch):
+    sampled = []
+
+    def observed(module, x, y, rows, owners, n):
+        sampled.append((rows, n))
+        assert owners.tolist() == np.unique(ids[rows], return_inverse=True)[1].tolist()
+        return found(module, x, y, rows, owners, n)
+
+    found = dp_sgd._find_gradients_of_persons
+    monkeypatch.setattr(dp_sgd, "_find_gradients_of_persons", observed)
+    ids = np.random.default_rng(0).permutation(np.repeat(np.arange(20), np.arange(1, 21)))
+    model = learner(**PERSONAL, sampling_rate=0.25, epochs=50, base="linear").fit(X[:210], Y[:210], persons=ids)
+    ((event, steps),) = model.guarantee_.event.counted()
+    assert (steps, event.sampling_rate) == (len(sampled), 0.25) == (200, 0.25)
+    for rows, n in sampled:
+        assert len(np.unique(ids[rows])) == n
+        assert np.isin(ids, ids[rows]).sum() == len(rows)  # all records of each person
+    shares = np.mean([np.isin(np.arange(20), ids[rows]) for rows, _ in sampled], axis=0)
+    assert np.all(np.abs(shares - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 200))  # whatever the number of records
+
+
+def test_persons_with_one_record_each_learn_as_records_do():
+    budget = {"budget": "epsilon=8,delta=1e-5"}
+    records = learner(**budget).fit(X, Y)
+    persons = learner(**budget, unit="add-remove-person", n_persons=len(X)).fit(X, Y, persons=np.arange(len(X)))
+    assert persons.guarantee_.event == records.guarantee_.event
+    assert np.allclose(persons.predict_proba(X), records.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("unit", "n_persons", "counted"),
+    [("add-remove-person", 400, 400), ("replace-person", None, 20), ("change-labels-of-person", 30, 30)],
+)
+def test_a_public_number_of_persons_scales_the_steps(monkeypatch, unit, n_persons, counted):
+    from opacus.optimizers import DPOptimizer
+
+    seen = []
+    set_up = DPOptimizer.__init__
+
+    def observed(self, *given, **named):
+        seen.append(named["expected_batch_size"])
+        set_up(self, *given, **named)
+
+    monkeypatch.setattr(DPOptimizer, "__init__", observed)
+    given = PERSONAL | {"unit": unit, "n_persons": n_persons, "sampling_rate": 0.25, "epochs": 0.5}
+    model = learner(**given).fit(X[:200], Y[:200], persons=np.arange(200) % 20)
+    assert seen == [0.25 * counted]
+    assert model.guarantee_ == model.promise()
+    declared = "" if n_persons is None else " (declared)"
+    assert model.guarantee_.unprotected == (f"number of persons{declared}",)
 
 
 def test_noise_is_what_the_event_says(monkeypatch):
@@ -116,6 +190,9 @@ def test_pictures_of_bytes():
         ({"base": __import__("sklearn.naive_bayes").naive_bayes.GaussianNB()}, "is no network"),
         ({"base": lambda shape, n: torch.nn.Sequential(torch.nn.BatchNorm1d(12), torch.nn.Linear(12, n))}, "GroupNorm"),
         ({"shape": (3, 3)}, r"shape=\(3, 3\)"),
+        ({"unit": "add-remove-person"}, "needs a public one in its place; pass n_persons=..., about as many as"),
+        ({"unit": "replace-person", "n_persons": 0}, "n_persons=0"),
+        ({"unit": "replace-person"}, "needs to know whose each record is; pass persons="),
     ],
 )
 def test_bad_parameters_are_refused_before_a_charge(given, says, tmp_path):
@@ -135,23 +212,40 @@ def test_without_opacus_it_says_what_to_install(monkeypatch):
         learner().fit(X, Y)
 
 
-@pytest.mark.parametrize("unit", ["replace", "change-label"])
+@pytest.mark.parametrize("unit", list(Unit))
 def test_the_budget_is_read_under_the_unit(unit):
-    promise = learner(budget="epsilon=2,delta=1e-5", unit=unit).promise()
-    assert promise.unit.value == unit
+    promise = learner(budget="epsilon=2,delta=1e-5", unit=unit, n_persons=1000).promise()
+    assert promise.unit is unit
     assert 1.9 < promise.epsilon(1e-5) <= 2
+    ((event, _),) = promise.event.counted()
+    rate = math.ceil(0.1 * 2**32) / 2**32
+    changes = 1 if "add-remove" in unit else 2
+    assert event.sampling_rate == pytest.approx(1 - (1 - rate) ** changes)
+
+
+def test_what_a_person_costs_a_record():
+    """A person who has one record less is a person who leaves and another who comes."""
+    promise = learner(**PERSONAL).promise()
+    for unit in ("replace-person", "replace", "change-label", "add-remove"):
+        assert promise.to(unit).event == promise.event.for_group(2)
+    moved = learner(budget="epsilon=1,delta=1e-5").promise().per_person(3)
+    assert moved.unit is Unit.ADD_REMOVE_PERSON
+    assert moved.event == learner(budget="epsilon=1,delta=1e-5").promise().event.for_group(3)
 
 
 def test_a_record_that_overflows_contributes_nothing(monkeypatch):
-    """Neither its own gradient nor a value that is not a number in anything else."""
+    """Neither its own gradient nor its person, if it has one, nor a value that is not a number in anything else."""
     wild = X[:50].copy()
     wild[7] = 1e39
-    own = {"budget": "epsilon=8,delta=1e-5", "base": "linear"}
-    with_it, _, model = first_step(monkeypatch, wild, Y[:50], **own)
-    without = first_step(monkeypatch, np.delete(wild, 7, 0), np.delete(Y[:50], 7), **own)[0]
-    assert np.isfinite(with_it).all()
-    assert np.linalg.norm(with_it - without) <= 1.5 * (1 + 1e-4)
-    assert all(torch.isfinite(parameter).all() for parameter in model.module_.parameters())
+    ids = np.arange(50) // 2  # its person has the record before it too
+    for given, left in (({}, np.arange(50) != 7), (PERSONAL, ids != ids[7])):
+        own = {"budget": "epsilon=8,delta=1e-5", "base": "linear"} | given
+        of_all, of_left = ({"persons": ids}, {"persons": ids[left]}) if given else ({}, {})
+        with_it, _, model = first_step(monkeypatch, wild, Y[:50], **of_all, **own)
+        without = first_step(monkeypatch, wild[left], Y[:50][left], **of_left, **own)[0]
+        assert np.isfinite(with_it).all()
+        assert np.linalg.norm(with_it - without) <= 1.5 * (1 + 1e-4)
+        assert all(torch.isfinite(parameter).all() for parameter in model.module_.parameters())
 
 
 def in_place(shape, n):

@@ -102,6 +102,32 @@ def test_a_record_that_matters_moves_its_teachers_votes():
     np.testing.assert_array_equal(np.flatnonzero(moved), [3])
 
 
+@pytest.mark.parametrize("size", [3, 400])  # fewer records than any other teacher has, and far more
+def test_the_size_of_a_part_moves_one_teacher(teacher, size, tmp_path):
+    """To the last bit of the weights; 400 records change the steps, the padding and the solver of all if they may."""
+    X, y = records(500)
+    parts = split()
+    other = [*parts[:3], np.arange(90, 90 + size), *parts[4:]]
+    before, after = (
+        votes(teacher, X, y, given, folder=tmp_path / name, private_sizes=True).votes
+        for name, given in (("before", parts), ("after", other))
+    )
+    assert set(np.flatnonzero((before != after).any(axis=0))) <= {3}
+    if isinstance(teacher, str):
+        assert moved_weights(tmp_path, len(parts)) == [3]
+
+
+@pytest.mark.parametrize("teacher", ["linear", "mlp"])
+def test_public_sizes_set_the_steps_of_all(teacher, tmp_path):
+    """So that the test above would see a size that matters."""
+    pytest.importorskip("torch", reason="networks need torch")
+    X, y = records(500)
+    parts = split()
+    votes(teacher, X, y, parts, folder=tmp_path / "before")
+    votes(teacher, X, y, [*parts[:3], np.arange(90, 490), *parts[4:]], folder=tmp_path / "after")
+    assert len(moved_weights(tmp_path, len(parts))) > 1
+
+
 def test_teachers_vote_for_classes_of_their_part_alone(teacher):
     X, y = records()
     parts = [np.flatnonzero(y == 2), np.flatnonzero(y != 1), np.flatnonzero(y == 0)[:1], np.arange(90)]

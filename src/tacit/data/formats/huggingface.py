@@ -32,21 +32,27 @@ def splits(folder: Path) -> list[str]:
 
 
 def read(
-    folder: Path, x: str | None, y: str | None, *, identity: str | None = None, width: int | None = None
+    folder: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None = None,
+    *,
+    identity: str | None = None,
+    width: int | None = None,
 ) -> Arrays:
-    """Read features and labels; the names of a `ClassLabel` column are the declared classes."""
+    """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared classes."""
     table = read_table(folder)
     with faults(folder):
-        features, label = tables.columns(table.schema, x, y, folder)
-        table = table.select([*features, *([] if label is None else [label])])
+        features, label = tables.columns(table.schema, x, y, persons, folder)
+        table = table.select([*features, *(name for name in (label, persons) if name is not None)])
         table.validate(full=True)  # offsets may point outside of the file
         if len(features) > 1:
             check_width(folder, (table.num_rows, len(features)), width)
         rows = tables.matrix(table, features, folder)
         check_width(folder, rows.shape, width)
-        labels = None if label is None else as_numpy(table[label])
+        labels, ids = (None if name is None else as_numpy(table[name]) for name in (label, persons))
     classes = None if label is None else class_names(folder, label)
-    return make_arrays(rows, labels, data_files(folder), identity or folder.absolute().name, classes)
+    return make_arrays(rows, labels, data_files(folder), identity or folder.absolute().name, classes, persons=ids)
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:

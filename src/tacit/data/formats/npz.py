@@ -23,10 +23,10 @@ FAULTS = (
 )
 
 
-def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
-    """Read features, labels and the class list (an array `classes`), whichever are there."""
+def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
+    """Read features, labels, ids of persons and the class list (an array `classes`), whichever are there."""
     archive = Archive(path)
-    return from_named(path, archive.names, lambda name: archive.header(name).shape, archive.read, x, y, width)
+    return from_named(path, archive.names, lambda name: archive.header(name).shape, archive.read, x, y, persons, width)
 
 
 class Archive:

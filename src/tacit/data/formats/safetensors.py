@@ -12,8 +12,8 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
-def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
-    """Read features, labels and the class list, whichever are there."""
+def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
+    """Read features, labels, ids of persons and the class list, whichever are there."""
     from safetensors import SafetensorError, safe_open
 
     faults = (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError)
@@ -24,7 +24,14 @@ def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
     try:
         with safe_open(path, framework="numpy") as file:
             return from_named(
-                path, list(file.keys()), lambda name: tuple(file.get_slice(name).get_shape()), arrays, x, y, width
+                path,
+                list(file.keys()),
+                lambda name: tuple(file.get_slice(name).get_shape()),
+                arrays,
+                x,
+                y,
+                persons,
+                width,
             )
     except InputError:
         raise

@@ -16,20 +16,21 @@ LABELS = ("label", "labels", "y", "target", "class")
 LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
 
 
-def read(path: Path, x: str | None, y: str | None, width: int | None) -> Arrays:
-    """Read the features and labels of a Parquet file; other columns are not loaded."""
+def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
+    """Read the features, labels and ids of persons of a Parquet file; other columns are not loaded."""
     with open_parquet(path) as file:
-        features, label = columns(file.schema_arrow, x, y, path)
-        _check_sizes(file, features, label, path, width)
+        features, label = columns(file.schema_arrow, x, y, persons, path)
+        read_too = [name for name in (label, persons) if name is not None]
+        _check_sizes(file, features, read_too, path, width)
         rows = matrix(file.read(columns=features), features, path)
-        return make_arrays(rows, None if label is None else _column(file, label, path), (path,), path.stem)
+        labels, ids = (None if name is None else _column(file, name, path) for name in (label, persons))
+        return make_arrays(rows, labels, (path,), path.stem, persons=ids)
 
 
-def _check_sizes(file: Any, features: list[str], label: str | None, path: Path, width: int | None) -> None:
+def _check_sizes(file: Any, features: list[str], others: list[str], path: Path, width: int | None) -> None:
     """Refuse a file with too many values, or rows of another width (for lists, their mean length)."""
     rows, counts = file.metadata.num_rows, value_counts(path)
-    used = [*features, *([] if label is None else [label])]
-    check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in used))
+    check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in (*features, *others)))
     if not _is_list(file.schema_arrow.field(features[0]).type):
         check_width(path, (rows, len(features)), width)
         return
@@ -50,13 +51,14 @@ def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
     return as_numpy(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
 
 
-def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list[str], str | None]:
-    """The feature columns (one of lists, or all of floats) and the label column of a schema."""
+def columns(schema: Any, x: str | None, y: str | None, persons: str | None, path: Path) -> tuple[list[str], str | None]:
+    """The feature columns (one of lists, or all of floats) and the label column of a schema; `persons` is neither."""
     import pyarrow as pa
 
     names = schema.names
     label = choose(names, y, LABELS, "y", path)
-    others = [field for field in schema if field.name != label]
+    choose(names, persons, (), "persons", path)
+    others = [field for field in schema if field.name not in (label, persons)]
     lists = [field.name for field in others if _is_list(field.type)]
     features = lists or [field.name for field in others if pa.types.is_floating(field.type)]
     if x is not None:
@@ -68,8 +70,9 @@ def columns(schema: Any, x: str | None, y: str | None, path: Path) -> tuple[list
         raise features_missing(names, path)
     for name in features if len(set(names)) < len(names) else ():
         check_once(names, name, path)
-    if label is not None:
-        check_once(names, label, path)
+    for given in (label, persons):
+        if given is not None:
+            check_once(names, given, path)
     return features, label
 
 

@@ -25,7 +25,7 @@ from tacit.data.arrays import combined_hash
 from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames
-from tacit.data.writing import LABEL, label_indexes, stored_file, sync, write_names
+from tacit.data.writing import LABEL, PERSON, label_indexes, stored_file, sync, write_names
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
 from tacit.encoding.sources.base import Source
@@ -120,6 +120,11 @@ class Job:
         """Labels that the store keeps."""
         return None if self.options.public else self.source.labels
 
+    @property
+    def persons(self) -> Any:
+        """Ids of persons that the store keeps."""
+        return None if self.options.public else self.source.persons
+
     @cached_property
     def classes(self) -> tuple[Any, bool]:
         """The class list, and whether it was declared."""
@@ -160,7 +165,7 @@ class Job:
         return (self._shard(number) for number in range(self.count))
 
     def faults(self) -> list[tuple[str, str]]:
-        """Names of the records that cannot be encoded, and why."""
+        """Names of the records that cannot be encoded, in full, and why."""
         return [
             (_as_text(self.source.names[shard.number * self.rows + place]), why)
             for shard in self.shards()
@@ -191,6 +196,7 @@ class Job:
             classes_declared=declared,
             identity=self.identity,
             card={"encoder": self.features.card, "source": source, **self.source.facts},
+            has_persons=self.persons is not None,
         )
         if self.options.names is not None:
             manifest = write_names(folder, self.options.names.rows, self.options.names.facts, manifest)
@@ -218,12 +224,15 @@ class Job:
         self.checkpoint.write(f"{number:05d}.json", json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
-        """Label, name and hash of each record, a shard at a time."""
+        """Label, person, name and hash of each record, a shard at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         indexes = label_indexes(self.labels, self.classes[0])
+        persons = self.persons
         fields = [(LABEL, pa.int32())] if indexes is not None else []
+        if persons is not None:
+            fields.append((PERSON, pa.string() if persons.dtype.kind == "U" else pa.int64()))
         schema = pa.schema([*fields, ("record", pa.string()), ("content", pa.string())])
         name, rows = "metadata.parquet", 0
         with (folder / name).open("wb") as file:
@@ -235,6 +244,8 @@ class Job:
                     if self.options.public:
                         names = [path.rpartition("/")[2] for path in names]
                     columns: dict[str, Any] = {} if indexes is None else {LABEL: indexes[places]}
+                    if persons is not None:
+                        columns[PERSON] = persons[places].tolist()
                     columns |= {"record": names, "content": shard.contents}
                     writer.write_table(pa.table(columns, schema))
             sync(file)

@@ -129,7 +129,8 @@ def _check_faults(
     with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         file.write(HEADER)
         csv.writer(file, lineterminator="\n").writerows(listed)
-    shown = "; ".join(f"{name}: {why}" for name, why in listed[:SHOWN]) + ("; ..." if len(listed) > SHOWN else "")
+    first = [(jobs[of].source.shown(name), why) for of, found in faults.items() for name, why in found][:SHOWN]
+    shown = "; ".join(f"{name}: {why}" for name, why in first) + ("; ..." if len(listed) > SHOWN else "")
     if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
         raise InputError(f"no record of the source can be encoded ({shown}); check it, {path} lists them")
     if not skip:

@@ -10,8 +10,9 @@ from typing import Any
 from tacit.data import tables
 from tacit.data.arrays import existing
 from tacit.data.formats import huggingface
+from tacit.data.ids import is_ids_file, read_ids
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
-from tacit.encoding.sources.base import Source
+from tacit.encoding.sources.base import Source, persons_of
 from tacit.encoding.sources.tree import Tree, tree
 from tacit.errors import InputError
 
@@ -40,6 +41,8 @@ def open_source(
     labels: Path | str | None = None,
     x: str | None = None,
     y: str | None = None,
+    persons: str | None = None,
+    persons_folder: int | None = None,
     public: bool = False,
 ) -> Source:
     """Open a source of pictures or texts without decoding any.
@@ -54,20 +57,48 @@ def open_source(
         For pictures in a flat folder, a table that names them; for `.npy`, an array.
     x, y : str, optional
         The columns or arrays of the content and the labels, where they do not have a usual name.
+    persons : str, optional
+        Whose record each is: a file of ids, see `tacit.data.ids.read_ids`, else a column of the table, or an array.
+    persons_folder : int, optional
+        Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for CLASS/PERSON/x.png.
     public : bool
         Whether the labels of a table are left unread.
 
     Raises
     ------
     InputError
-        If there is no such source, it is damaged or empty, or an option does not apply to it.
+        If there is no such source, it is damaged or empty, ids of persons are missing or not one a record, or an option
+        does not apply to it.
     """
     path, table = existing(path), None if labels is None else existing(labels)
-    source = _open(path, split, table, x, y, public)
+    _check_persons(persons, persons_folder, public)
+    column = None if persons is None or is_ids_file(persons) else persons
+    source = _open(path, split, table, x, y, column, persons_folder, public)
+    if persons is not None and column is None:
+        source = replace(source, persons=persons_of(read_ids(persons), len(source), persons))
     return replace(source, folder=path) if path.is_dir() else source
 
 
-def _open(path: Path, split: str | None, table: Path | None, x: str | None, y: str | None, public: bool) -> Source:
+def _check_persons(persons: str | None, folder: int | None, public: bool) -> None:
+    """Refuse ids that are given twice or for a public store, and folders that do not exist."""
+    if folder is not None and folder < 1:
+        raise InputError(f"--persons-folder {folder} must be 1 or more; give 1 for PERSON/CLASS/x.png")
+    if folder is not None and persons is not None:
+        raise InputError(f"--persons {persons} and --persons-folder {folder} both give ids; leave one of them out")
+    if public and (folder is not None or persons is not None):
+        raise InputError("--public keeps no ids of persons, which are private; leave them out")
+
+
+def _open(
+    path: Path,
+    split: str | None,
+    table: Path | None,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    persons_folder: int | None,
+    public: bool,
+) -> Source:
     names = splits(path)
     if split is None and len(names) == 1:
         split = names[0]
@@ -75,18 +106,19 @@ def _open(path: Path, split: str | None, table: Path | None, x: str | None, y: s
         fault = "several splits" if split is None else f"no split {split!r}"
         raise InputError(f"{path} has {fault}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
     if path.suffix in ARRAYS:
-        return arrays.read(path, split, table, x, y)
+        _refuse(path, persons_folder=persons_folder)
+        return arrays.read(path, split, table, x, y, persons)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
-        _refuse(path, labels=table)
-        return columns.read(path if split is None else path / split, x, y, public)
+        _refuse(path, labels=table, persons_folder=persons_folder)
+        return columns.read(path if split is None else path / split, x, y, persons, public)
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
         raise InputError(f"{path} has an unknown ending; give a folder, or a file that ends in {endings}")
     archive = _archive(files)
     if archive is None or split is None:
-        return folders.read(files, split, table, x, y, public)
-    _refuse(path, labels=table, x=x, y=y)
+        return folders.read(files, split, table, x, y, persons, persons_folder, public)
+    _refuse(path, labels=table, x=x, y=y, persons=persons, persons_folder=persons_folder)
     source: Source = archive.read(files, split)
     return source
 
@@ -99,4 +131,4 @@ def _archive(files: Tree) -> Any:
 def _refuse(path: Path, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"--{name} {value} does not apply to {path}; leave it out")
+            raise InputError(f"--{name.replace('_', '-')} {value} does not apply to {path}; leave it out")

@@ -36,9 +36,13 @@ def splits(path: Path) -> list[str]:
     return sorted({split for name, split in pairs if split != name})
 
 
-def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: str | None) -> Source:
+def read(
+    path: Path, split: str | None, labels: Path | None, x: str | None, y: str | None, persons: str | None
+) -> Source:
     """Pictures of an array; labels are another array of the archive, or another file."""
     if path.suffix == ".npy":
+        if persons is not None:
+            raise InputError(f"--persons {persons} is no file; give a file with one id a line")
         return _read_npy(path, labels)
     archive = Archive(path)
     usual = (PICTURES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
@@ -47,6 +51,7 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
         listed = excerpt(", ".join(archive.names))
         raise InputError(f"{path} holds the arrays {listed}; name the one of pictures with --x")
     label = choose_column(archive.names, y, usual[1], "y", path)
+    person = choose_column(archive.names, persons, (), "persons", path)
     shape, fortran, dtype, start_of_data = archive.header(content)
     if fortran:
         raise InputError(f"{path} is stored column by column; save it again after numpy.ascontiguousarray")
@@ -63,7 +68,8 @@ def read(path: Path, split: str | None, labels: Path | None, x: str | None, y: s
         return (picture(pixels) for pixels in stored(start))
 
     changes = stamp(file_stamp(path), content, label)
-    return Source("picture", Rows(shape[0]), records, changes, values, classes, classes is not None)
+    ids = None if person is None else base.persons_of(archive.read([person])[0], shape[0], path)
+    return Source("picture", Rows(shape[0]), records, changes, values, classes, classes is not None, persons=ids)
 
 
 def _read_npy(path: Path, labels: Path | None) -> Source:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import ClassValue, class_list, clean_labels
+from tacit.data.persons import stored_ids
 from tacit.errors import InputError
 
 Kind = Literal["picture", "text"]
@@ -46,6 +47,10 @@ class Source:
         The folder that is read, in which no output may lie.
     facts : dict
         Public facts that the store's card keeps.
+    persons : array of shape (rows,) or None
+        Whose record each is: texts or whole numbers, which are private.
+    hidden : int
+        Which folder of each name is such an id, counted from 1, so that messages leave it out; 0 for none.
     """
 
     kind: Kind
@@ -58,9 +63,18 @@ class Source:
     left_out: tuple[str, ...] = ()
     folder: Path | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    persons: NDArray[Any] | None = field(default=None, repr=False)
+    hidden: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def shown(self, name: str) -> str:
+        """The name of a record or of a file that is left out, as messages show it."""
+        folders = name.split("/")
+        if 0 < self.hidden < len(folders):
+            folders[self.hidden - 1] = "*"
+        return "/".join(folders)
 
 
 class Rows(Sequence[str]):
@@ -98,6 +112,12 @@ def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
         if labels.dtype.kind == "U":
             class_list(np.unique(labels).tolist())  # refuse a label that no class can have before anything is encoded
         return labels
+
+
+def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
+    """Ids of persons of a table's column or an array, checked."""
+    with _placed(where):
+        return stored_ids(values, rows)
 
 
 def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:

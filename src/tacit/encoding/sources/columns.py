@@ -15,14 +15,16 @@ TEXTS = ("text", "sentence", "document", "content", "review", "question")
 PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
-def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
+def read(path: Path, x: str | None, y: str | None, persons: str | None, public: bool) -> Source:
     """Texts or pictures of a table, with labels if it has a label column and the source is not public."""
     table = open_table(path)
-    content = choose_column(table.names, x, (*TEXTS, *PICTURES), "x", path)
+    person = choose_column(table.names, persons, (), "persons", path)
+    others = [name for name in table.names if name != person]
+    content = choose_column(others, x, (*TEXTS, *PICTURES), "x", path)
     if content is None:
         listed = excerpt(", ".join(table.names))
         raise InputError(f"{path} has the columns {listed}; name the one of texts or pictures with --x")
-    label = choose_column([name for name in table.names if name != content], y, LABELS, "y", path)
+    label = choose_column([name for name in others if name != content], y, LABELS, "y", path)
     label = None if public else label
     column = None if label is None else table.column(label)
     rows = table.count(content) if column is None else len(column)
@@ -43,7 +45,8 @@ def read(path: Path, x: str | None, y: str | None, public: bool) -> Source:
 
     kind: base.Kind = "picture" if table.holds_bytes(content) else "text"
     changes = stamp([file_stamp(file) for file in table.files], content, label)
-    return Source(kind, Rows(rows), records, changes, labels, classes, classes is not None)
+    ids = None if person is None else base.persons_of(table.column(person), rows, path)
+    return Source(kind, Rows(rows), records, changes, labels, classes, classes is not None, persons=ids)
 
 
 def choose_column(

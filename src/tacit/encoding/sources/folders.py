@@ -1,4 +1,7 @@
-"""Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of labels."""
+"""Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of labels.
+
+Another level of folders may be named after persons: PERSON/CLASS/x.png is level 1, CLASS/PERSON/x.png level 2.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +28,16 @@ def splits(files: Tree) -> list[str]:
     return found if found and len(found) == len(files.folders) else []
 
 
-def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: str | None, public: bool) -> Source:
+def read(
+    files: Tree,
+    split: str | None,
+    labels: Path | None,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    level: int | None,
+    public: bool,
+) -> Source:
     """Pictures of a folder or archive, or of one split of it."""
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
@@ -37,34 +49,71 @@ def read(files: Tree, split: str | None, labels: Path | None, x: str | None, y: 
     if table is None and not public:
         table = _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
     if table is not None:
-        return _labelled(files, prefix, pictures, others, table, x, y)
-    if x is not None or y is not None:
-        raise InputError("--x and --y name columns of a table; give the table with --labels, or leave them out")
-    inner = [name.removeprefix(prefix) for name in pictures]
+        if level is not None:
+            said = f"--persons-folder {level} does not apply to pictures that {table} names"
+            raise InputError(f"{said}; name its column of ids with --persons")
+        return _labelled(files, prefix, pictures, others, table, x, y, persons)
+    if any(name is not None for name in (x, y, persons)):
+        said = "--x, --y and --persons name columns of a table"
+        raise InputError(f"{said}; give the table with --labels, or leave them out")
+    inner, ids = _without_persons([name.removeprefix(prefix) for name in pictures], level, files.path)
     flat = [name for name in inner if "/" not in name]
     if flat and len(flat) < len(inner):
         raise InputError(
             f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into the folder of its "
             "class, or give a table of labels with --labels"
         )
-    values, classes = (None, None) if flat else _of_subfolders(files, prefix, names, inner)
-    changes = stamp(files.stamp, pictures)
-    return Source("picture", pictures, files.records(pictures), changes, values, classes, left_out=others)
+    values, classes = (None, None) if flat else _of_subfolders(files, prefix, names, inner, level)
+    return Source(
+        "picture",
+        pictures,
+        files.records(pictures),
+        stamp(files.stamp, pictures),
+        values,
+        classes,
+        left_out=others,
+        persons=ids,
+        hidden=0 if level is None else prefix.count("/") + level,
+    )
 
 
-def _of_subfolders(files: Tree, prefix: str, names: list[str], pictures: list[str]) -> tuple[Any, Any]:
+def _without_persons(names: list[str], level: int | None, where: Path) -> tuple[list[str], Any]:
+    """Paths without the folder of the person at this level, and the ids."""
+    if level is None:
+        return names, None
+    paths = [name.split("/") for name in names]
+    if any(len(folders) <= level for folders in paths):  # no name is shown, since it may be an id
+        fault = f"has pictures that lie in fewer than {level} folders, the last of which is the person's"
+        raise InputError(f"{where} {fault}; correct --persons-folder {level}, or move them")
+    inner = ["/".join(folders[: level - 1] + folders[level:]) for folders in paths]
+    return inner, base.persons_of([folders[level - 1] for folders in paths], len(paths), where)
+
+
+def _of_subfolders(
+    files: Tree, prefix: str, names: list[str], pictures: list[str], level: int | None
+) -> tuple[Any, Any]:
     """Labels of the pictures and the class list: subfolders, in a folder on disk those without pictures too."""
     if files.path.is_dir():
-        classes = [folder.name for folder in (files.path / prefix).iterdir() if folder.is_dir()]
-        classes = sorted(name for name in classes if name[0] != ".")
+        above = _subfolders(files.path / prefix)
+        classes = sorted(
+            {folder.name for one in above for folder in _subfolders(one)}
+            if level == 1
+            else {folder.name for folder in above}
+        )
     else:
         inner = [name.removeprefix(prefix) for name in names]
+        if level == 1:
+            inner = [name.partition("/")[2] for name in inner]
         classes = sorted({name.partition("/")[0] for name in inner if "/" in name})
     listed, values = named_classes(classes, files.path), np.array([name.partition("/")[0] for name in pictures])
     as_numbers = base.numbers(classes)
     if as_numbers is not None:  # digits/0, digits/1, ...
         listed, values = named_classes(sorted(as_numbers), files.path), values.astype(np.int64)
     return base.labels_of(values, len(pictures), files.path), listed
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
 
 
 def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
@@ -79,15 +128,24 @@ def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
 
 
 def _labelled(
-    files: Tree, prefix: str, pictures: list[str], others: tuple[str, ...], path: Path, x: str | None, y: str | None
+    files: Tree,
+    prefix: str,
+    pictures: list[str],
+    others: tuple[str, ...],
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
 ) -> Source:
     """Pictures in the order of a table that names them."""
     table = open_table(path)
-    file = choose_column(table.names, x, FILES, "x", path)
-    label = choose_column(table.names, y, LABELS, "y", path)
+    person = choose_column(table.names, persons, (), "persons", path)
+    columns = [name for name in table.names if name != person]
+    file = choose_column(columns, x, FILES, "x", path)
+    label = choose_column(columns, y, LABELS, "y", path)
     if file is None or label is None or file == label:
-        columns = ", ".join(table.names)
-        raise InputError(f"{path} has the columns {columns}; name the one of files with --x, that of labels with --y")
+        listing = ", ".join(table.names)
+        raise InputError(f"{path} has the columns {listing}; name the one of files with --x, that of labels with --y")
     listed = [str(value).replace("\\", "/") for value in table.column(file)]
     if not listed:
         raise InputError(f"{path} has no rows; give one for each picture")
@@ -105,6 +163,7 @@ def _labelled(
         stamp(files.stamp, file_stamp(path), file, label),
         base.class_values(table.column(label), len(listed), path),
         left_out=(*(name for name in others if files.path / name != path), *unlisted),
+        persons=None if person is None else base.persons_of(table.column(person), len(listed), path),
     )
 
 

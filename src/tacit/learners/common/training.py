@@ -8,7 +8,8 @@ they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ class Training:
     Parameters
     ----------
     epochs : int, default=40
-        Passes over the records; over the largest part, where there are several.
+        Passes over the records; over the largest of the parts that are trained side by side.
     batch_size : int, default=32
         Records in a step; all records, where there are fewer.
     learning_rate : float, default=0.003
@@ -104,9 +105,11 @@ def train_many(
 ) -> list[nn.Module]:
     """Train one network on each part of the records; they are returned in evaluation mode.
 
-    What a model draws (first weights, batches, augmentation) depends on the seed, its number and sizes alone, and all
-    take the number of steps of the `largest` part. So a changed record changes the models whose parts hold it and no
-    other: bit for bit one by one, and batched (by torch.func) as well on the CPUs that this was tested on.
+    What a model draws (first weights, batches, augmentation, dropout) depends on the seed, its number and sizes alone,
+    and all take the number of steps of the `largest` part. So a changed record changes the models whose parts hold it
+    and no other: bit for bit one by one, and batched (by torch.func) as well on the CPUs that this was tested on. The
+    size of a part changes the steps, the padding and the shapes of all others: where sizes are private, call this for
+    one part at a time.
     """
     factory = network(kind)
     models = [
@@ -140,6 +143,16 @@ class _Model:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(int(self.rng.integers(2**63)))
             self.module = factory(tuple(self.x.shape[1:]), n_classes).to(device())
+            self.seed = int(torch.randint(2**62, ()))
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Let torch draw from a stream of this model alone, as for dropout; how much others drew plays no part."""
+        import torch
+
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(self.seed)
+            yield
 
     def batches(self, steps: int, batch: int) -> NDArray[np.int64]:
         """Positions of records, of shape (steps, batch): one shuffle of all records after another."""
@@ -185,13 +198,14 @@ def _descend(models: list[_Model], training: Training, largest: int, loss: Loss 
         shifts, flips = (torch.from_numpy(np.concatenate(each, axis=1)).to(x.device) for each in moves)
     parameters, forward = _together(models) if len(models) > 1 else _alone(models[0])
     optimiser = torch.optim.AdamW(parameters.values(), weight_decay=training.weight_decay, fused=True)
-    for step in range(steps):
-        records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
-        total = (loss or _cross_entropy)(forward(records), y[order[step]]) / batch
-        optimiser.param_groups[0]["lr"] = training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
-        optimiser.zero_grad()
-        total.backward()
-        optimiser.step()
+    with models[0].drawing():
+        for step in range(steps):
+            records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
+            total = (loss or _cross_entropy)(forward(records), y[order[step]]) / batch
+            optimiser.param_groups[0]["lr"] = training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+            optimiser.zero_grad()
+            total.backward()
+            optimiser.step()
     if len(models) > 1:
         for number, model in enumerate(models):
             model.module.load_state_dict({name: stacked[number] for name, stacked in parameters.items()}, strict=False)

@@ -39,9 +39,9 @@ class Blocks(Randomizer):
         Above 0; infinity keeps the label.
     prior : array of shape (n_classes,) or (priors, n_classes)
         Public, or paid for. Rows are not negative and add up to 1. They are not kept.
-    exact : bool, default=False
-        Whether to sort all classes of a prior, where by default the unlikely ones of many go by index. That takes more
-        time, and makes the partitions of slightly different flat priors as different as they can be.
+    first : int, default=0
+        Number of the first prior, for priors that are passed in parts: prior i has public random order i of the
+        classes, which breaks ties and decides where unlikely classes go.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Blocks(Randomizer):
            [0.2119, 0.2119, 0.5761]])
     """
 
-    def __init__(self, epsilon: float, prior: Any, exact: bool = False) -> None:
+    def __init__(self, epsilon: float, prior: Any, first: int = 0) -> None:
         self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST)
         rows = prior_table(prior)
         self.n_priors, self.n_classes = rows.shape
-        self.partitions, self.n_blocks = partitions_of(rows, self.epsilon, exact)
+        self.partitions, self.n_blocks = partitions_of(rows, self.epsilon, first)
         if not self.n_blocks.all():
             first = int(np.argmin(self.n_blocks))
             raise no_prior(rows[first].astype(np.float64), f"prior {first}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,8 @@ Floats = NDArray[np.float64]
 OF_INTERCEPTS = 10.0  # ridge of the intercepts: few outputs say little about the shares of many classes
 SPACED = 2**14  # rows that stand for all where time must be bounded
 ITERATIONS, MEMORY = 500, 20  # of L-BFGS
-SLOPE = 3e-2  # largest entry of the gradient at the end, in ridges
+SLOPE = 0.3  # largest entry of the gradient at the end, in ridges
 BLOCK = 2**19  # probabilities that are computed together
-LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,8 @@ def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, sta
     """The head that minimises the sum of losses and ridge / 2 times its squared distance from the head `about`.
 
     The loss of a record is minus the log likelihood of its output, or the cross-entropy of its target. Intercepts have
-    the ridge `OF_INTERCEPTS`. By L-BFGS in float64, until no entry of the gradient is larger than `SLOPE` ridges.
+    the ridge `OF_INTERCEPTS`. By L-BFGS, until no entry of the gradient is larger than `SLOPE` ridges. Scores are
+    computed in float32, sums over records and steps in float64.
     """
     from scipy.optimize import minimize
 
@@ -60,32 +61,19 @@ def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, sta
         away = flat.reshape(n_classes, width + 1)
         return Head(about.coefficients + away[:, :-1], about.intercepts + unit * away[:, -1])
 
-    weights = np.where(evidence.target[:, None], evidence.values, 0.0) if evidence.target.any() else None
-    likelihood = evidence.likelihoods()
     length = max(1, BLOCK // n_classes)
-    parts = [slice(first, first + length) for first in range(0, len(rows), length)]
+    slices = (slice(first, first + length) for first in range(0, len(rows), length))
+    short = (rows.astype(np.float32), evidence.values.astype(np.float32), evidence.target)
+    parts = [tuple(array[part] for array in short) for part in slices]
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         now = head(flat)
+        weights, offsets = now.coefficients.T.astype(np.float32), now.intercepts.astype(np.float32)
 
-        def of_part(part: slice) -> tuple[float, Floats, Floats]:
-            p = now.log_probabilities(rows[part])
-            of_target = 0.0
-            if weights is not None:
-                of_target = -(weights[part] * p).sum()
-            np.exp(p, out=p)
-            aim = p * likelihood[part]
-            each = np.maximum(aim.sum(axis=1, keepdims=True), LEAST)
-            aim /= each
-            if weights is None:
-                total = -np.log(each).sum()
-            else:
-                target = evidence.target[part, None]
-                total = of_target - np.where(target, 0.0, np.log(each)).sum()
-                aim = np.where(target, weights[part], aim)
-                p *= np.where(target, weights[part].sum(axis=1, keepdims=True), 1.0)
-            p -= aim
-            return float(total), p.T @ rows[part], p.sum(axis=0)
+        def of_part(part: tuple[NDArray[Any], ...]) -> tuple[float, NDArray[Any], Floats]:
+            few, values, target = part
+            total, slope = loss_and_slope(few @ weights + offsets, values, target)
+            return total, slope.T @ few, slope.sum(axis=0, dtype=np.float64)
 
         total, slope = ridge / 2 * float(flat @ flat), ridge * flat.reshape(n_classes, width + 1)
         for of_rows, by_column, by_class in in_threads(of_part, parts):
@@ -97,3 +85,26 @@ def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, sta
     first = np.column_stack([start.coefficients - about.coefficients, (start.intercepts - about.intercepts) / unit])
     options = {"maxiter": ITERATIONS, "maxcor": MEMORY, "gtol": SLOPE * ridge, "ftol": 0.0}
     return head(minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x)
+
+
+def loss_and_slope(scores: NDArray[Any], values: NDArray[Any], target: NDArray[np.bool_]) -> tuple[float, NDArray[Any]]:
+    """The sum of losses of some records, and its gradient in their scores, of shape (n, C)."""
+    log_p = scores - scores.max(axis=1, keepdims=True)
+    p = np.exp(log_p)
+    sums = p.sum(axis=1, keepdims=True)
+    p /= sums
+    log_p -= np.log(sums)
+    if target.all():
+        p *= values.sum(axis=1, keepdims=True)
+        return -float((values * log_p).sum(dtype=np.float64)), p - values
+    joint = log_p + values
+    largest = joint.max(axis=1, keepdims=True)
+    posterior = np.exp(joint - largest)
+    sums = posterior.sum(axis=1, keepdims=True)
+    posterior /= sums
+    of_each = -(largest + np.log(sums))[:, 0]
+    if target.any():
+        of_each[target] = -(values * log_p)[target].sum(axis=1)
+        posterior[target] = values[target]
+        p[target] *= values[target].sum(axis=1, keepdims=True)
+    return float(of_each.sum(dtype=np.float64)), p - posterior

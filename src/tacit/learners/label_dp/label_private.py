@@ -19,18 +19,19 @@ from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.learning import check_base, is_linear, learn
+from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
 from tacit.learners.label_dp.priors import Prior
-from tacit.learners.label_dp.randomize import OF_VECTORS, UNPROTECTED, dry_run, of_classes
+from tacit.learners.label_dp.randomize import OF_VECTORS, UNITS, dry_run, of_classes
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
 STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
-JITTERED = 0x717E  # beside the seed: the numbers that tell records' partitions apart
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
@@ -80,7 +81,7 @@ class LabelPrivate(ModelClassifier):
         As in `NoisySumPrototypes`.
     randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
         See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr", and "blocks" divides the
-        classes by public random numbers, anew for each record.
+        classes by public random numbers, in 256 ways.
     prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
         By default "names" if there are names, else "uniform". "names" is the softmax of 10 times the cosine of a
         record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
@@ -99,8 +100,9 @@ class LabelPrivate(ModelClassifier):
     stages : int or "auto", default="auto"
         1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
         labels, the others share the rest. "auto" is 1, except where answers depend on a public prior (names or an
-        array). Then 3 % of the labels are randomized under this prior, and the others under a power of it, 0 to 2, that
-        makes these randomized labels likeliest; with power 0 the prior is uniform.
+        array). Then 3 % of the labels are randomized under this prior, and the others under the power of
+        it, from 0 to 1 or 1/epsilon if that is more, that makes these randomized labels likeliest; with power 0 the
+        prior is uniform.
     temperature : float, default=1.0
         Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
@@ -113,7 +115,8 @@ class LabelPrivate(ModelClassifier):
         Public seed of clusters, of the stages' parts and of training. Randomizing draws other noise.
     noise, random_state, ledger
         As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit costs again.
-    unit : {"change-label"}
+    unit : {"change-label", "change-labels-of-person"}
+        Under the latter a person's labels share the budget: each of m is randomized at an m-th of it.
 
     Attributes
     ----------
@@ -130,7 +133,8 @@ class LabelPrivate(ModelClassifier):
 
     Notes
     -----
-    Guarantee: under change of one label. Features and the number of records are not protected. Which labels a stage
+    Guarantee: under change of one label, or of all labels of one person, of which each spends its share
+    (`tacit.learners.label_dp.persons`). Features and the number of records are not protected. Which labels a stage
     randomizes depends on positions alone, so stages compose in parallel. Priors follow from features, names and the
     randomized labels of earlier stages, never from the labels of their own stage; except for clusters, which are paid.
     Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
@@ -147,7 +151,8 @@ class LabelPrivate(ModelClassifier):
     (array([1]), 1.0)
     """
 
-    units = (Unit.CHANGE_LABEL,)
+    units = UNITS
+    person_bound = "each of a person's m labels spends an m-th of the budget"
     budget_kinds = ("pure", "zcdp", "approx")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
@@ -182,6 +187,8 @@ class LabelPrivate(ModelClassifier):
         Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit: of
         classes that are not declared, of those that a prior leaves, and of blocks.
         """
+        if Unit(self.unit).per_person:
+            return event_of_person(budget, self.randomizer)
         if self._of_priors() and not budget.infinite:
             return RandomizedResponse(budget.largest_pure(), 2)
         size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
@@ -221,8 +228,9 @@ class LabelPrivate(ModelClassifier):
         """Whether a first part of the records decides how far the others trust the prior."""
         return isinstance(self.stages, str) and self._of_priors() and self._prior_kind() in ("names", "given")
 
-    def _unprotected(self) -> tuple[str, ...]:
-        return UNPROTECTED
+    def _guarantee(self) -> Guarantee:
+        unit = Unit(self.unit)
+        return Guarantee(unit, self._event(), unit.public)
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
         n, n_classes = len(X), len(self.classes_)
@@ -268,10 +276,31 @@ class LabelPrivate(ModelClassifier):
         of_prior, _ = self._budgets()
         if of_prior is not None and features.clusters is not None:
             size = len(self.classes_)
-            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise)
+            sizes = None if features.persons is None else features.persons.of_same_person
+            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise, sizes)
         if self._prior_kind() == "names" and features.names is not None:
             return priors.of_names(unit_rows_about(features.X, features.centre), features.names)
         return features.prior
+
+    def _answers(
+        self, labels: Integers, prior: Prior, sizes: Integers, noise: NoiseSource
+    ) -> tuple[NDArray[Any], Evidence]:
+        """Randomize each label once under its prior, by its person's share of the budget; and what the outputs tell."""
+        outputs, evidence, positions = [], [], []
+        _, budget = self._budgets()
+        for m, at in by_size(sizes):
+            of_part = prior.among(at)
+            if self.randomizer == "blocks" and not budget.infinite:
+                of_part = of_part.dealt()
+            randomizer = of_classes(
+                self.randomizer, share_of(budget, m, self.randomizer), len(self.classes_), of_part.rows
+            )
+            which = of_part.which if randomizer.n_priors > 1 else None
+            outputs.append(randomizer.sample(labels[at], noise, which))
+            evidence.append(Evidence.of(randomizer, outputs[-1], which, self.correction))
+            positions.append(at)
+        in_order = np.argsort(np.concatenate(positions))
+        return np.concatenate(outputs)[in_order], Evidence.joined(evidence).among(in_order)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
@@ -291,17 +320,13 @@ class LabelPrivate(ModelClassifier):
             of_stage = prior.raised(self.prior_power_).among(stage)
             if number > 0 and not trial:
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
-            if self.randomizer == "blocks" and not budget.infinite:
-                of_stage = of_stage.jittered([self.seed, JITTERED, number])
-            randomizer = of_classes(self.randomizer, budget, n_classes, of_stage.rows, exact=True)
-            which = of_stage.which if randomizer.n_priors > 1 else None
-            outputs.append(randomizer.sample(labels[stage], noise, which))
-            known = Evidence.of(randomizer, outputs[-1], which, self.correction)
+            answers, known = self._answers(labels[stage], of_stage, _sizes(features)[stage], noise)
+            outputs.append(answers)
             informed = number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
             if trial and number == 0 and len(features.stages) > 1:
-                self.prior_power_ = likeliest_power(prior.among(stage), known)
+                self.prior_power_ = likeliest_power(prior.among(stage), known, max(1.0, 1 / budget.largest_pure()))
                 continue
             positions = np.concatenate(features.stages[: number + 1])
             in_order = np.argsort(positions)
@@ -317,9 +342,15 @@ class LabelPrivate(ModelClassifier):
         return self._released(self.model_, self.base, "randomized labels", facts)
 
 
-def likeliest_power(prior: Prior, evidence: Evidence) -> float:
-    """The power of a prior under which the outputs are likeliest; of equals, the nearest to 1."""
-    powers = sorted(POWERS, key=lambda power: abs(power - 1))
+def _sizes(features: Features) -> Integers:
+    """The number of labels that share a budget with each label, itself included."""
+    persons = features.persons
+    return np.ones(len(features.labels), dtype=np.int64) if persons is None else persons.of_same_person
+
+
+def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
+    """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the nearest to 1."""
+    powers = sorted((power for power in POWERS if power <= most), key=lambda power: abs(power - 1))
     return max(powers, key=lambda power: evidence.mean_likelihood(prior.raised(power).log()))
 
 

@@ -1,16 +1,19 @@
 """Public rows teach a linear head about each other: near rows mostly have one class.
 
-In a round, the classes of a row become a third of what the head says of it, and two thirds of the mean posterior of its
+Votes: if a row and its k nearest had one class, their outputs together would tell it. A head is fitted to the posterior
+that this gives each row. Where an output says little, that is far better than to maximise the likelihood of each output
+by itself, which has many local optima.
+Rounds: the classes of a row become a third of what the head says of it, and two thirds of the mean posterior of its
 nearest rows, which holds their outputs. The head that comes nearest to these targets starts the next round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from tacit.compute.threads import in_threads
 from tacit.learners.label_dp.evidence import Evidence
@@ -18,15 +21,15 @@ from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spa
 from tacit.mechanisms.noise import Integers
 
 NEIGHBOURS = 10
+VOTERS = (10, 30, 100)  # nearest rows whose outputs vote
 OF_NEIGHBOURS = 2 / 3  # share of their posteriors in a target
 RIDGE = 0.1
-ROUNDS = 3
 TOGETHER = 2**23  # inner products that are computed together
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Rows among `positions`, of shape (m, d), and the nearest of each, of shape (m, k)."""
+    """Rows among `positions`, of shape (m, d), and the nearest of each, of shape (m, k), from near to far."""
 
     rows: Floats
     positions: Integers
@@ -37,18 +40,28 @@ class Neighbours:
         """The neighbours among at most `SPACED` evenly spaced rows."""
         positions = spaced(len(rows), SPACED)
         few = rows[positions]
-        return cls(few, positions, nearest_rows(few, min(NEIGHBOURS, len(few) - 1)))
+        return cls(few, positions, nearest_rows(few, min(max(VOTERS), len(few) - 1)))
 
-    def rounds(self, head: Head, evidence: Evidence, about: Head) -> Iterator[Head]:
-        """The heads of `ROUNDS` rounds that start from a head; `evidence` is that of all rows."""
+    def voted(self, evidence: Evidence, about: Head, voters: int) -> Head:
+        """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is that of all rows.
+
+        Targets do not vote: they are no likelihoods, which could be multiplied.
+        """
         known = evidence.among(self.positions)
-        for _ in range(ROUNDS):
-            log_p = head.log_probabilities(self.rows)
-            posterior = known.posterior(log_p)
-            near = sum((posterior[column] for column in self.nearest.T), np.zeros_like(posterior))
-            targets = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS / self.nearest.shape[1] * near
-            head = fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, head)
-            yield head
+        values = np.where(known.target[:, None], 0.0, known.values)
+        votes = about.log_probabilities(self.rows) + values
+        for column in self.nearest.T[:voters]:
+            votes += values[column]
+        return fitted_head(self.rows, Evidence.of_targets(softmax(votes, axis=1)), RIDGE, about)
+
+    def taught(self, head: Head, evidence: Evidence, about: Head) -> Head:
+        """The head after a round that starts from another; `evidence` is that of all rows."""
+        log_p = head.log_probabilities(self.rows)
+        posterior = evidence.among(self.positions).posterior(log_p)
+        nearest = self.nearest.T[:NEIGHBOURS]
+        near = sum((posterior[column] for column in nearest), np.zeros_like(posterior))
+        targets = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS / len(nearest) * near
+        return fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, head)
 
 
 def nearest_rows(rows: Floats, k: int) -> NDArray[np.int64]:
@@ -60,6 +73,8 @@ def nearest_rows(rows: Floats, k: int) -> NDArray[np.int64]:
         products = short[start : start + length] @ short.T
         own = np.arange(len(products))
         products[own, start + own] = -np.inf
-        return np.argpartition(products, -k, axis=1)[:, -k:]
+        nearest = np.argpartition(products, -k, axis=1)[:, -k:]
+        order = np.argsort(-np.take_along_axis(products, nearest, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(nearest, order, axis=1)
 
     return np.concatenate(list(in_threads(of_part, range(0, len(rows), length))))

@@ -19,7 +19,7 @@ from tacit.learners.common.models import as_rows
 from tacit.learners.common.parameters import array_of, numbers_of, whole
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.one_hot import MOVED, noisy_histogram
-from tacit.mechanisms.partitions import TOLERANCE
+from tacit.mechanisms.partitions import TOLERANCE, order_count
 from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 RECORDS_OVER_NOISE = 4  # of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
 LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # per cluster, and by default; more clusters take long
 NAMES_SCALE = 10.0  # of cosines to names, as logits
-JITTER = 1e-3  # standard deviation, in logits
+MOVED_BY = 0.5  # standard deviation, in logits, between variants, which tell some 5 % less about a label
 MOST_FEATURE = 1e12  # squares of which float32 adds up
 
 
@@ -35,7 +35,7 @@ MOST_FEATURE = 1e12  # squares of which float32 adds up
 class Prior:
     """Rows of probabilities, of shape (priors, classes), and the row of each record, of shape (n,)."""
 
-    rows: Floats
+    rows: NDArray[Any]
     which: Integers
 
     def among(self, records: Integers) -> Prior:
@@ -44,6 +44,8 @@ class Prior:
 
     def raised(self, power: float) -> Prior:
         """The prior with probabilities raised to a power and made to add up to 1; power 0 is uniform."""
+        if power == 0:
+            return uniform(len(self.which), self.rows.shape[1])
         rows = self.rows**power
         return Prior(rows / rows.sum(axis=1, keepdims=True), self.which)
 
@@ -51,15 +53,28 @@ class Prior:
         """Log probabilities of the records' classes, of shape (n, classes)."""
         return np.asarray(np.log(np.maximum(self.rows, np.finfo(float).tiny))[self.which])
 
-    def jittered(self, seed: list[int]) -> Prior:
-        """A prior for each record, whose log probabilities are moved a little by public random numbers.
+    @property
+    def shared(self) -> bool:
+        """Whether a row is that of several records."""
+        return len(self.which) > 0 and bool(np.bincount(self.which).max() > 1)
 
-        Blocks of equally likely classes differ between records then. If they were the same, no answer would ever tell
-        two classes of one block apart.
+    def dealt(self) -> Prior:
+        """The same where each record has its own row; else rows become variants, dealt out to records by position.
+
+        If all records of a row had the same blocks, no answer would ever tell two classes of one block apart. Variant i
+        has the public order i of the classes (`tacit.mechanisms.partitions`), and log probabilities that are moved by
+        public random numbers: by at most `MOVED_BY`, and by the standard deviation of the row's own, in the mean.
         """
-        moved = np.random.default_rng(seed).normal(0, JITTER, size=(len(self.which), self.rows.shape[1]))
-        rows = self.rows[self.which] * np.exp(moved, out=moved)
-        return Prior(rows / rows.sum(axis=1, keepdims=True), np.arange(len(rows)))
+        if not self.shared:
+            return Prior(self.rows[self.which].astype(np.float32), np.arange(len(self.which)))
+        size = self.rows.shape[1]
+        count = order_count(size)
+        distinct, which = np.unique(self.which * count + np.arange(len(self.which)) % count, return_inverse=True)
+        rows = self.rows[distinct // count].astype(np.float64)
+        moved = np.random.default_rng(size).normal(size=(count, size))[distinct % count]
+        logs = np.log(rows, out=np.full_like(rows, np.nan), where=rows > 0)
+        rows *= np.exp(np.minimum(np.nanstd(logs, axis=1, keepdims=True), MOVED_BY) * moved)
+        return Prior((rows / rows.sum(axis=1, keepdims=True)).astype(np.float32), which)
 
 
 def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) -> Integers:
@@ -99,20 +114,29 @@ def cluster_count(n: int, epsilon: float) -> int:
     return min(max(round(n / max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)), 1), MOST_CLUSTERS)
 
 
-def cluster_prior(labels: Integers, which: Integers, n_classes: int, epsilon: float, noise: NoiseSource) -> Prior:
+def cluster_prior(
+    labels: Integers,
+    which: Integers,
+    n_classes: int,
+    epsilon: float,
+    noise: NoiseSource,
+    sizes: Integers | None = None,
+) -> Prior:
     """The classes of each public cluster by a noisy histogram.
 
-    Guarantee: epsilon-DP under change of one label, once for all clusters, since a label is in one of them. The size of
+    Each label counts 1/m, m being the number of labels of its person: `sizes`, of shape (n,).
+
+    Guarantee: epsilon-DP under change of all labels of one person, or of one label, once for all clusters. The size of
     a cluster is public, so its noisy counts are projected onto nonnegative counts of that sum. Small clusters are
     mostly noise: the projection has weight size^2 / (size^2 + classes * noise variance), the uniform prior the rest.
     """
     shape = (int(which.max()) + 1, n_classes)
-    noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise).astype(np.float64)
-    sizes = np.bincount(which, minlength=shape[0]).astype(np.float64)
-    counts = onto_simplex(noisy, sizes)
+    noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise, sizes)
+    totals = np.bincount(which, None if sizes is None else 1 / sizes, minlength=shape[0]).astype(np.float64)
+    counts = onto_simplex(noisy, totals)
     noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
-    trust = (sizes**2 / np.maximum(sizes**2 + noise_of_all, 1))[:, None]
-    rows = trust * counts / np.maximum(sizes[:, None], 1) + (1 - trust) / n_classes
+    trust = (totals**2 / np.maximum(totals**2 + noise_of_all, 1))[:, None]
+    rows = trust * counts / np.maximum(totals[:, None], 1) + (1 - trust) / n_classes
     return Prior(rows / rows.sum(axis=1, keepdims=True), which)
 
 

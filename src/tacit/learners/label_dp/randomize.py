@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import class_indices, class_list, clean_labels
+from tacit.data.persons import Persons
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
-from tacit.learners.label_dp.priors import checked_prior, prior_table, rows_of_records, uniform
+from tacit.learners.label_dp.persons import OfPersons, by_size, event_of_person, share_of
+from tacit.learners.label_dp.priors import Prior, checked_prior, prior_table, rows_of_records, uniform
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
@@ -24,8 +27,7 @@ from tacit.privacy.guarantee import THIS_RUN, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-UNPROTECTED = ("features", "order of records", "number of records")
-
+UNITS = (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON)
 OF_CLASSES = ("rr", "rr-top-k", "rr-with-prior")
 OF_BLOCKS = ("blocks",)
 OF_VECTORS = ("symmetric-unary", "optimised-unary", "laplace", "gaussian")
@@ -43,12 +45,12 @@ class NoisyLabels:
     labels : ndarray of shape (n,), or (n, classes)
         Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors; of "blocks", numbers of
         blocks.
-    randomizer : Randomizer, RROnBins or UnbiasedResponse
-        Has the matrix, and `partitions` into blocks.
+    randomizer : Randomizer, RROnBins or UnbiasedResponse, or OfPersons
+        Has the matrix, and `partitions` into blocks; under a unit per person one for each number of labels.
     which : ndarray of shape (n,) or None
-        The prior of each label.
+        The prior of each label; of "blocks", its row of `partitions`.
     guarantee_ : Guarantee
-        Under change of one label.
+        Under change of one label, or of all labels of one person.
     """
 
     labels: NDArray[Any]
@@ -71,6 +73,8 @@ def randomize(
     noise: str = "secure",
     random_state: Any = None,
     ledger: Ledger | None = None,
+    unit: Unit | str = "change-label",
+    persons: Any = None,
 ) -> NoisyLabels:
     """Randomize labels once, each by itself.
 
@@ -90,6 +94,7 @@ def randomize(
         "rr-on-bins", "unbiased".
     prior : array of shape (classes,) or (priors, classes), optional
         Public, or paid for elsewhere; uniform by default. With shape (n, classes) each label has the prior of its row.
+        "blocks" makes 256 partitions of a prior that several labels share, and deals them out by position.
     which : array of shape (n,), optional
         Row of `prior` for each label, where these are not the rows in order.
     k : int, optional
@@ -100,6 +105,10 @@ def randomize(
         As in `NoisySumPrototypes`. Whoever knows a seed knows the labels, so only research noise takes a seed.
     ledger : Ledger, optional
         Charged before anything is drawn: randomizing the same labels again costs again, or is refused.
+    unit : {"change-label", "change-labels-of-person"}
+        Under the latter a person's labels share the budget: each of m gets an m-th of it.
+    persons : array-like of shape (n,), optional
+        Whose each label is, for the unit per person: an id, text or a whole number. Public here.
 
     Returns
     -------
@@ -114,8 +123,8 @@ def randomize(
 
     Notes
     -----
-    Guarantee: under change of one label. Features are not protected. Source: Warner 1965; Ghazi et al. 2021 and 2022;
-    Malek et al. 2021.
+    Guarantee: under change of one label, or of all labels of one person (`tacit.learners.label_dp.persons`). Features
+    are not protected. Source: Warner 1965; Ghazi et al. 2021 and 2022; Malek et al. 2021.
 
     Examples
     --------
@@ -144,13 +153,50 @@ def randomize(
     if rows is not None:
         of_labels = rows_of_records(rows, which, len(places))
         place = of_labels if mechanism.n_priors > 1 else None
-    guarantee = guarantee_of(mechanism.event, ledger)
+    sizes = labels_of_persons(persons, Unit(unit), len(places))
+
+    def of_share(m: int, at: Integers) -> tuple[Any, Integers | None]:
+        """The randomizer of the labels at these positions, of persons with m labels, and their priors."""
+        own, own_place = mechanism, None if place is None else place[at]
+        if m > 1:
+            share = share_of(Budget.parse(budget), m, randomizer)
+            own = chosen(share, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss)[1]
+        if randomizer in OF_BLOCKS:
+            own, own_place = dealt_out(own, rows, own_place, len(at))
+        return own, own_place
+
+    parts = [(m, at, *of_share(m, at)) for m, at in by_size(np.ones_like(places) if sizes is None else sizes)]
+    of_person = None if sizes is None else event_of_person(Budget.parse(budget), randomizer)
+    guarantee = guarantee_of(of_person or parts[0][2].event, ledger, Unit(unit))
     source = noise_source(noise, random_state)
-    dry_run(mechanism)
+    for _, _, own, _ in parts:
+        dry_run(own)
     if ledger is not None:
         ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
-    outputs = mechanism.sample(places, source, *([] if place is None else [place]))
-    return NoisyLabels(listed[outputs] if randomizer in OF_CLASSES else outputs, mechanism, place, guarantee)
+    outputs = [own.sample(places[at], source, *([] if of_at is None else [of_at])) for _, at, own, of_at in parts]
+    in_order = np.argsort(np.concatenate([at for _, at, _, _ in parts]), kind="stable")
+    answers = np.concatenate(outputs)[in_order]
+    used = [np.zeros_like(at) if of_at is None else of_at for _, at, _, of_at in parts]
+    return NoisyLabels(
+        listed[answers] if randomizer in OF_CLASSES else answers,
+        parts[0][2] if sizes is None else OfPersons({m: own for m, _, own, _ in parts}, sizes),
+        None if all(of_at is None for *_, of_at in parts) else np.concatenate(used)[in_order],
+        guarantee,
+    )
+
+
+def labels_of_persons(ids: Any, unit: Unit, n: int) -> Integers | None:
+    """The number of labels of each label's person, of n labels; None under change of one label."""
+    if unit not in UNITS:
+        raise InputError(f"unit={unit} is none of label privacy; pass {' or '.join(UNITS)}")
+    if not unit.per_person:
+        if ids is not None:
+            remedy = f"pass unit={Unit.CHANGE_LABELS_OF_PERSON.value!r} to protect all labels of a person"
+            warnings.warn(f"unit={unit} protects one label at a time, so persons are unused; {remedy}", stacklevel=3)
+        return None
+    if ids is None:
+        raise InputError(f"unit={unit} needs to know whose each label is; pass persons=..., an id for each")
+    return Persons.of(ids, n).of_same_person
 
 
 def chosen(
@@ -184,10 +230,22 @@ def chosen(
     return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
 
 
+def dealt_out(
+    blocks: Blocks, rows: NDArray[Any] | None, which: Integers | None, n: int
+) -> tuple[Blocks, Integers | None]:
+    """Blocks that differ between labels, and the partition of each of n labels; see `Prior.dealt`."""
+    table = uniform(0, blocks.n_classes).rows if rows is None else rows
+    prior = Prior(table, np.zeros(n, dtype=np.int64) if which is None else which)
+    if blocks.epsilon == math.inf or not prior.shared:
+        return blocks, which
+    prior = prior.dealt()
+    return Blocks(blocks.epsilon, prior.rows), prior.which
+
+
 def of_classes(
-    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, exact: bool = False
+    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, first: int = 0
 ) -> Randomizer:
-    """The randomizer of class indices that spends a budget; `exact` is for `Blocks`."""
+    """The randomizer of class indices that spends a budget; `first` is for `Blocks`."""
     if name == "gaussian" and not budget.infinite:
         return NoisyOneHot(n_classes, rho=1 / (2 * budget.gaussian() ** 2))
     epsilon = budget.largest_pure()
@@ -198,7 +256,7 @@ def of_classes(
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
     if name in OF_BLOCKS:
-        return Blocks(epsilon, rows, exact)
+        return Blocks(epsilon, rows, first)
     if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):  # without a prior it is "rr"
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
@@ -215,10 +273,10 @@ def dry_run(randomizer: Any) -> None:
     randomizer.sample(np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else []))
 
 
-def guarantee_of(event: Event, ledger: Ledger | None) -> Guarantee:
-    """The guarantee of this event under change of one label."""
+def guarantee_of(event: Event, ledger: Ledger | None, unit: Unit = Unit.CHANGE_LABEL) -> Guarantee:
+    """The guarantee of this event under change of one label, or of all labels of one person."""
     scope = THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
-    return Guarantee(Unit.CHANGE_LABEL, event, UNPROTECTED, scope=scope)
+    return Guarantee(unit, event, unit.public, scope=scope)
 
 
 def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -> Integers:

@@ -13,9 +13,9 @@ the likelihood of the held-out outputs under its like that has not seen them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,14 @@ from scipy.special import log_softmax, softmax
 from tacit.learners.common.names import adapted_directions
 from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spaced
-from tacit.learners.label_dp.neighbours import Neighbours
+from tacit.learners.label_dp.neighbours import VOTERS, Neighbours
 
 RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)  # times half the squared distance from the names' head, beside a sum of losses
 SCALES = (0.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0)  # of the names' head
 HELD_OUT = 0.15  # of the outputs
+ROUNDS = 3  # in which neighbours teach
+FLATTER = 6  # divides log likelihoods that weigh heads: few outputs are held out, and a mean of heads is steadier
+LEAST_SHARE = 0.05  # of the largest share; heads with less are left out
 FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8)  # of scores: a head is judged by its best, since it is fitted for another purpose
 
 
@@ -54,17 +57,14 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
     held = held_out(len(rows), seed)
     known, score = evidence.without(held), HeldOut(rows[held], evidence.among(held))
     neighbours = Neighbours.among(rows) if evidence.proper and len(rows) > 1 else None
-    heads: list[Head] = []
-    likelihoods: list[float] = []
-    for about in names_heads(rows, known, score, names):
-        compared = path(rows, known, score, about)
-        taught: Iterable[Head] = neighbours.rounds(compared[-1], known, about) if neighbours else ()
-        found = [score.best(head) for head in (*compared, *taught)]
-        final = list(islice(falling_ridges(rows, evidence, about), len(compared)))
-        taught = neighbours.rounds(final[-1], evidence, about) if neighbours else ()
-        heads += [head.scaled(factor) for head, (_, factor) in zip((*final, *taught), found, strict=True)]
-        likelihoods += [likelihood for likelihood, _ in found]
-    return mean_head(heads, softmax(np.array(likelihoods) * len(held)))
+    compared = Fits(rows, known)
+    abouts = names_heads(rows, known, score, names)
+    found = [each for about in abouts for each in judge(compared, score, about, neighbours)]
+    shares = softmax(np.array([each.likelihood for each in found]) * len(held) / FLATTER)
+    final = Fits(rows, evidence)
+    kept = [(share, each) for share, each in zip(shares, found, strict=True) if share >= LEAST_SHARE * shares.max()]
+    heads = [final.head(each.form).scaled(each.factor) for _, each in kept]
+    return mean_head(heads, np.array([share for share, _ in kept]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +81,100 @@ class HeldOut:
         return max(zip(each, FACTORS, strict=True))
 
 
-def path(rows: Floats, known: Evidence, score: HeldOut, about: Head) -> list[Head]:
-    """Heads about another with falling ridges, until held-out outputs get less likely."""
-    heads: list[Head] = []
-    most = -np.inf
-    for head in falling_ridges(rows, known, about):
-        likelihood, _ = score.best(head)
-        if likelihood <= most:
-            break
-        heads, most = [*heads, head], likelihood
-    return heads
+class Form(ABC):
+    """How a head is fitted about another."""
+
+    @abstractmethod
+    def fitted(self, fits: Fits) -> Head:
+        """The head of this form."""
 
 
-def falling_ridges(rows: Floats, evidence: Evidence, about: Head) -> Iterator[Head]:
-    """The head of each ridge, which starts from the one before."""
-    head = about
+@dataclass(frozen=True, eq=False)
+class ByRidge(Form):
+    """Maximum a posteriori with a ridge; it starts from the head of another form."""
+
+    about: Head
+    ridge: float
+    before: Form | None
+
+    def fitted(self, fits: Fits) -> Head:
+        start = self.about if self.before is None else fits.head(self.before)
+        return fitted_head(fits.rows, fits.evidence, self.ridge, self.about, start)
+
+
+@dataclass(frozen=True, eq=False)
+class ByVotes(Form):
+    """By the votes of so many neighbours."""
+
+    about: Head
+    neighbours: Neighbours
+    voters: int
+
+    def fitted(self, fits: Fits) -> Head:
+        return self.neighbours.voted(fits.evidence, self.about, self.voters)
+
+
+@dataclass(frozen=True, eq=False)
+class Taught(Form):
+    """By a round in which neighbours teach the head of another form."""
+
+    about: Head
+    neighbours: Neighbours
+    before: Form
+
+    def fitted(self, fits: Fits) -> Head:
+        return self.neighbours.taught(fits.head(self.before), fits.evidence, self.about)
+
+
+class Fits:
+    """Heads that were fitted to the same evidence, each once."""
+
+    def __init__(self, rows: Floats, evidence: Evidence) -> None:
+        self.rows, self.evidence = rows, evidence
+        self._heads: dict[Form, Head] = {}
+
+    def head(self, form: Form) -> Head:
+        """The head of a form."""
+        if form not in self._heads:
+            self._heads[form] = form.fitted(self)
+        return self._heads[form]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A form, the likelihood of held-out outputs under its head, and the factor of scores that makes it largest."""
+
+    form: Form
+    likelihood: float
+    factor: float
+
+
+def judge(fits: Fits, score: HeldOut, about: Head, neighbours: Neighbours | None) -> list[Judged]:
+    """The forms about a head: falling ridges until held-out outputs get less likely, votes, and rounds after both."""
+
+    def judged(form: Form) -> Judged:
+        return Judged(form, *score.best(fits.head(form)))
+
+    by_ridge: list[Judged] = []
+    before: Form | None = None
     for ridge in RIDGES:
-        head = fitted_head(rows, evidence, ridge, about, head)
-        yield head
+        each = judged(ByRidge(about, ridge, before))
+        if by_ridge and each.likelihood <= by_ridge[-1].likelihood:
+            break
+        by_ridge.append(each)
+        before = each.form
+    if neighbours is None:
+        return by_ridge
+    voters = () if fits.evidence.target.all() else VOTERS
+    by_votes = [judged(ByVotes(about, neighbours, count)) for count in voters]
+    found = [*by_ridge, *by_votes]
+    for family in (by_ridge, by_votes):
+        if family:
+            last = max(family, key=lambda each: each.likelihood)
+            for _ in range(ROUNDS):
+                last = judged(Taught(about, neighbours, last.form))
+                found.append(last)
+    return found
 
 
 def held_out(n: int, seed: int) -> NDArray[np.int64]:
@@ -128,8 +204,8 @@ def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | N
 
 
 def mean_head(heads: Sequence[Head], shares: Floats) -> Head:
-    """The mean of heads, by shares that add up to 1."""
-    pairs = list(zip(shares, heads, strict=True))
+    """The mean of heads, in proportion to shares."""
+    pairs = list(zip(shares / shares.sum(), heads, strict=True))
     return Head(
         np.sum([share * head.coefficients for share, head in pairs], axis=0),
         np.sum([share * head.intercepts for share, head in pairs], axis=0),

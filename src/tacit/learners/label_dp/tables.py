@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,22 +15,27 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, quoted
+from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
 from tacit.learners.label_dp.prior_files import read_prior
-from tacit.learners.label_dp.priors import check_rows_of_prior
+from tacit.learners.label_dp.priors import check_rows_of_prior, prior_table
 from tacit.learners.label_dp.randomize import (
     OF_BLOCKS,
     OF_CLASSES,
     OF_NUMBERS,
     OF_VECTORS,
     chosen,
+    dealt_out,
     guarantee_of,
+    labels_of_persons,
     nearest,
     of_classes,
 )
-from tacit.mechanisms.noise import NoiseSource, noise_source
+from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
+from tacit.mechanisms.partitions import order_count
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 from tacit.version import __version__
 
 CHUNK = 1 << 17  # labels that are randomized together
@@ -53,6 +57,8 @@ def randomize_table(
     prior: Path | None = None,
     k: int | None = None,
     loss: str = "squared",
+    unit: Unit | str = "change-label",
+    persons: str | None = None,
     ledger: Path | None = None,
     identity: str | None = None,
     noise: str = "secure",
@@ -62,9 +68,10 @@ def randomize_table(
 ) -> tuple[int, Guarantee]:
     """Write a copy of a table in which every label is randomized by itself; the number of labels, and the guarantee.
 
-    Beside the copy, OUT.tacit.json says how it was made; where each label has a partition into blocks, they are in
-    OUT.partitions.npy. All labels and priors are checked, and the ledger (by default the ledger beside the table, if
-    there is one) is charged, before any label is randomized. Arguments are those of `randomize`; `prior` is a file.
+    Beside the copy, OUT.tacit.json says how it was made. Partitions into blocks are in OUT.partitions.npy: row i of the
+    table, from 0, has row i of them, modulo their number. All labels and priors are checked, and the ledger (by default
+    the ledger beside the table, if there is one) is charged, before any label is randomized. Arguments are those of
+    `randomize`; `prior` is a file, and `persons` the column of ids, of which one number a row is kept in memory.
     """
     facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
     for path in (out, facts, partitions):
@@ -92,13 +99,33 @@ def randomize_table(
     if each is not None and len(each) != count:
         said = f"--prior {prior} has {len(each)} rows for {count} labels"
         raise InputError(f"{said}; give one for each label, or a single one")
-    make = partial(of_classes, randomizer, Budget.parse(budget), len(listed), k=k)
-    randomizers = _Randomizers(mechanism, make, each)
-    event = randomizers.event
+    if persons == column:
+        raise InputError(f"--persons {persons} is the column of the labels; name the column of ids")
+    ids = None if persons is None or not Unit(unit).per_person else source.column(persons)
+    sizes = labels_of_persons(persons if ids is None else ids, Unit(unit), count)
+
+    def make(m: int, of_labels: NDArray[Any], first: int) -> Any:
+        """The randomizer of labels with these priors, of persons with m labels."""
+        return of_classes(randomizer, share_of(allowed, m, randomizer), len(listed), of_labels, k, first=first)
+
+    def single(m: int) -> Any:
+        """The randomizer of all labels of persons with m labels, where they share a prior."""
+        own = mechanism
+        if m > 1:
+            share = share_of(allowed, m, randomizer)
+            own = chosen(share, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss)[1]
+        if randomizer not in OF_BLOCKS:
+            return own
+        return dealt_out(own, None if rows is None else prior_table(rows), None, order_count(len(listed)))[0]
+
+    allowed = Budget.parse(budget)
+    numbers = [1] if sizes is None else np.unique(sizes).tolist()
+    randomizers = _Randomizers({} if each is not None else {m: single(m) for m in numbers}, make, each, sizes)
+    event = randomizers.event if sizes is None else event_of_person(allowed, randomizer)
     if not event.bounded and not allow_research:
         raise InputError("an infinite budget protects nothing: not for release; add --allow-research to keep it so")
     book = Ledger.in_use(ledger, table, identity or table.stem)
-    guarantee = guarantee_of(event, book)
+    guarantee = guarantee_of(event, book, Unit(unit))
     drawn = noise_source(noise, seed)
     if book is not None:
         book.charge(guarantee, what=f"labels of {table.name} randomized by {randomizer}")
@@ -106,9 +133,13 @@ def randomize_table(
     arguments = {"column": column, "rows": count, "randomizer": randomizer, "k": k, "noise": noise}
     if prior is not None and rows is not None:
         arguments["prior"] = rows.tolist() if each is None else prior.name
-    if each is not None and randomizer in OF_BLOCKS:
+    if randomizer in OF_BLOCKS:
         arguments["partitions"] = partitions.name
-    stated = _stated(guarantee, mechanism if each is None else None, listed, arguments)
+        arguments["partition_of_row"] = "row i of the table, from 0, has partition i, modulo their number"
+    if sizes is not None:
+        arguments["persons"] = f"column {persons}; each of a person's m labels spends an m-th of the budget"
+    alike = each is None and sizes is None and randomizer not in OF_BLOCKS
+    stated = _stated(guarantee, mechanism if alike else None, listed, arguments)
     with ExitStack() as written:
         facts_part, part = (written.enter_context(atomic_file(path, force=force)) for path in (facts, out))
         saved = None
@@ -125,11 +156,15 @@ def randomize_table(
 
 @dataclass(frozen=True, eq=False)
 class _Randomizers:
-    """The randomizer of each part of a table: `mechanism`, or made for the priors of the part's labels."""
+    """The randomizers of a table's labels: made before, by the number of labels of a person, or for their priors.
 
-    mechanism: Any
-    make: Callable[[NDArray[Any]], Any]
+    `sizes` has the number of labels of each label's person, of shape (n,), under a unit per person.
+    """
+
+    made: dict[int, Any]
+    make: Callable[[int, NDArray[Any], int], Any]
     priors: NDArray[Any] | None
+    sizes: Integers | None
 
     @property
     def step(self) -> int:
@@ -140,13 +175,25 @@ class _Randomizers:
     def event(self) -> Any:
         """Privacy cost of a label: that of the fewest answers, which is the highest."""
         if self.priors is None:
-            return self.mechanism.event
+            return self.made[1].event
         starts = range(0, len(self.priors), self.step)
-        return min((self.of(start, self.step).event for start in starts), key=lambda event: int(event.n_classes))
+        events = (self.make(1, self.priors[start : start + self.step], start).event for start in starts)
+        return min(events, key=lambda event: int(event.n_classes))
 
-    def of(self, start: int, count: int) -> Any:
-        """The randomizer of so many labels from `start`."""
-        return self.mechanism if self.priors is None else self.make(self.priors[start : start + count])
+    @property
+    def shared(self) -> int:
+        """Number of partitions that all labels share; 0 if labels have their own."""
+        return self.made[1].n_priors if self.priors is None and self.sizes is None else 0
+
+    def of(self, start: int, count: int) -> Iterator[tuple[Integers, Any, Integers]]:
+        """Which of so many labels from `start` have which randomizer, and the row of its priors that each has."""
+        sizes = np.ones(count, dtype=np.int64) if self.sizes is None else self.sizes[start : start + count]
+        for m, at in by_size(sizes):
+            if self.priors is None:
+                randomizer = self.made[m]
+                yield at, randomizer, (start + at) % getattr(randomizer, "n_priors", 1)
+            else:
+                yield at, self.make(m, self.priors[start + at], start), np.arange(len(at))
 
 
 @dataclass(eq=False)
@@ -166,17 +213,35 @@ class _Answers:
     position: int = 0
 
     def __call__(self, labels: list[Any]) -> list[Any]:
-        randomizer = self.randomizers.of(self.position, len(labels))
-        if self.saved is not None:
-            if self.position == 0:
-                kind = {"descr": randomizer.partitions.dtype.str, "fortran_order": False}
-                np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": (self.count, len(self.listed))})
-            self.saved.write(randomizer.partitions.tobytes())
-        self.position += len(labels)
+        start, count = self.position, len(labels)
+        self.position += count
         places = self.encode(labels, self.listed, 1)
-        which = [np.arange(len(labels))] if getattr(randomizer, "n_priors", 1) > 1 else []
-        answers = randomizer.sample(places, self.noise, *which)
-        return list((answers if self.names is None else self.names[answers]).tolist())
+        positions, answers, partitions = [], [], []
+        for at, randomizer, which in self.randomizers.of(start, count):
+            several = getattr(randomizer, "n_priors", 1) > 1
+            answers.append(randomizer.sample(places[at], self.noise, *([which] if several else [])))
+            positions.append(at)
+            if self.saved is not None:
+                shared = self.randomizers.shared
+                partitions.append(randomizer.partitions if shared else randomizer.partitions[which])
+        in_order = np.argsort(np.concatenate(positions))
+        if partitions:
+            self._save(partitions, in_order, start)
+        of_labels = np.concatenate(answers)[in_order]
+        return list((of_labels if self.names is None else self.names[of_labels]).tolist())
+
+    def _save(self, partitions: list[NDArray[Any]], in_order: Integers, start: int) -> None:
+        """Write the partitions of a part's labels, or once those that all labels share."""
+        assert self.saved is not None
+        shared = self.randomizers.shared
+        if start == 0:
+            kind = {"descr": partitions[0].dtype.str, "fortran_order": False}
+            shape = (shared or self.count, len(self.listed))
+            np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": shape})
+        if shared and start == 0:
+            self.saved.write(partitions[0].tobytes())
+        elif not shared:
+            self.saved.write(np.concatenate(partitions)[in_order].tobytes())
 
 
 def _check_priors(priors: NDArray[Any], name: str, randomizer: str) -> None:
@@ -247,13 +312,10 @@ def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[s
         "guarantee": guarantee.to_json(),
         "statement": guarantee.statement(),
     }
-    if mechanism is None:  # each label has its own
+    if mechanism is None:  # labels have several
         return json.dumps(facts, indent=1)
     if len(listed) ** 2 <= MOST_STATED:
         facts["matrix"] = mechanism.matrix().tolist()
     if hasattr(mechanism, "outputs"):
         facts["outputs"] = mechanism.outputs.tolist()
-    if hasattr(mechanism, "partitions"):
-        own = mechanism.partitions[0]
-        facts["blocks"] = [listed[own == block].tolist() for block in range(mechanism.n_blocks[0])]
     return json.dumps(facts, indent=1)

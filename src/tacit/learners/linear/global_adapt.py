@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,13 +17,12 @@ from tacit.learners.linear.gradient_descent import GradientDescent
 from tacit.learners.linear.name_centre import Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
-from tacit.mechanisms.counts import noisy_count
+from tacit.mechanisms.counts import counted, noisy_count
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.rounding import row_norms
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.events import Event, Gaussian, compose
-from tacit.privacy.unit import Unit
 
 LONGEST = math.sqrt(2)  # gradient of a unit row
 SHORTEST = 1e-6
@@ -67,8 +67,10 @@ class GlobalAdapt(GradientDescent):
     Guarantee: per step, one Gaussian event for the sum of scaled gradients, of sensitivity `clip` in Frobenius norm
     under add/remove, and one for the count of gradients above tolerance Z, of sensitivity 1; one more per class is for
     the class counts. rho = steps/(2 sigma^2) + steps/(2 sigma_b^2) + that of the class counts. A record's scale depends
-    on its own gradient and on what is released already, to the last bit; see `tacit.mechanisms.outer_products`
-    and `tacit.mechanisms.counts`.
+    on its own gradient and on what is released already, to the last bit. Under a unit per person the count adds up the
+    share of each person's gradients that is above, and becomes a share of the total weight of the persons, so that Z
+    settles lower where people are in several classes. See `tacit.mechanisms.outer_products` and
+    `tacit.mechanisms.counts`.
     Source: Esipova et al. 2023, on the full batch, so that no assumption on sampling is needed, with Nesterov's
     momentum; Menon et al. 2021 for the logit adjustment. A published code divides the count above the threshold by the
     realised number of records, which leaks that number.
@@ -82,7 +84,6 @@ class GlobalAdapt(GradientDescent):
     (array([0]), 0.5)
     """
 
-    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     summary = "one linear score per class, by noisy logistic regression under an adapted threshold (DPSGD-Global-Adapt)"
 
     threshold: float = LONGEST
@@ -125,13 +126,14 @@ class GlobalAdapt(GradientDescent):
 
         def gradient(head: Floats) -> Floats:
             nonlocal following
-            threshold, above = following, 0
+            threshold = following
+            above: int | Fraction = 0
 
             def products() -> Iterator[Block]:
                 nonlocal above
                 for rows, labels, ends in blocks:
                     left, norms = scaled(residuals(rows, labels, head, offsets), threshold, self.clip)
-                    above += int(np.count_nonzero(norms > self.tolerance * threshold))
+                    above += counted(norms > self.tolerance * threshold, ends)
                     yield Block(left, rows, ends)
 
             total = outer_products.noisy_products(products(), shape=head.shape, noise_multiplier=z, noise=noise)

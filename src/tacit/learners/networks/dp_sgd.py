@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
+from tacit.data.persons import Persons
 from tacit.errors import InputError
 from tacit.learners.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, check_kind, record_shape
@@ -25,9 +26,10 @@ from tacit.privacy.events import Event, SampledGaussian
 from tacit.privacy.unit import Unit
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 UNCLIPPED = 1e30
+RECORDS_AT_ONCE = 256  # of persons, whose gradients are in memory before they are added by person
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +55,11 @@ class DPSGD(ModelClassifier):
     classes
         As in `NoisySumPrototypes`.
     sampling_rate : float, default=1/240
-        Probability of each record to be in a step's sample, up to 1e-9.
+        Probability of each record, or person under a unit per person, to be in a step's sample, up to 1e-9.
     epochs : float, default=3.0
-        How often a record is in a sample, on average: there are epochs/sampling_rate steps, rounded.
+        How often a record or person is in a sample, on average: there are epochs/sampling_rate steps, rounded.
     clip : float, default=1.5
-        Bound on the L2 norm of a record's gradient.
+        Bound on the L2 norm of a record's gradient; of the sum over a person's records under a unit per person.
     learning_rate : float, default=0.001
     shape
         As in `LabelPrivate`.
@@ -66,9 +68,13 @@ class DPSGD(ModelClassifier):
     noise : {"research"}
     random_state, ledger
         As in `NoisySumPrototypes`; samples and noise depend on `random_state`.
-    unit : {"add-remove", "replace", "change-label"}
-        The budget is read under it. "change-label" costs as much as "replace": whole records are protected, so an
-        epsilon here is not comparable to one of `LabelPrivate`.
+    n_persons : int, optional
+        Under a unit per person: a public number of persons, about as many as there are; the sum of gradients is divided
+        by `sampling_rate` times it. Needed under "add-remove-person", which hides their number; by default their
+        number. Without use under a unit per record.
+    unit : {"add-remove", "replace", "change-label", "add-remove-person", "replace-person", "change-labels-of-person"}
+        The budget is read under it. A change of labels costs as much as a replacement: whole records are protected, so
+        an epsilon here is not comparable to one of `LabelPrivate`.
 
     Attributes
     ----------
@@ -83,7 +89,11 @@ class DPSGD(ModelClassifier):
     -----
     Guarantee: one `SampledGaussian` event for each step, of sensitivity `clip` under add/remove, composed by privacy
     loss distributions. Samples are Poisson, as that event supposes. The number of records scales the steps and is not
-    protected. Floating point is not covered. Source: Abadi et al. 2016. A published notebook shuffles its records
+    protected. Under a unit per person, samples are of persons, each with all their records, and what is clipped is the
+    sum of a person's gradients: so the events are the same, of one person added or removed. A mean would only be
+    shorter, under the same noise. Under replacement and change of labels, that the price of two changes holds over
+    several steps is checked numerically and not proven. Floating point is not covered.
+    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records
     into batches and accounts for Poisson samples: what it states, 1, is tightly 0.585 if its samples were Poisson, and
     8.2 for what it does.
 
@@ -97,7 +107,6 @@ class DPSGD(ModelClassifier):
     add-remove
     """
 
-    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     no_release = (
         "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
         "choose another learner"
@@ -109,6 +118,7 @@ class DPSGD(ModelClassifier):
     epochs: float = 3.0
     clip: float = 1.5
     learning_rate: float = 1e-3
+    n_persons: int | None = None
     shape: tuple[int, ...] | None = None
     seed: int = 0
     noise: str = "research"
@@ -125,17 +135,24 @@ class DPSGD(ModelClassifier):
         if self.noise != "research":
             fault = f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point"
             raise InputError(f"{fault}; pass noise='research', or choose a learner whose result may be released")
+        if self.n_persons is not None:
+            whole("n_persons", self.n_persons, 1, 2**31)
+        elif Unit(self.unit) is Unit.ADD_REMOVE_PERSON:
+            rule = "which hides the number of persons, needs a public one in its place"
+            raise InputError(f"unit={self.unit}, {rule}; pass n_persons=..., about as many as there are")
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:
         """The least noise at which all steps keep the budget under `unit`."""
         rate, steps, budget = self._rate(), self._steps(), Budget.parse(self.budget)
-        if Unit(self.unit) == Unit.ADD_REMOVE:
+        if Unit(self.unit) in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
             return _multiplier(budget, rate, steps)
         return 2 * _multiplier(budget, SampledGaussian(1.0, rate).for_group(2).sampling_rate, steps)
 
     def _unprotected(self) -> tuple[str, ...]:
-        return ("number of records",)
+        if not Unit(self.unit).per_person:
+            return ("number of records",)
+        return ("number of persons" if self.n_persons is None else "number of persons (declared)",)
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
         check_installed("opacus")
@@ -167,7 +184,9 @@ class DPSGD(ModelClassifier):
 
         view = records.view
         self.shape_ = view.shape
-        steps, rate = self._steps(), self._rate()
+        steps, rate, persons = self._steps(), self._rate(), records.persons
+        members = len(records.labels) if persons is None else persons.number
+        declared = members if persons is None or self.n_persons is None else self.n_persons
         self.noise_multiplier_ = self._noise_multiplier()
         x, y = as_tensor(view(records.X)).to(device()), torch.from_numpy(records.labels).to(device())
         module = GradSampleModule(self._module(view.shape).to(device()).train(), loss_reduction="sum")
@@ -177,16 +196,17 @@ class DPSGD(ModelClassifier):
             torch.optim.Adam(module.parameters(), self.learning_rate),
             noise_multiplier=self.noise_multiplier_,
             max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED,
-            expected_batch_size=rate * len(x),
+            expected_batch_size=rate * declared,
             generator=generator,
         )
         for _ in progress(range(steps), "DP-SGD", steps):
-            sample = torch.from_numpy(_poisson_sample(len(x), rate, noise)).to(device())
+            sample = _poisson_sample(members, rate, noise)
             optimiser.zero_grad()
-            loss = torch.nn.functional.cross_entropy(module(x[sample]), y[sample], reduction="sum")
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Full backward hook")  # of Opacus, for the first layer
-                loss.backward()
+            if persons is None:
+                _find_gradients(module, x, y, sample)
+            else:
+                rows, owners = _records_of(persons, sample)
+                _find_gradients_of_persons(module, x, y, rows, owners, len(sample))
             _drop_overflows(list(module.parameters()))
             optimiser.step()
         self.module_ = module._module.eval()
@@ -194,9 +214,48 @@ class DPSGD(ModelClassifier):
 
 
 def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
-    """Positions of a Poisson sample: each of n records with probability `rate`."""
+    """Positions of a Poisson sample: each of n records or persons with probability `rate`."""
     halves = noise.words((n + 1) // 2).view(np.uint32)[:n]
     return np.flatnonzero(halves < rate * 2**32)
+
+
+def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]:
+    """Positions of all records of the persons of a sample, and whose each is, as a place in the sample."""
+    places = np.full(persons.number, -1)
+    places[sample] = np.arange(len(sample))
+    owners = places[persons.codes]
+    rows = np.flatnonzero(owners >= 0)
+    return rows, owners[rows]
+
+
+def _find_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
+    """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows, ...)."""
+    import torch
+
+    chosen = torch.from_numpy(rows).to(x.device)
+    loss = torch.nn.functional.cross_entropy(module(x[chosen]), y[chosen], reduction="sum")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Full backward hook")  # of Opacus, for the first layer
+        loss.backward()
+
+
+def _find_gradients_of_persons(
+    module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
+) -> None:
+    """Set `grad_sample` of each parameter to the sums over each person's records, of shape (n_persons, ...)."""
+    import torch
+
+    parameters = list(module.parameters())
+    sums = [parameter.new_zeros((n_persons, *parameter.shape)) for parameter in parameters]
+    for start in range(0, len(rows), RECORDS_AT_ONCE):
+        part = slice(start, start + RECORDS_AT_ONCE)
+        _find_gradients(module, x, y, rows[part])
+        of_records = torch.from_numpy(owners[part]).to(x.device)
+        for parameter, total in zip(parameters, sums, strict=True):
+            total.index_add_(0, of_records, parameter.grad_sample)
+            parameter.grad_sample = None
+    for parameter, total in zip(parameters, sums, strict=True):
+        parameter.grad_sample = total
 
 
 @lru_cache(maxsize=256)
@@ -205,7 +264,7 @@ def _multiplier(budget: Budget, rate: float, steps: int) -> float:
 
 
 def _drop_overflows(parameters: Sequence[Any]) -> None:
-    """A record whose gradient is not finite, which no clipping bounds, contributes nothing."""
+    """A record or person whose gradient is not finite, which no clipping bounds, contributes nothing."""
     import torch
 
     each = [parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters]

@@ -15,6 +15,7 @@ from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.learners.pate.voting import Answers, Voting, check_stopping
 from tacit.mechanisms.noise import Integers, noise_source
+from tacit.privacy.unit import Unit
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +44,7 @@ def aggregate(
     exact_q: bool = False,
     noise: str = "secure",
     random_state: Any = None,
+    unit: Unit | str = "replace",
 ) -> Answers:
     """Turn teachers' votes into labels, until a limit or a group's budget is reached.
 
@@ -87,6 +89,8 @@ def aggregate(
         As in `rdp_per_vote`, for the data-dependent figures.
     noise, random_state
         As in `NoisySumPrototypes`.
+    unit : {"replace", "replace-person"}
+        What reaches one teacher only: each record, or each person with all their records.
 
     Returns
     -------
@@ -100,8 +104,10 @@ def aggregate(
     Notes
     -----
     Guarantee: under replacement of one record of group g, epsilon_g at delta, provided that a record reaches one
-    teacher only, or its d_g under upsampling. Numbers of records, groups and budgets are public. See
-    `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter` for why stopping is private.
+    teacher only, or its d_g under upsampling. Numbers of records, groups and budgets are public. Under
+    "replace-person" the same of one person, provided that all their records reach that teacher, and that no teacher
+    depends on the number of records of another. See `tacit.mechanisms.votes` for the cost of a query and
+    `tacit.learners.pate.filter` for why stopping is private.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples
@@ -124,6 +130,7 @@ def aggregate(
         copies=copies,
         delta=delta,
         n_labels=n_labels,
+        unit=unit,
         sigma=sigma,
         sigma1=sigma1,
         threshold=threshold,

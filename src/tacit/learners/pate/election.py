@@ -64,6 +64,7 @@ class Election(Prepared):
             seed=self.seed,
             test=None if test is None else (view(test[0]), test[1]),
             folder=self.folder.path,
+            private_sizes=self.persons is not None,
         )
 
     def vote(self, votes: Integers, noise: NoiseSource) -> None:

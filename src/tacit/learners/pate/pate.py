@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.models import (
@@ -32,7 +33,7 @@ from tacit.learners.pate.election import Election, check_test, student_view
 from tacit.learners.pate.filter import allowances, promised
 from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, model_of, with_fields
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
-from tacit.learners.pate.scheme import ALL, OF_GROUPS, UNPROTECTED, Scheme, checked_budgets, plain_scheme, scheme
+from tacit.learners.pate.scheme import ALL, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
@@ -56,7 +57,8 @@ class PATE(ModelClassifier):
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Of every record: zCDP or approximate; a pure budget is refused. "rho=inf" is plurality without noise.
+        Of every record, or of every person under "replace-person": zCDP or approximate; a pure budget is refused.
+        "rho=inf" is plurality without noise.
     classes
         As in `NoisySumPrototypes`.
     public : array of shape (m, d) or (m, channels, height, width), optional
@@ -94,8 +96,9 @@ class PATE(ModelClassifier):
         interrupted fit resumes. Labels in it are not charged again to a ledger that has paid for them.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
-    unit : {"replace", "change-label"}
-        The unit in which the guarantee is stated; budgets are always read under "replace".
+    unit : {"replace", "change-label", "replace-person"}
+        The unit in which the guarantee is stated; budgets are read under "replace", or under "replace-person" if it is
+        the unit. Persons are then dealt out to teachers, each with all their records.
 
     Attributes
     ----------
@@ -122,7 +125,10 @@ class PATE(ModelClassifier):
     d_g teachers under upsampling (d_g is the number of copies in group g). The assignment depends only on its position,
     its group and public facts; see `tacit.mechanisms.votes` for the cost of a query
     and `tacit.learners.pate.filter` for why stopping is private. The number of records, groups and budgets are
-    not protected.
+    not protected. Under "replace-person" the same holds for persons: the data are a list of persons, in the order of
+    their first records, and a replaced person keeps the place in it. All records of a person go to the same teachers,
+    and no teacher depends on the number of records of another. So sort records by person, in an order that is public,
+    if the order of the first records tells something private.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples
@@ -137,7 +143,8 @@ class PATE(ModelClassifier):
     (array([1]), 2.0)
     """
 
-    units = (Unit.REPLACE, Unit.CHANGE_LABEL)
+    units = (Unit.REPLACE, Unit.CHANGE_LABEL, Unit.REPLACE_PERSON)
+    person_bound = "all records of a person go to the same teachers"
     needs_public = True
     summary = "labels of public records by noisy votes, and a student (PATE, personalized PATE)"
     public_use = "needed, of the private kind"
@@ -196,15 +203,19 @@ class PATE(ModelClassifier):
         return promised(members, noise, {ALL: rho}, *limits)[ALL]
 
     def _unprotected(self) -> tuple[str, ...]:
-        return UNPROTECTED if self.budgets is None else UNPROTECTED + OF_GROUPS
+        return unprotected(self._dealt(), groups=self.budgets is not None)
+
+    def _dealt(self) -> Unit:
+        """The unit in which budgets are read: what is dealt out to teachers may be replaced."""
+        return Unit.REPLACE_PERSON if Unit(self.unit).per_person else Unit.REPLACE
 
     def _guarantee(self) -> Guarantee:
         check_stopping(self.stopping, self.noise)
         if self.budgets is None:
-            return super()._guarantee()
+            return Guarantee(self._dealt(), self._event(), self._unprotected())
         filtered = self.stopping == "filter"
         groups = tuple((group, ZCDP(rho if filtered else math.inf)) for group, rho in self._allowances().items())
-        return Guarantee(self.units[0], compose([]), self._unprotected(), groups)
+        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups)
 
     def _allowances(self) -> dict[str, float]:
         """For each group, the largest rho whose zCDP guarantee implies the budget of the group."""
@@ -231,15 +242,19 @@ class PATE(ModelClassifier):
         """How many of so many public records are queried."""
         return public if self.n_queries is None else min(public, whole("n_queries", self.n_queries, 1, 2**53))
 
-    def fit(self, X: Any, y: Any, groups: Any = None, public: Any = None, test: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, persons: Any = None, groups: Any = None, public: Any = None, test: Any = None
+    ) -> Self:
         """Learn from private and public records.
 
         Parameters
         ----------
         X, y
             As in `LabelPrivate.fit`.
+        persons : array-like of shape (n,), optional
+            As in `tacit.NoisySumPrototypes.fit`.
         groups : sequence of str of length n, optional
-            Budget group of each record; public.
+            Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
             Public records to query, in this order; by default the parameter of that name.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
@@ -256,8 +271,8 @@ class PATE(ModelClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        arguments = {"groups": groups, "public": public, "test": test}
-        return self._learn(as_flat(X), y, None, shape=shape_of(X, self.shape), **arguments)
+        arguments = {"groups": groups, "public": public, "test": test, "ids": persons}
+        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
         self,
@@ -268,6 +283,7 @@ class PATE(ModelClassifier):
         groups: Any = None,
         public: Any = None,
         test: Any = None,
+        ids: Any = None,
     ) -> Election:
         from sklearn.linear_model import LogisticRegression
 
@@ -292,7 +308,8 @@ class PATE(ModelClassifier):
         names = name_directions(self.names, self.classes, width, of_student.centre)
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
-        allocation = self._allocation(teachers.number_for(n), n, groups)
+        persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
+        allocation = self._allocation(teachers, n, groups, persons)
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
         return Election(
             X,
@@ -311,15 +328,17 @@ class PATE(ModelClassifier):
             names=names,
         )
 
-    def _allocation(self, n_teachers: int, n: int, groups: Any) -> Allocation:
+    def _allocation(self, teachers: Teachers, n: int, groups: Any, persons: Persons | None) -> Allocation:
+        n_teachers = teachers.number_for(n if persons is None else persons.number)
         if (self.budgets is None) != (groups is None):
             raise InputError("budget groups need budgets= of each and, at fit, groups= of each record; pass both")
         if groups is None:
-            return allocate(np.full(n, ALL), {ALL: math.inf}, n_teachers, "gnmax", self.seed)
+            return allocate(np.full(n, ALL), {ALL: math.inf}, n_teachers, "gnmax", self.seed, persons)
         of_records = array_of(groups, "groups")
         if of_records.shape != (n,):
             raise InputError(f"groups has shape {of_records.shape}; pass one group for each of {n} records")
-        return allocate(of_records.astype(str), checked_budgets(self.budgets), n_teachers, self.collector, self.seed)
+        budgets = checked_budgets(self.budgets)
+        return allocate(of_records.astype(str), budgets, n_teachers, self.collector, self.seed, persons)
 
     def _scheme(self, allocation: Allocation, n_queries: int, accuracy: float) -> Scheme:
         """Everything about the voting that is public; missing noise is calibrated for teachers of this accuracy."""
@@ -330,7 +349,9 @@ class PATE(ModelClassifier):
             if self.stopping != "filter" and budget.kind == "zcdp":
                 raise BudgetError(f"stopping={self.stopping!r} needs a budget epsilon=...,delta=..., not {budget}")
             rhos, aggregator = self._allowances(), noise or GNMax(1.0)
-            plan = plain_scheme(n_queries, n_teachers, budget, rhos, self.delta, self.n_labels, aggregator)
+            plan = plain_scheme(
+                n_queries, n_teachers, budget, rhos, self.delta, self.n_labels, aggregator, self._dealt()
+            )
         else:
             plan = scheme(
                 n_queries,
@@ -342,6 +363,7 @@ class PATE(ModelClassifier):
                 copies=allocation.copies,
                 delta=self.delta,
                 n_labels=self.n_labels,
+                unit=self._dealt(),
                 **({"aggregator": "gnmax", "sigma": 1.0} if noise is None else {"aggregator": name, **vars(noise)}),
             )
         if noise is not None or isinstance(plan.aggregator, Plurality):

@@ -33,8 +33,6 @@ from tacit.privacy.unit import Unit
 ALL = "all"  # the group of plain PATE
 LEAST_ACCURACY = 0.6  # of labels, by simulation, below which a fit warns
 SIMULATED = 400  # queries, to calibrate on
-UNPROTECTED = ("number of records",)
-OF_GROUPS = ("which record is in which budget group", "budgets of the groups")
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,7 @@ class Scheme:
     """Who votes with which weight, the noise, budgets and limits.
 
     `aggregator` is as for plain PATE; `rhos` are the allowances of the groups; `n_labels` is the most labels to buy.
+    `unit` says what is dealt out to teachers: records or persons.
     """
 
     collector: Collector
@@ -51,6 +50,7 @@ class Scheme:
     rhos: dict[str, float]
     n_queries: int
     n_labels: int
+    unit: Unit = Unit.REPLACE
 
     def promise(self) -> Guarantee:
         """What voting costs at most, whatever the votes."""
@@ -99,10 +99,10 @@ class Scheme:
         raise BudgetError(f"{fault}; pass larger budgets")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
-        """The guarantee of these events of the groups, under replacement of one record."""
+        """The guarantee of these events of the groups, under replacement of one record or person."""
         if list(events) == [ALL]:
-            return Guarantee(Unit.REPLACE, events[ALL], UNPROTECTED)
-        return Guarantee(Unit.REPLACE, compose([]), UNPROTECTED + OF_GROUPS, tuple(events.items()))
+            return Guarantee(self.unit, events[ALL], unprotected(self.unit))
+        return Guarantee(self.unit, compose([]), unprotected(self.unit, groups=True), tuple(events.items()))
 
 
 def scheme(
@@ -117,12 +117,15 @@ def scheme(
     copies: Mapping[str, int] | None,
     delta: float,
     n_labels: int | None,
+    unit: Unit | str = Unit.REPLACE,
     **noise: float | None,
 ) -> Scheme:
     """Check what is public about a voting; the parameters are those of `tacit.pate.aggregate`."""
     if collector not in COLLECTORS:
         raise InputError(f"collector={collector!r} must be one of {', '.join(COLLECTORS)}; pass collector='weighting'")
     real("delta", delta, 1e-30, 1 - 1e-9)
+    if Unit(unit) not in (Unit.REPLACE, Unit.REPLACE_PERSON):
+        raise InputError(f"unit={unit} is not one that votes are counted under; pass replace or replace-person")
     allowed = checked_budgets(math.inf if budgets is None else budgets)
     if not isinstance(budgets, Mapping):
         if collector != "gnmax" or any(given is not None for given in (shares, teacher_groups, copies)):
@@ -135,7 +138,7 @@ def scheme(
     most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
     if most > n_queries:
         raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
-    return Scheme(members, chosen, allowed, float(delta), allowances(allowed, delta), n_queries, most)
+    return Scheme(members, chosen, allowed, float(delta), allowances(allowed, delta), n_queries, most, Unit(unit))
 
 
 def plain_scheme(
@@ -146,13 +149,21 @@ def plain_scheme(
     delta: float,
     n_labels: int | None,
     aggregator: Aggregator,
+    unit: Unit,
 ) -> Scheme:
     """The scheme of a fit of PATE without groups; `delta` counts where the budget names none."""
     epsilons = {ALL: math.inf if budget.epsilon is None else budget.epsilon}
     members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
     chosen = Plurality() if budget.infinite else aggregator
     labels = n_queries if n_labels is None else whole("n_labels", n_labels, 1, n_queries)
-    return Scheme(members, chosen, epsilons, budget.delta or delta, rhos, n_queries, labels)
+    return Scheme(members, chosen, epsilons, budget.delta or delta, rhos, n_queries, labels, unit)
+
+
+def unprotected(unit: Unit, groups: bool = False) -> tuple[str, ...]:
+    """What voting does not protect, with budget groups or without."""
+    what = "person" if unit.per_person else "record"
+    of_groups = (f"which {what} is in which budget group", "budgets of the groups") if groups else ()
+    return (f"number of {what}s", *of_groups)
 
 
 def _collector(

@@ -1,7 +1,8 @@
 """Teachers: one classifier for each part of the private records, and its votes on public records.
 
 A teacher depends on its part, its number and public facts alone: teachers share no statistic, no validation records,
-no early stopping and no list of the classes that occur. Votes and accuracies are private.
+no early stopping and no list of the classes that occur. Under a unit per person the sizes of parts are private, and a
+teacher does not depend on the size of another's part: it is trained alone. Votes and accuracies are private.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.models.networks import network, predict, weights
 
-RECORDS = 20  # of a teacher, by default, and not more teachers than MOST_TEACHERS
+MEMBERS = 20  # records, or persons, of a teacher by default, and not more teachers than MOST_TEACHERS
 MOST_TEACHERS = 250
 TOGETHER = 50  # networks that are trained at once, so that an interrupt loses at most these
 
@@ -39,10 +40,11 @@ class Teachers:
     Parameters
     ----------
     number : int, optional
-        By default one for 20 records, 250 at most. Upsampling trains as many more as it copies records.
+        By default one for 20 records, or for 20 persons under a unit per person, 250 at most. Upsampling trains as many
+        more as it copies records.
     model : scikit-learn classifier, str or callable, optional
-        A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
-        networks; by default a logistic regression.
+        A classifier to clone, which draws random numbers from its `random_state` alone; the name of a network (linear,
+        mlp, cnn, vgg, resnet; they need torch) or a factory of networks; by default a logistic regression.
     training : Training or dict, optional
         How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
@@ -71,9 +73,9 @@ class Teachers:
         if self.n_jobs != -1:
             whole("n_jobs", self.n_jobs, 1, 10**4)
 
-    def number_for(self, records: int) -> int:
-        """How many teachers so many records have."""
-        return max(1, min(records // RECORDS, MOST_TEACHERS)) if self.number is None else self.number
+    def number_for(self, members: int) -> int:
+        """How many teachers so many records, or persons, have."""
+        return max(1, min(members // MEMBERS, MOST_TEACHERS)) if self.number is None else self.number
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,11 @@ class Votes:
 class Ensemble:
     """Teachers of one kind, one for each of the `parts` of the rows of X; it votes only for classes in its part.
 
-    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of teacher 12, and
-    `00012.safetensors` its weights if it is a network. A teacher whose votes are there is not trained again.
+    The largest part sets the steps of all networks, which are trained side by side where that is faster. With
+    `private_sizes` each is trained alone, for the steps of its own part.
+
+    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of teacher 12, and `00012.safetensors`
+    its weights if it is a network. A teacher whose votes are there is not trained again.
     """
 
     def __init__(
@@ -108,6 +113,7 @@ class Ensemble:
         seed: int = 0,
         test: tuple[Any, Any] | None = None,
         folder: Path | str | None = None,
+        private_sizes: bool = False,
     ) -> None:
         self.X = X if hasattr(X, "shape") else np.asarray(X)
         self.y, self.parts = np.asarray(y), [np.asarray(part) for part in parts]
@@ -119,7 +125,7 @@ class Ensemble:
         if test is not None and len(test[0]) != len(test[1]):
             raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
         self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
-        largest = max(len(part) for part in self.parts)
+        largest = None if private_sizes else max(len(part) for part in self.parts)
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
         self.checkpoint: Checkpoint | None = None
         self.known: dict[int, NDArray[np.int64]] = {}
@@ -160,7 +166,8 @@ class Ensemble:
         for number, known in self.known.items():
             votes[:, number] = known
         missing = [number for number in range(len(self.parts)) if number not in self.known]
-        size = TOGETHER if self.plan.is_network and faster_batched(self.plan.teacher) else 1
+        together = self.plan.is_network and self.plan.largest is not None and faster_batched(self.plan.teacher)
+        size = TOGETHER if together else 1
         groups = [missing[start : start + size] for start in range(0, len(missing), size)]
 
         def records(number: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -193,13 +200,13 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Public settings that decide a teacher, beside its number and its records."""
+    """Public settings that decide a teacher, beside its number and its records; `largest` is None if it is private."""
 
     teacher: Any
     n_classes: int
     training: Training
     seed: int
-    largest: int
+    largest: int | None
 
     @property
     def is_network(self) -> bool:

@@ -75,6 +75,7 @@ class NamePrototypes(PrivateClassifier):
     budget_kinds = ("pure", "zcdp", "approx")
     needs_names = True
     uses_records = False
+    person_bound = "no record is used"
     summary = "the rows of the class names (zero-shot); it uses no record and spends nothing"
 
     names: Any = None

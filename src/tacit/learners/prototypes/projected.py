@@ -109,8 +109,8 @@ class ProjectedPrototypes(UnitRowClassifier):
     prototypes q_c = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x, q_c>
     less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and x, so clipping needs
     only their two norms. Both rows come from exact products of whole numbers, so that no bit of them depends on the
-    other records. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and
-    `tacit.mechanisms.outer_products`.
+    other records. Under a unit per person the choice and each sum are one event for all classes together. See
+    `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and `tacit.mechanisms.outer_products`.
     Source: the projection ablation of Wahdany et al. 2024. Theirs learns through prototypes that are means of the
     records at hand, so that no record has a gradient of its own to clip.
 
@@ -123,7 +123,6 @@ class ProjectedPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
-    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     summary = "noisy class sums, or public rows, seen through a privately learned layer"
     public_use = 'optional, for centring; needed with `prototypes="public"`'
 
@@ -175,7 +174,8 @@ class ProjectedPrototypes(UnitRowClassifier):
             return records
         public, centre = candidates(self.public, X.shape[1]), records.centre
         bounds = window(self.d_min, self.d_max, public, centre)
-        how = scoring(public, *bounds, centre=centre)
+        classes = len(self.classes_) if Unit(self.unit).per_person and self._multiplier() > 0 else None
+        how = scoring(public, *bounds, centre=centre, classes=classes)
         return ScoredRows(X, labels, centre, window=bounds, scoring=how)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
@@ -214,7 +214,7 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     def _chosen_rows(self, records: ScoredRows, epsilon: float, noise: NoiseSource) -> Floats:
         how, n_classes = records.scoring, len(self.classes_)
-        with class_scores(how, self.public, records.X, records.labels, n_classes) as totals:
+        with class_scores(how, self.public, records, n_classes) as totals:
             rows = progress(totals, "selection", n_classes)
             with phase(SELECTION):
                 chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]

@@ -116,8 +116,9 @@ class PublicPrototypes(PrivateClassifier):
     Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
     add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. A public centre changes
     nothing in this: centred rows are unit rows again. Nor do names: they are public candidates, and what is added to
-    the score of one is public too. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and
-    `tacit.learners.prototypes.scores`.
+    the score of one is public too. Under a unit per person a record's scores are divided by its person's number of
+    records, so that a person adds as much as a record otherwise, to all classes together: one exponential mechanism at
+    epsilon in all. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and `tacit.learners.prototypes.scores`.
     Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
 
     Examples
@@ -131,8 +132,8 @@ class PublicPrototypes(PrivateClassifier):
     (array([0, 1]), 2.0)
     """
 
-    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     estimates = "rows"
+    person_bound = "each score is divided by the number of records of its person"
     budget_kinds = ("pure", "zcdp", "approx")
     needs_public = True
     scores_public = True
@@ -192,10 +193,11 @@ class PublicPrototypes(PrivateClassifier):
         check_rows(public, name="public")
         centre = public_centre(public, X.shape[1]) if self._centred() else None
         bounds = window(self.d_min, self.d_max, public, centre)
-        how = scoring(public, *bounds, centre=centre, name=self.arithmetic)
         epsilon = self._epsilon()
+        classes = len(self.classes_) if Unit(self.unit).per_person and math.isfinite(epsilon) else None
+        how = scoring(public, *bounds, centre=centre, name=self.arithmetic, classes=classes)
         if self.k > 1 and math.isfinite(epsilon):
-            top_k.rank_scale(len(public), self.k, sensitivity=how.sensitivity, epsilon=epsilon)
+            top_k.rank_scale(len(public), self.k, **self._set_facts(how), epsilon=epsilon)
         directions = name_directions(self.names, self.classes, X.shape[1], centre)
         names = None if directions is None else rows_of(directions, centre)
         return ScoredRecords(X, labels, public, bounds, how, folder, engine, names)
@@ -203,12 +205,10 @@ class PublicPrototypes(PrivateClassifier):
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
         epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring
         self.centre_, self.window_ = how.centre, prepared.window
-        with class_scores(
-            how, public, prepared.X, prepared.labels, n_classes, folder=prepared.folder, engine=prepared.engine
-        ) as totals:
+        with class_scores(how, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine) as totals:
             named = self._name_scores(prepared, n_classes, epsilon)
             rows = progress(map(np.append, totals, named), "selection", n_classes)
-            self.indices_ = np.array([self._choose(row, how.sensitivity, epsilon, noise) for row in rows])
+            self.indices_ = np.array([self._choose(row, how, epsilon, noise) for row in rows])
             if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
                 self.utilities_ = np.hstack([np.asarray(totals), named]) / how.sensitivity
         self.prototypes_ = self._chosen(prepared)
@@ -232,21 +232,25 @@ class PublicPrototypes(PrivateClassifier):
         names, how = prepared.names, prepared.scoring
         if names is None:
             return np.zeros((n_classes, 0), dtype=np.int64)
-        with class_scores(how, names, prepared.X, prepared.labels, n_classes) as totals:
+        with class_scores(how, names, prepared, n_classes) as totals:
             whole: Integers = np.asarray(totals)
-        scores: Integers = whole - whole // 8  # monotone, and a record raises it by no more than before
+        scores: Integers = whole - whole // 8  # moves as scores do, and by no more
         added = favour(len(prepared.public) + n_classes, how.sensitivity, epsilon)
         for c in range(n_classes):
             scores[c, c] = min(int(whole[c, c]) + added, LARGEST_SCORE)
         return scores
 
     @phase(SELECTION)
-    def _choose(self, row: NDArray[np.int64], sensitivity: int, epsilon: float, noise: NoiseSource) -> Any:
+    def _choose(self, row: NDArray[np.int64], how: Scoring, epsilon: float, noise: NoiseSource) -> Any:
         if self.k == 1:
-            return select_one(row, sensitivity=sensitivity, epsilon=epsilon, noise=noise, selection=self.selection)
+            return select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise, selection=self.selection)
         if math.isinf(epsilon):
             return np.sort(top_k.best_first(row)[: self.k])
-        return top_k.select_set(row, self.k, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
+        return top_k.select_set(row, self.k, **self._set_facts(how), epsilon=epsilon, noise=noise)
+
+    def _set_facts(self, how: Scoring) -> dict[str, int]:
+        """What the choice of a set needs to know: the sensitivity, and in how many classes a change moves scores."""
+        return {"sensitivity": how.sensitivity, "classes": how.classes or 1}
 
     def _chosen(self, prepared: ScoredRecords) -> Floats:
         """The rows at `indices_`, of shape (C, d) or (C, k, d)."""

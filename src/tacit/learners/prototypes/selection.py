@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numpy.typing import NDArray
-
 from tacit.compute.shared import shared
 from tacit.errors import InputError
+from tacit.learners.base import Prepared
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.prototypes.scores import scores
 from tacit.learners.prototypes.scores.arithmetic import Scoring
@@ -26,16 +25,17 @@ def candidates(public: Any, width: int) -> Any:
 
 
 @contextmanager
-def class_scores(
-    how: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, **where: Any
-) -> Iterator[Any]:
+def class_scores(how: Scoring, public: Any, private: Prepared, n_classes: int, **where: Any) -> Iterator[Any]:
     """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters as of `scores`."""
+    X, labels = private.X, private.labels
+    records = private.persons.of_same_person if how.classes is not None and private.persons is not None else None
 
     def facts() -> tuple[Any, ...]:
-        return public, X, labels, n_classes, how.low, how.high, repr(how.arithmetic), how.centre is not None
+        rule = how.low, how.high, how.factor, repr(how.arithmetic), how.centre is not None
+        return public, X, labels, records, n_classes, *rule
 
-    with ExitStack() as stack:
-        computed = scores(how, public, X, labels, n_classes, **where)  # entered only where nothing is shared yet
+    with ExitStack() as stack:  # entered only where nothing is shared yet
+        computed = scores(how, public, X, labels, n_classes, records=records, **where)
         yield shared("public-scores", facts, lambda: stack.enter_context(computed))  # type: ignore[arg-type]
 
 

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.labels import class_indices
+from tacit.data.persons import Persons
 from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError, quoted
 from tacit.learners.base import Prepared, PrivateClassifier
@@ -58,7 +60,6 @@ class Search(PrivateClassifier):
     candidates: Any
     budget: Budget | str = field(kw_only=True)
 
-    units = (Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL)
     validation = None  # no parameter, unless a search makes them
     score_share = 0.1
 
@@ -116,7 +117,8 @@ class Search(PrivateClassifier):
         """The estimator of one run, with a candidate's parameters; `shared` overrides what the search sets."""
         parameters = self.estimator.get_params(deep=False) | dict(candidate)
         parameters |= {"budget": budget, "classes": self.classes, "noise": self.noise, "random_state": None}
-        parameters |= {"unit": "add-remove", "ledger": None}
+        unit = Unit.ADD_REMOVE_PERSON if Unit(self.unit).per_person else Unit.ADD_REMOVE
+        parameters |= {"unit": unit, "ledger": None}
         learner: PrivateClassifier = type(self.estimator)(**(parameters | shared))
         return learner
 
@@ -171,18 +173,19 @@ class Search(PrivateClassifier):
         return rows, class_indices(labels, self.classes_)
 
     def _fit(self, prepared: SearchRecords, noise: NoiseSource) -> Released:
-        per_run = prepared.per_run
+        per_run, persons = prepared.per_run, prepared.persons
+        ids = None if persons is None else persons.codes
         runs: Runs = []
         best: tuple[float, Released] | None = None
         number, drawn = self._drawn(per_run, noise, runs)
         for candidate in progress(drawn, "search", number):
             seed = self._seed(noise)
             learner = self._learner(candidate, per_run.fit, classes=len(self.classes_), random_state=seed)
-            released = learner.fit(prepared.X, prepared.labels).released_
+            released = learner.fit(prepared.X, prepared.labels, persons=ids).released_
             if released is None:
                 raise InputError(f"{type(learner).__name__} {learner.no_release}")
-            hits = hits_of(released, *prepared.scored)
-            score = hits if per_run.score is None else counts.noisy_count(hits, per_run.score, noise)
+            hits = hits_of(released, *prepared.scored, persons if self.validation is None else None)
+            score = float(hits) if per_run.score is None else counts.noisy_count(hits, per_run.score, noise)
             runs.append((dict(candidate), score))
             if best is None or score > best[0]:  # the earliest of equal scores
                 best, self.best_params_ = (score, released), dict(candidate)
@@ -202,14 +205,17 @@ class Search(PrivateClassifier):
         return "on public rows" if self.validation is not None else f"privately, {self.score_share:g} of a run's cost"
 
 
-def hits_of(released: Released, rows: Any, truth: NDArray[np.int64]) -> int:
-    """Number of rows that a run's released classifier gets right: of sensitivity 1 under add/remove.
+def hits_of(released: Released, rows: Any, truth: NDArray[np.int64], persons: Persons | None = None) -> int | Fraction:
+    """Number of rows that a run's released classifier gets right, or sum of the shares of persons: of sensitivity 1.
 
     A row's similarities depend on its own values alone, to the last bit, so that adding or removing a record changes
     the prediction of no other record.
     """
     similarities = released.decision.similarities(released.arrays, rows, products=rowwise_inner_products)
-    return int(np.sum(np.argmax(similarities, axis=1) == truth))
+    right = np.argmax(similarities, axis=1) == truth
+    if persons is None:
+        return counts.counted(right)
+    return counts.counted(right[np.argsort(persons.codes, kind="stable")], np.cumsum(persons.sizes))
 
 
 def _checked_candidate(candidate: Any, parameters: Sequence[str]) -> Candidate:

@@ -46,8 +46,9 @@ class GridSearch(Search):
 
     Notes
     -----
-    Guarantee: the sum of all fits and scores; a score is a count of sensitivity 1 under add/remove. See
-    `tacit.mechanisms.counts`.
+    Guarantee: the sum of all fits and scores; a score is a count of sensitivity 1 under add/remove. Under a unit per
+    person fits are private under add-remove-person, and a score adds up the share of each person's records that are
+    right. See `tacit.mechanisms.counts`.
     Source: composition; tacit.
 
     Examples

@@ -52,8 +52,9 @@ class RandomSearch(Search):
     Notes
     -----
     Guarantee: one `RepeatAndSelect` event whose run is the estimator's events plus the score's, a count of sensitivity
-    1 under add/remove; where candidates cost differently, the most expensive one. See `tacit.mechanisms.repetition` and
-    `tacit.mechanisms.counts`. How long the search takes reveals the number of runs: that is outside.
+    1 under add/remove; where candidates cost differently, the most expensive one. Units per person are as in
+    `GridSearch`. See `tacit.mechanisms.repetition` and `tacit.mechanisms.counts`. How long the search takes reveals the
+    number of runs: that is outside.
     Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the closed form of the pure epsilon is tacit's.
 
     Examples

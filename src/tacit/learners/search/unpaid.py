@@ -46,7 +46,8 @@ class UnpaidSearch(Search):
     best_params_ : dict
         The candidate with the best score.
     scores_ : list of (dict, float)
-        Each candidate and how many private records it gets right. Private.
+        Each candidate and how many private records it gets right; under a unit per person the sum of the shares of
+        persons. Private.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`: no bound.

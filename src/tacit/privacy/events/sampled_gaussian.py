@@ -27,8 +27,9 @@ class SampledGaussian(Gaussian):
     `rho` and `mu` are those without sampling, which are upper bounds; the Renyi curve and the loss distribution have
     what sampling gains. With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2) the dominating pair is (P, Q) or
     (Q, P) [Zhu, Dong and Wang 2022, Thm 11]. Groups: adding k records shifts a sample by at most k, and at all with
-    probability 1 - (1-q)^k. A group of which some are removed and others added costs no more, since both sides share
-    the samples without them [Balle, Barthe and Gaboardi 2018, Thm 2].
+    probability 1 - (1-q)^k. A group of which some are removed and others added costs no more in one use, since both
+    sides share the samples without them [Balle, Barthe and Gaboardi 2018, Thm 2]; in several uses the same is checked
+    numerically and not proven (docs/mechanisms.md).
     """
 
     sampling_rate: float

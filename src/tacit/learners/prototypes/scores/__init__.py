@@ -1,11 +1,16 @@
 """The score of every public record for every class, in exact integers.
 
 u_c(p) = sum over records x of class c of (clip(1 + cos(x, p), d_min, d_max) - d_min).
-Unit: add/remove one record. Each unit row becomes an integer row (`arithmetic.py`) by its own values and public facts;
-their products are exact integers in any order, block shape, number of threads or workers. Each product is clipped to
-[low, high], less low: a record adds a whole number in [0, W], W = high - low. Sensitivity W, monotone, exact.
-(Float products are not exact: adding a record can change the bits of other records' scores.)
+Unit: add/remove one record, or one person with all their records. Each unit row becomes an integer row
+(`arithmetic.py`) by its own values and public facts; their products are exact integers in any order, block shape,
+number of threads or workers. Each product is clipped to [low, high], less low: a record adds a whole number in [0, W],
+W = high - low. Sensitivity W, monotone, exact. (Float products are not exact: adding a record can change the bits of
+other records' scores.)
 Unclipped (d_min = 0, d_max = 2) the sum is n_c N^2 + <p, sum of x>: one product for each class, W = 2 N^2.
+Per person: what a record adds is multiplied by a public power of two F, divided by the number m of records of its
+person, over all classes, and rounded down. So a person adds at most W F to scores, in all classes together: that is the
+sensitivity, also for one record of a person, by the proof in `tacit.mechanisms.exponential`. W F is from 2^36 to 2^37,
+so rounding takes at most m 2^-36 of what a person may add. Unclipped scores: see `unclipped.py`.
 Source: Wahdany et al. 2024, section 4; exact form by tacit.
 """
 
@@ -70,16 +75,20 @@ def scores(
     labels: Integers,
     n_classes: int,
     *,
+    records: Integers | None = None,
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
     """Yield exact scores of public rows (m, d) by private rows (n, d); rows of zeros contribute nothing.
 
+    `records` (n,) are the numbers of records of each one's person, if scores are shared by person.
     Public rows are read in blocks. Finished shards of clipped scores lie in `folder`, where a later run resumes from
     them; they are private and removed when the block ends well. An engine computes shards, else threads do.
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
+    if (records is None) is not (scoring.classes is None):
+        raise ValueError("numbers of records per person go with scores by person, and with no others")
     dtype, shape = "int64", (n_classes, len(public))  # of all scores, or of the private rows as integers
     if scoring.clipped:
         dtype, shape = scoring.arithmetic.dtype, (len(X), scoring.arithmetic.width(X.shape[1]))
@@ -87,23 +96,23 @@ def scores(
     if folder is None and engine is None and not large:
         array = np.empty(shape, dtype)
         if scoring.clipped:
-            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, n_classes, array)))
+            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, records, n_classes, array)))
         else:
-            yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
+            yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
             array = _array_in(file, dtype, shape)
             if scoring.clipped:
-                scorer = _tile_scorer(scoring, public, X, labels, n_classes, array)
+                scorer = _tile_scorer(scoring, public, X, labels, records, n_classes, array)
                 if engine is not None and len(scorer.rows):  # workers map this file
                     array.flush()
                     scorer = replace(scorer, rows=np.memmap(file, dtype, "r", shape=scorer.rows.shape))
                 checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
                 yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                yield Scores([unclipped_scores(public, X, labels, scoring.centre, array)])
+                yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
@@ -149,30 +158,48 @@ def work_folder(folder: Path | None) -> Iterator[Path]:
 
 @phase(SCORING)
 def _tile_scorer(
-    scoring: Scoring, public: Any, X: NDArray[Any], labels: Integers, n_classes: int, rows: NDArray[Any]
+    scoring: Scoring,
+    public: Any,
+    X: NDArray[Any],
+    labels: Integers,
+    records: Integers | None,
+    n_classes: int,
+    rows: NDArray[Any],
 ) -> TileScorer:
-    """Private rows by class, as integers, written to `rows`; rows of zeros are left out."""
-    order = np.argsort(labels, kind="stable")
-    counts = np.zeros(n_classes, np.int64)
+    """Private rows by group, as integers, written to `rows`; rows of zeros are left out."""
+    classes, divisors, groups = _groups(labels, records, n_classes)
+    order = np.argsort(groups, kind="stable")
+    counts = np.zeros(len(classes), np.int64)
     filled = 0
 
     def rounded(start: int) -> tuple[NDArray[Any], Integers]:
         chosen = order[start : start + BLOCK]
         integers = scoring.arithmetic.integers(X[chosen], scoring.centre)
         present = integers.any(axis=1)
-        return integers[present], labels[chosen][present]
+        return integers[present], groups[chosen][present]
 
-    for integers, classes in in_threads(rounded, range(0, len(order), BLOCK)):
+    for integers, of_rows in in_threads(rounded, range(0, len(order), BLOCK)):
         rows[filled : filled + len(integers)] = integers
         filled += len(integers)
-        counts += np.bincount(classes, minlength=n_classes)
-    return TileScorer(scoring, public, rows[:filled], np.cumsum(counts), shard_width(n_classes))
+        counts += np.bincount(of_rows, minlength=len(classes))
+    ends, shard = np.cumsum(counts), shard_width(n_classes)
+    return TileScorer(scoring, public, rows[:filled], ends, classes, divisors, n_classes, shard)
+
+
+def _groups(labels: Integers, records: Integers | None, n_classes: int) -> tuple[Integers, Integers, Integers]:
+    """The class and the divisor of each group, by class, and the group of each private row."""
+    if records is None:
+        return np.arange(n_classes), np.ones(n_classes, np.int64), labels
+    base = int(records.max(initial=0)) + 1
+    pairs, groups = np.unique(labels * base + records, return_inverse=True)
+    return pairs // base, pairs % base, groups
 
 
 def _key(scorer: TileScorer) -> str:
     """Hash of all that determines the shards; public rows in files enter by path, size and time, not content."""
     files, how = files_of(scorer.public), scorer.scoring
     versions = [version(name) for name in ("tacit", "numpy", "numba")]
-    facts = [versions, repr(how.arithmetic), how.low, how.high, scorer.shard]
+    facts = [versions, repr(how.arithmetic), how.low, how.high, how.factor, scorer.shard]
+    groups = [scorer.ends, scorer.classes, scorer.divisors]
     centre = [] if how.centre is None else [how.centre]
-    return digest([*facts, scorer.ends, scorer.rows, *centre, scorer.public if files is None else repr(files)])
+    return digest([*facts, *groups, scorer.rows, *centre, scorer.public if files is None else repr(files)])

@@ -39,6 +39,7 @@ SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int
 FINE = 2.0**20  # scale at which the largest entry is measured
 LARGE = 2**27  # numbers in the public rows from which "auto" considers int8: fewer are scored quickly anyway
 INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
+SHARED_BITS = 37  # a person adds at most 2^37 to a score, as a record does: 2^26 of them stay in 64 bits
 ERROR = 0.25  # typical rounding error of a product that is allowed, as a share of the window
 ERROR_AUTO = 0.02  # the same under "auto"
 
@@ -132,7 +133,8 @@ class Scoring:
     """How scores are computed, from public facts alone.
 
     A product of rows is clipped to [low, high]. `centre` (d,) is subtracted from unit rows on both sides, which are
-    then made unit again.
+    then made unit again. Under a unit per person `classes` is the number of classes, and what a record adds is divided
+    by its person's number of records; else it is None.
     """
 
     arithmetic: Arithmetic
@@ -140,21 +142,41 @@ class Scoring:
     high: int
     clipped: bool
     centre: Floats | None = None
+    classes: int | None = None
 
     @property
     def sensitivity(self) -> int:
-        """The most by which one record raises a score."""
-        return self.high - self.low
+        """The most by which one record, or one person in all classes together, raises a score."""
+        rounding = 2 * self.classes if self.classes is not None and not self.clipped else 0
+        return (self.high - self.low) * self.factor + rounding
+
+    @property
+    def factor(self) -> int:
+        """A power of 2 by which clipped scores are multiplied before they are divided: rounding then takes little."""
+        if self.classes is None or not self.clipped:
+            return 1
+        return 1 << max(0, SHARED_BITS - (self.high - self.low - 1).bit_length())
 
 
-def scoring(public: Any, d_min: float, d_max: float, *, centre: Floats | None = None, name: str = AUTO) -> Scoring:
-    """How to score public rows of shape (m, d) within a window, in the arithmetic of this name."""
+def scoring(
+    public: Any,
+    d_min: float,
+    d_max: float,
+    *,
+    centre: Floats | None = None,
+    name: str = AUTO,
+    classes: int | None = None,
+) -> Scoring:
+    """How to score public rows of shape (m, d) within a window, in the arithmetic of this name.
+
+    `classes` is their number under a unit per person, and None under a unit per record.
+    """
     check_usable(name, public.shape[1])
     if (d_min, d_max) == (0, 2):
         exact = ARITHMETICS["float64"].scaled(public)
-        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre)
+        return Scoring(exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre, classes=classes)
     chosen = arithmetic_for(name, public, d_min, d_max, centre)
-    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre)
+    return Scoring(chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre, classes=classes)
 
 
 def arithmetic_for(name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None) -> Arithmetic:

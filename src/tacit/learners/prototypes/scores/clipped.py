@@ -34,14 +34,18 @@ SHARD_TILES = 32
 class TileScorer:
     """Computes the clipped scores of candidates (m, d), tile by tile.
 
-    `rows` are the private records as integers, by class; `ends` (C,) says where each class ends; `shard` is the number
-    of candidates in a shard, a multiple of TILE.
+    `rows` are the private records as integers, in groups, of which `ends` (g,) are the ends. There is a group for each
+    class; or, if scores are shared by person, for each class and number of records of a person, in `classes` (g,) and
+    `divisors` (g,). `shard` is the number of candidates in a shard, a multiple of TILE.
     """
 
     scoring: Scoring
     public: Any
     rows: Any
     ends: Integers
+    classes: Integers
+    divisors: Integers
+    n_classes: int
     shard: int
 
     @property
@@ -65,14 +69,18 @@ class TileScorer:
 
     def tile(self, first: int) -> Integers:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
-        from tacit.mechanisms.kernels import add_clipped
+        from tacit.mechanisms.kernels import add_clipped, add_shares
 
         candidates, how = self._candidates(first), self.scoring
-        totals = np.zeros((len(self.ends), len(candidates)), np.int64)
+        totals = np.zeros((self.n_classes, len(candidates)), np.int64)
         buffer = how.arithmetic.buffer(ROWS, len(candidates))
-        for start, classes, ends in self._row_blocks():
+        for start, groups, ends in self._row_blocks():
             products = how.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
-            add_clipped(products, ends, how.low, how.high, totals[classes])
+            if how.classes is not None:
+                shares = self.classes[groups], self.divisors[groups]
+                add_shares(products, ends, *shares, how.low, how.high, how.factor, totals)
+            else:
+                add_clipped(products, ends, how.low, how.high, totals[groups])
         return totals
 
     def _tile_on_device(self, rows: Any, first: int) -> Integers:
@@ -83,14 +91,19 @@ class TileScorer:
         padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
         right = torch.from_numpy(padded).cuda().T
-        totals = torch.zeros((len(self.ends), len(padded)), dtype=torch.int64, device=rows.device)
-        for start, classes, ends in self._row_blocks():
+        totals = torch.zeros((self.n_classes, len(padded)), dtype=torch.int64, device=rows.device)
+        for start, groups, ends in self._row_blocks():
             block = rows[start : start + ROWS]
             tall = torch.nn.functional.pad(block, (0, 0, 0, max(0, 24 - len(block))))  # it takes more than 16 rows
             products = torch._int_mm(tall, right).clamp_(low, high)
-            begin = 0
-            for total, end in zip(totals[classes], ends.tolist(), strict=True):
-                total += products[begin:end].sum(0, dtype=torch.int64) - (end - begin) * low
+            begin, pairs = 0, zip(self.classes[groups].tolist(), self.divisors[groups].tolist(), strict=True)
+            for end, (c, divisor) in zip(ends.tolist(), pairs, strict=True):
+                part = products[begin:end]
+                if self.scoring.classes is not None:
+                    added = (part.long() - low) * self.scoring.factor
+                    totals[c] += added.div_(divisor, rounding_mode="floor").sum(0)
+                else:
+                    totals[c] += part.sum(0, dtype=torch.int64) - (end - begin) * low
                 begin = end
         scores: Integers = totals[:, : len(candidates)].cpu().numpy()
         return scores
@@ -100,7 +113,7 @@ class TileScorer:
         return how.arithmetic.integers(self.public[first : first + TILE], how.centre, public=True)
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
-        """For each block of private rows: its start, its classes, and where the rows of each class end in the block."""
+        """For each block of private rows: its start, its groups, and where the rows of each group end in the block."""
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
             first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
@@ -155,7 +168,7 @@ def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
         scores = checkpoint.read(_file(number))
     except (OSError, ValueError):
         return False
-    return bool(scores.dtype == np.int64 and scores.shape == (len(scorer.ends), width))
+    return bool(scores.dtype == np.int64 and scores.shape == (scorer.n_classes, width))
 
 
 def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> None:

@@ -2,6 +2,14 @@
 
 The score of candidate p is n_c N^2 + <p, sum of x>, with rows and candidates in the integers of `float64`. Products in
 float64 are exact where no partial sum exceeds 2^53; larger sums are cut into parts of fewer bits.
+
+Per person: a record of a person with m records counts with the whole weight v_m = floor(F/m), F = 2^18, and the sum of
+weighted scores is divided by F and rounded down, once for each class. Scores are in [0, W], W = 2 N^2. So a person adds
+at most m v_m W <= F W to the sums of all classes together. One record that joins a person with m others adds at most
+v_(m+1) W, and lowers what each of them adds by at most (v_m - v_(m+1)) W; that is at most F W in all, by the proof in
+`tacit.mechanisms.exponential` for a window of F. Rounding widens the interval in which the scores of a class move by 2
+at most. So the intervals of all C classes add up to at most W + 2C, the sensitivity. Rounding of weights takes at most
+m 2^-18 of a person's. Sums of weighted rows stay below 2^18 2^18 2^26 = 2^62 for 2^26 persons.
 """
 
 from typing import Any
@@ -18,23 +26,34 @@ from tacit.models.rows import Floats
 
 NORM = ARITHMETICS["float64"].norm
 WIDE = 8 * BLOCK  # candidates at once
+SHARE_BITS = 18
 _EXACT_BITS = 53
 
 
 @phase(SCORING)
-def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | None, scores: Integers) -> Integers:
-    """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and returned."""
+def unclipped_scores(
+    public: Any, X: Any, labels: Integers, records: Integers | None, centre: Floats | None, scores: Integers
+) -> Integers:
+    """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and returned.
+
+    `records` (n,) are the numbers of records of each one's person, under a unit per person.
+    """
     n_classes = len(scores)
+    bits, weights = 0, np.ones(len(X), np.int64)
+    if records is not None:
+        bits, weights = SHARE_BITS, 2**SHARE_BITS // records
     arithmetic = ARITHMETICS["float64"].scaled(public)
     sums, counts = np.zeros((n_classes, public.shape[1]), np.int64), np.zeros(n_classes, np.int64)
 
     def summed(start: int) -> tuple[Integers, Floats, Integers]:
-        rows = arithmetic.integers(X[start : start + BLOCK], centre)
+        weighted = weights[start : start + BLOCK]
+        rows = arithmetic.integers(X[start : start + BLOCK], centre) * weighted[:, None]
         classes, places = np.unique(labels[start : start + BLOCK], return_inverse=True)
         totals = np.zeros((len(classes), rows.shape[1]))
         for row, place in zip(rows, places, strict=True):
-            totals[place] += row  # below 2^26: exact
-        return classes, totals, np.bincount(places[rows.any(axis=1)], minlength=len(classes))
+            totals[place] += row  # below 2^44: exact
+        counted = np.bincount(places, weighted * rows.any(axis=1), len(classes)).astype(np.int64)
+        return classes, totals, counted
 
     blocks = in_threads(summed, range(0, len(X), BLOCK))
     for classes, totals, n in progress(blocks, "class sums", -(-len(X) // BLOCK)):
@@ -45,7 +64,8 @@ def unclipped_scores(public: Any, X: Any, labels: Integers, centre: Floats | Non
 
     def scored(start: int) -> int:
         candidates = arithmetic.integers(public[start : start + WIDE], centre)
-        scores[:, start : start + WIDE] = exact_product(candidates, split) + (counts * NORM**2)[:, None]
+        products = exact_product(candidates, split, bits)
+        scores[:, start : start + WIDE] = products + (counts * (NORM**2 >> bits))[:, None]
         return len(candidates)
 
     for _ in progress(in_threads(scored, range(0, len(public), WIDE)), "scores", len(public), int):
@@ -66,7 +86,12 @@ def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
     return parts
 
 
-def exact_product(candidates: NDArray[np.float64], parts: list[tuple[Floats, int]]) -> Integers:
-    """Products of integer candidates of norm at most N, (m, d), with whole numbers from `parts_of`: (C, m)."""
-    products = ((part @ candidates.T).astype(np.int64) << shift for part, shift in parts)
-    return np.asarray(sum(products, start=np.int64(0)))
+def exact_product(candidates: NDArray[np.float64], parts: list[tuple[Floats, int]], bits: int = 0) -> Integers:
+    """Products of integer candidates of norm at most N, (m, d), with whole numbers from `parts_of`: (C, m).
+
+    They are divided by 2^bits and rounded down; only the first part needs rounding, as others are multiples of it.
+    """
+    products = ((part @ candidates.T).astype(np.int64) for part, _ in parts)
+    shifts = (shift - bits for _, shift in parts)
+    shifted = (one << by if by >= 0 else one >> -by for one, by in zip(products, shifts, strict=True))
+    return np.asarray(sum(shifted, start=np.int64(0)))

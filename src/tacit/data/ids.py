@@ -1,0 +1,64 @@
+"""Ids of persons from files: one a line, an array, or a column of a table. No error shows an id."""
+
+from pathlib import Path
+from typing import Any
+
+from tacit.data.formats.npy import map_npy
+from tacit.data.tables import is_table, open_table
+from tacit.errors import InputError
+
+COLUMNS = ("person", "persons", "person_id", "patient", "patient_id", "subject", "subject_id", "user", "user_id")
+"""Usual names of a column of ids, in letters of any case."""
+
+
+def is_ids_file(given: str) -> bool:
+    """Whether this names a file, or FILE#COLUMN a table, rather than a column."""
+    return _place(given) is not None
+
+
+def read_ids(given: str) -> Any:
+    """The ids in a file: each line of a text, an `.npy` array, or a column of a table, which FILE#COLUMN names.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = Path(folder, "ids.txt").write_text("anna\\nbert\\nanna\\n")
+    >>> read_ids(f"{folder}/ids.txt")
+    ['anna', 'bert', 'anna']
+    """
+    place = _place(given)
+    if place is None:
+        raise InputError(f"persons={given} is no file; give a file with one id a line")
+    path, column = place
+    if is_table(path):
+        table = open_table(path)
+        return table.column(_column(table.names, column, path))
+    if column is not None:
+        raise InputError(f"persons={given} names a column, and {path} is no table; leave #{column} out")
+    if path.suffix == ".npy":
+        return map_npy(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"persons={given} is not a readable text in UTF-8; give one id a line") from error
+    return [line.strip() for line in lines]
+
+
+def _place(given: str) -> tuple[Path, str | None] | None:
+    """The file, and the column in it if FILE#COLUMN names one; None if there is no such file."""
+    if Path(given).is_file():
+        return Path(given), None
+    file, mark, column = given.rpartition("#")
+    return (Path(file), column) if mark and Path(file).is_file() else None
+
+
+def _column(names: list[str], column: str | None, path: Path) -> str:
+    """The column of ids: the one that is named, else the only one, or the one with a usual name.
+
+    Errors do not list the columns: those of a table without a header would be ids.
+    """
+    usual = [name for name in names if name.lower() in COLUMNS]
+    found = [name for name in names if name == column] if column is not None else names if len(names) == 1 else usual
+    if len(found) != 1:
+        named = "whose name is a usual one" if column is None else repr(column)
+        raise InputError(f"{path} has {len(found)} columns {named}; name the one of ids: {path}#COLUMN")
+    return found[0]
