@@ -53,7 +53,17 @@ DP_SGD = "DP-SGD: unit add-remove, delta 1e-5"
 AS_THEY_ARE = "labels as they are, at any epsilon"
 OF_PICTURES = (BLOCKS, "rr", "rr with clusters", DP_SGD)
 WITH_NAMES = (NAMED, MISNAMED, RR_NAMED, NO_LABELS)
-OF_TEXTS = (NO_LABELS, NAMED, BLOCKS, MISNAMED, RR_NAMED, "rr", "rr in two stages", "laplace (ALIBI)", "optimised unary")
+OF_TEXTS = (
+    NO_LABELS,
+    NAMED,
+    BLOCKS,
+    MISNAMED,
+    RR_NAMED,
+    "rr",
+    "rr in two stages",
+    "laplace (ALIBI)",
+    "optimised unary",
+)
 CELLS = {
     "cifar10": (*(name for name in METHODS if name not in WITH_NAMES), PATE_FM),
     "mnist": OF_PICTURES,
@@ -145,12 +155,14 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     started = time.perf_counter()
     model = learner(data, name, method, epsilon, seed, x, int(y.max()) + 1).fit(x, y)
     given = getattr(model, "noisy_labels_", np.zeros((0, 0)))
-    flipped = float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, MISNAMED, BLOCKS) else float("nan")
+    flipped = (
+        float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, MISNAMED, BLOCKS) else float("nan")
+    )
     return Cell(*task, flipped, float(np.mean(model.predict(test_x) == test_y))), time.perf_counter() - started
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """A table for each problem: mean and standard deviation over seeds, in percent."""
+    """A table for each problem: mean and standard deviation over seeds in percent, or the only value."""
     for name in dict.fromkeys(cell.problem for cell in cells):
         own = [cell for cell in cells if cell.problem == name]
         epsilons = sorted({cell.epsilon for cell in own})
