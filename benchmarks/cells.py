@@ -43,9 +43,9 @@ def add_cell(path: Path, cell: Any) -> None:
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Mean and standard deviation over seeds."""
-    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    """Mean and standard deviation over seeds; the value alone if there is one."""
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
 
 
 def command(
