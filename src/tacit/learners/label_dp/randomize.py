@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import class_indices, class_list, clean_labels
-from tacit.data.persons import Persons
+from tacit.data.persons import persons_under
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
@@ -189,14 +188,8 @@ def labels_of_persons(ids: Any, unit: Unit, n: int) -> Integers | None:
     """The number of labels of each label's person, of n labels; None under change of one label."""
     if unit not in UNITS:
         raise InputError(f"unit={unit} is none of label privacy; pass {' or '.join(UNITS)}")
-    if not unit.per_person:
-        if ids is not None:
-            remedy = f"pass unit={Unit.CHANGE_LABELS_OF_PERSON.value!r} to protect all labels of a person"
-            warnings.warn(f"unit={unit} protects one label at a time, so persons are unused; {remedy}", stacklevel=3)
-        return None
-    if ids is None:
-        raise InputError(f"unit={unit} needs to know whose each label is; pass persons=..., an id for each")
-    return Persons.of(ids, n).of_same_person
+    persons = persons_under(unit, ids, n, offered=UNITS, stacklevel=3)
+    return None if persons is None else persons.of_same_person
 
 
 def chosen(
