@@ -30,7 +30,7 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import THIS_RUN, Guarantee, stated
+from tacit.privacy.guarantee import THIS_RUN, Guarantee, guarantee_under
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
@@ -98,7 +98,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _event(self) -> Event:
         """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here.
 
-        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.stated`).
+        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.guarantee_under`).
         """
 
     @abstractmethod
@@ -134,7 +134,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _guarantee(self) -> Guarantee:
         """What one fit promises, from the parameters alone."""
         if self.units[0] is Unit.ADD_REMOVE:
-            return stated(self._event(), Unit(self.unit), self._unprotected())
+            return guarantee_under(self._event(), Unit(self.unit), self._unprotected())
         return Guarantee(self.units[0], self._event(), self._unprotected())
 
     @classmethod
