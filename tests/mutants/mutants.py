@@ -148,7 +148,7 @@ MUTANTS = [
     _of(SCORED, "window", "windows: each public row is compared with itself", "np.triu_indices(len(rows), 1)", "np.triu_indices(len(rows), 0)", SCORES),
     _of(SCORED, "window", "windows: rows are not centred", "unit_rows_about(np.asarray(public[chosen]), centre)", "unit_rows_about(np.asarray(public[chosen]), None)", SCORES),
     _of(SCORED, "unclipped", "scores: zero rows count without a clip", "weighted * rows.any(axis=1)", "weighted", SCORES),
-    _of(SCORED, "unclipped", "scores: unclipped, a person counts by all their records", "2**SHARE_BITS // records", "2**SHARE_BITS // np.ones_like(records)", BY_PERSON),
+    _of(SCORED, "unclipped", "scores: unclipped, a person counts by all their records", "2**SHARE_BITS // person_sizes", "2**SHARE_BITS // np.ones_like(person_sizes)", BY_PERSON),
     _of(SCORED, "arithmetic", "scores: unclipped, rounding is not paid for", "2 * self.classes if self", "0 if self", BY_PERSON),
     _of(SCORED, "unclipped", "scores: sums of too many bits", "bits = _EXACT_BITS - ", "bits = 8 + _EXACT_BITS - ", SCORES),
     _of(PROTOTYPES, "public", "Public: sensitivity halved",
