@@ -7,7 +7,7 @@ start a new folder or remove lines. Noise is `research`, since benchmarks releas
 import argparse
 import csv
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,9 @@ def add_cell(path: Path, cell: Any) -> None:
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Mean and standard deviation over seeds."""
-    mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    """Mean and standard deviation over seeds; the value alone if there is one."""
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
 
 
 def command(
@@ -55,8 +55,9 @@ def command(
     tasks: Iterable[Task],
     work: Callable[[Path, Task], tuple[Any, float]],
     table: Callable[[Sequence[Any]], Iterator[str]],
+    pictures: Mapping[str, Callable[[Sequence[Any]], bytes]] | None = None,
 ) -> None:
-    """Read the command line, compute the missing cells, and write the table.
+    """Read the command line, compute the missing cells, and write the table and pictures.
 
     The first `n_keys` fields of a cell are its task. `work` returns a cell and the seconds it took. `--only` takes
     prefixes of tasks, with their parts joined by slashes.
@@ -86,5 +87,9 @@ def command(
         for number, (cell, seconds) in enumerate(results, 1):
             add_cell(kept, cell)
             print(f"{number} of {len(todo)}: {cell} in {seconds:.0f} s", flush=True)
+    cells = read_cells(kept, kind)
     with atomic_file(given.out / "table.md", force=True) as part:
-        part.write_text("\n".join(table(read_cells(kept, kind))) + "\n", encoding="utf-8")
+        part.write_text("\n".join(table(cells)) + "\n", encoding="utf-8")
+    for name, draw in (pictures or {}).items():
+        with atomic_file(given.out / name, force=True) as part:
+            part.write_bytes(draw(cells))

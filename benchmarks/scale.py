@@ -29,6 +29,7 @@ from tacit.learners.prototypes.scores.arithmetic import scoring as scoring_of
 from tacit.learners.prototypes.scores.arithmetic import speed
 from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import SecureNoise
+from tacit.privacy.unit import Unit
 
 NARROW = (1.54, 1.58)
 WIDE = (0.0, 2.0)
@@ -54,6 +55,7 @@ def main() -> None:
     selection(*((4, 5000) if quick else (PAPER["C"], PAPER["m"])))
     errors(*((100, 500, 64, 5) if quick else (2_000, 4_000, 1280, 20)))
     growth(*((100, 4096, 32, 4) if quick else (2_000, 16_384, 256, 20)))
+    by_person(*((600, 60, 64, 5) if quick else (50_000, 5_000, 1280, 100)))
     if given.data is not None:
         accuracy(given.data)
     if given.paper is not None:
@@ -267,6 +269,46 @@ def of_size(bounds: tuple[float, float] | None, n: int, m: int, d: int, C: int) 
         return timed(lambda: gaussian.class_sums([(x, y)], n_classes=C, width=d, unit_rows=True), 5)
     public, _ = clustered(m, d, C, 1)
     return timed(lambda: score(public, x, y, C, bounds, "float32"), 3)
+
+
+def by_person(n: int, people: int, d: int, n_classes: int) -> None:
+    """Time of fits that protect persons over that of the same fit per record, by place and by number of records."""
+    learners = {
+        "noisy-sum": tacit.NoisySumPrototypes,
+        "least-squares": tacit.LeastSquares,
+        "gradient-descent, 5 steps": partial(tacit.GradientDescent, steps=5),
+    }
+    x, y = clustered(n, d, n_classes)
+    many = [number for number in (1, 2, 5, 100, 1000) if number <= n // 5]
+    scattered = {
+        number: np.random.default_rng(0).permutation(np.arange(n) // number) for number in (*many, n // people)
+    }
+    ids = scattered[n // people]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        np.save(path, x)
+        mapped = np.load(path, mmap_mode="r")
+        fits = [(x, None), (x, np.sort(ids)), (x, ids), (mapped, ids), *((x, scattered[number]) for number in many)]
+        places, growing = [], []
+        for name, learner in learners.items():
+            kinds = {unit: learner("rho=0.5", classes=n_classes, noise="research", unit=unit) for unit in Unit}
+            works = [
+                partial(kinds[Unit.ADD_REMOVE if persons is None else Unit.ADD_REMOVE_PERSON].fit, rows, y, persons)
+                for rows, persons in fits
+            ]
+            alone, *others = in_turn(works)
+            ratios = [f"{seconds / alone:.2f}" for seconds in others]
+            places.append([name, f"{alone:.2f} s", *ratios[:3]])
+            growing.append([name, *ratios[3:]])
+    title = f"Persons: time over that per record ({n} x {d} float16, {n_classes} classes, research noise)"
+    header = ["fit", "per record", "persons sorted", "scattered", "scattered, memory mapped"]
+    table(f"{title}, {people} persons", header, places)
+    table(f"{title}, scattered, by records per person", ["fit", *map(str, many)], growing)
+
+
+def in_turn(works: list[Callable[[], object]]) -> list[float]:
+    """The shortest time of each call in seconds, of calls in turn, so that what slows the machine slows all."""
+    return [min(times) for times in zip(*([timed(work) for work in works] for _ in range(3)), strict=True)]
 
 
 def accuracy(data: Path) -> None:

@@ -26,14 +26,16 @@ from cells import Task, command, spread
 
 SEEDS = range(3)
 CLUSTERS = {"randomizer": "rr-with-prior", "prior": "clusters"}
-BLOCKS, NAMED, RR_NAMED, NO_LABELS = (
+BLOCKS, NAMED, MISNAMED, RR_NAMED, NO_LABELS = (
     "blocks",
     "blocks with names",
+    "blocks with permuted names",
     "rr with prior from names",
     "no labels: names and rows",
 )
 METHODS: dict[str, dict[str, Any]] = {
     NAMED: {},
+    MISNAMED: {},
     BLOCKS: {},
     RR_NAMED: {"randomizer": "rr-with-prior"},
     "rr": {"randomizer": "rr"},
@@ -50,8 +52,18 @@ PATE_FM = "PATE-FM, delta 1e-5"
 DP_SGD = "DP-SGD: unit add-remove, delta 1e-5"
 AS_THEY_ARE = "labels as they are, at any epsilon"
 OF_PICTURES = (BLOCKS, "rr", "rr with clusters", DP_SGD)
-WITH_NAMES = (NAMED, RR_NAMED, NO_LABELS)
-OF_TEXTS = (NO_LABELS, NAMED, BLOCKS, RR_NAMED, "rr", "rr in two stages", "laplace (ALIBI)", "optimised unary")
+WITH_NAMES = (NAMED, MISNAMED, RR_NAMED, NO_LABELS)
+OF_TEXTS = (
+    NO_LABELS,
+    NAMED,
+    BLOCKS,
+    MISNAMED,
+    RR_NAMED,
+    "rr",
+    "rr in two stages",
+    "laplace (ALIBI)",
+    "optimised unary",
+)
 CELLS = {
     "cifar10": (*(name for name in METHODS if name not in WITH_NAMES), PATE_FM),
     "mnist": OF_PICTURES,
@@ -129,6 +141,8 @@ def learner(data: Path, name: str, method: str, epsilon: float, seed: int, x: np
         return tacit.NamePrototypes(classes=n_classes, names=names_of(data, name), public=x, adapt=True)
     if method in WITH_NAMES:
         common["names"] = names_of(data, name)
+    if method == MISNAMED:
+        common["names"] = np.random.default_rng(seed).permutation(common["names"])
     base, training = (None, None) if name in STORES else (notebook, TRAINING)
     budget = "epsilon=inf" if method == AS_THEY_ARE else f"epsilon={epsilon}"
     return tacit.LabelPrivate(budget, base=base, training=training, **common, **METHODS.get(method, {}))
@@ -141,12 +155,14 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     started = time.perf_counter()
     model = learner(data, name, method, epsilon, seed, x, int(y.max()) + 1).fit(x, y)
     given = getattr(model, "noisy_labels_", np.zeros((0, 0)))
-    flipped = float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, BLOCKS) else float("nan")
+    flipped = (
+        float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, MISNAMED, BLOCKS) else float("nan")
+    )
     return Cell(*task, flipped, float(np.mean(model.predict(test_x) == test_y))), time.perf_counter() - started
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """A table for each problem: mean and standard deviation over seeds, in percent."""
+    """A table for each problem: mean and standard deviation over seeds in percent, or the only value."""
     for name in dict.fromkeys(cell.problem for cell in cells):
         own = [cell for cell in cells if cell.problem == name]
         epsilons = sorted({cell.epsilon for cell in own})

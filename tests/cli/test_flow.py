@@ -494,3 +494,8 @@ def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys
     lines = capsys.readouterr().err.splitlines()
     assert "tacit: steps: 5 of 10, about 15 s left" in lines
     assert lines.count("tacit: steps: 5 of 10, about 15 s left") == 2
+
+
+def test_the_package_runs_as_a_module():
+    ran = subprocess.run([sys.executable, "-m", "tacit", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == tacit.__version__

@@ -168,6 +168,7 @@ def test_whole_numbers_are_positions_beside_names_and_else_values(tmp_path):
     [
         (["ant", "bee", "bee"], "words has no row of class 'cow'; give one row or more for each class"),
         (["ant", "fox", "cow"], "words has rows of class 'fox', which is not in the class list of the records"),
+        (["ant", "bee", "cows"], r"name the classes as that list does \(is 'cow' meant\?\)"),
     ],
 )
 def test_unknown_and_absent_classes_are_named(tmp_path, labels, said):

@@ -55,6 +55,32 @@ def test_noise_has_the_stated_deviation_and_is_gaussian(noise, z):
     assert abs(np.corrcoef(table)[0, 1]) < 0.12  # fresh noise per class
 
 
+def test_sums_and_counts_are_one_vector_with_the_noise_of_each():
+    """A record has norm 1 in it; noise is that of two releases, and the costs of both are its cost."""
+    seen = []
+
+    class Spy(ResearchNoise):
+        def gaussian(self, values, scale):
+            seen.append((values, scale))
+            return super().gaussian(values, scale)
+
+    rows, labels = np.array([[0.6, 0.8] + [0.0] * 998] * 50), np.repeat([0, 2], [20, 30])
+    facts = {"n_classes": 3, "width": 1000, "noise_multipliers": (2.0, 15.0)}
+    sums, counts = gaussian.noisy_sums_and_counts(
+        [(rows[:30], labels[:30]), (rows[30:], labels[30:])], noise=Spy(0), **facts
+    )
+    (of_rows, scale), (of_ones, same) = seen
+    assert scale == same
+    one = np.hypot(np.linalg.norm(of_rows, axis=1), of_ones) / gaussian.UNIT
+    assert one == pytest.approx([20, 0, 30])
+    assert (gaussian.UNIT / scale) ** 2 == pytest.approx(1 / 2**2 + 1 / 15**2)
+    exact = np.array([20.0, 0, 30])[:, None] * rows[0]
+    assert ((sums - exact) / 2).std() == pytest.approx(1, abs=0.05)
+    assert counts.shape == (3,)
+    many = [gaussian.noisy_sums_and_counts([(rows, labels)], noise=ResearchNoise(i), **facts)[1] for i in range(500)]
+    assert (np.array(many) - [20, 0, 30]).std() == pytest.approx(15, rel=0.1)
+
+
 @pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
 def test_every_call_draws_fresh_noise(noise):
     zeros = np.zeros((2, 50), dtype=np.int64)

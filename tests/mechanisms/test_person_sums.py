@@ -161,6 +161,17 @@ def test_sums_of_persons_are_scaled_as_one_vector():
     assert np.allclose(np.triu(products), np.triu(expected / np.linalg.norm(expected)), atol=1e-4)
 
 
+def test_sums_and_counts_of_persons_are_scaled_as_one_vector():
+    """Three records of one person in two classes, and one of another, against floats."""
+    rows, labels, ends = ROWS[[0, 0, 2, 0]], np.array([0, 0, 1, 1]), np.array([3, 4])
+    facts = {"n_classes": 2, "width": 2, "noise_multipliers": (1e-6, 1e-6), "noise": ResearchNoise(0)}
+    sums, counts = gaussian.noisy_sums_and_counts([(rows, labels, ends)], **facts)
+    whole, number = np.array([[2.0, 0.0], [0.6, 0.8]]), np.array([2.0, 1.0])
+    norm = np.sqrt((np.sum(whole**2) + np.sum(number**2)) / 2)
+    assert np.allclose(sums, whole / norm + [[0, 0], [1, 0]], atol=1e-4)
+    assert np.allclose(counts, number / norm + [0, 1], atol=1e-4)
+
+
 def test_noise_covers_a_record_of_a_person():
     seen = []
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,7 +136,9 @@ def _in_order(
     unknown = [value for value in of_class if value not in known]
     if unknown:
         fault = f"{where} has rows of class {quoted(unknown[0])}, which is not in the class list of the records"
-        raise InputError(f"{fault}; name the classes as that list does")
+        near = get_close_matches(str(unknown[0]), map(str, classes), 1)
+        meant = f" (is {quoted(near[0])} meant?)" if near else ""
+        raise InputError(f"{fault}; name the classes as that list does{meant}")
     absent = [value for value in classes if value not in of_class]
     if absent:
         fault = f"{where} has no row of class {quoted(absent[0])}"

@@ -16,6 +16,7 @@ an event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,8 +66,34 @@ def noisy_class_sums(
     """
     of_persons, checked = by_person(blocks)
     totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    sensitivity = person_sensitivity(UNIT, n_classes * width) if of_persons else UNIT
-    return noise.gaussian(totals, scale=noise_multiplier * sensitivity) / UNIT
+    return noise.gaussian(totals, scale=noise_multiplier * _sensitivity(of_persons, totals.size)) / UNIT
+
+
+def noisy_sums_and_counts(
+    blocks: Iterable[tuple[Any, ...]],
+    *,
+    n_classes: int,
+    width: int,
+    noise_multipliers: tuple[float, float],
+    noise: NoiseSource,
+) -> tuple[Floats, Floats]:
+    """Release the sum of each class's rows, of shape (n_classes, width), and the number of them, (n_classes,).
+
+    It costs `event` of both noise multipliers: that of a single sum of rows sqrt(a) (x, 0) + sqrt(1 - a) (0, 1) with a
+    and 1 - a proportional to 1/z^2 of each. Per person this vector is scaled as a whole, so that sums and counts have
+    the same weights. See `noisy_class_sums` for the rest.
+    """
+    shares = np.array(noise_multipliers) ** -2.0
+    joint, (of_row, of_count) = 1 / math.sqrt(shares.sum()), np.sqrt(shares / shares.sum())
+    of_persons, checked = by_person(blocks)
+    counted = (
+        block._replace(rows=np.column_stack([of_row * np.asarray(block.rows), np.full(len(block.rows), of_count)]))
+        for block in checked
+    )
+    totals = class_sums(counted, n_classes=n_classes, width=width + 1)
+    scale = joint * _sensitivity(of_persons, totals.size)
+    sums, counts = (noise.gaussian(part, scale=scale) for part in (totals[:, :-1], totals[:, -1]))
+    return sums / (UNIT * of_row), counts / (UNIT * of_count)
 
 
 def class_sums(
@@ -103,6 +130,10 @@ def class_sums(
     for totals in in_threads(sums_of, short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS)):
         sums += totals.astype(np.int64)
     return sums
+
+
+def _sensitivity(of_persons: bool, entries: int) -> float:
+    return person_sensitivity(UNIT, entries) if of_persons else UNIT
 
 
 def event(noise_multiplier: float) -> Parallel:

@@ -109,7 +109,7 @@ def test_votes_add_up_the_log_likelihoods_of_neighbours(monkeypatch):
     around.voted(KNOWN, head, 30)
     values = KNOWN.values + KNOWN.values[around.nearest[:, :30]].sum(axis=1)
     assert targets[0] == pytest.approx(softmax(ROWS @ NAMES.T + values, axis=1))
-    around.voted(Evidence(np.full((600, 4), 0.25), np.ones(600, dtype=bool)), head, 30)
+    around.voted(Evidence.of_targets(RNG.dirichlet(np.ones(4), 600)), head, 30)
     assert targets[1] == pytest.approx(softmax(ROWS @ NAMES.T, axis=1))
 
 

@@ -83,10 +83,10 @@ def test_with_alpha_an_infinite_budget_is_the_published_regression(public):
 
 def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
     """With noisy moments of known values, against the formula of the docstring."""
-    model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10], ridge=3.0)
+    model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10])
     model.classes_ = np.array([0, 1])
     moments, sums, counts = np.diag([30.0, 12.0, 8.0]), np.array([[20.0, 2, 0], [1, 4, 1]]), np.array([40.0, 10])
-    theta, offsets = model._discriminants(moments.copy(), sums, counts)
+    theta, offsets = model._discriminants(moments.copy(), sums, counts, 3.0)
     deviation = model._multipliers()[1]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50
     scatter = moments - sum(np.outer(b, b) / n for b, n in zip(sums, counts, strict=True))
@@ -151,7 +151,7 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     assert moments[:, *upper].var() == pytest.approx(of_all**2, rel=0.05)
     assert (np.stack([draw[1] for draw in drawn]) - exact[1]).var() == pytest.approx(of_sums**2, rel=0.05)
     if alpha is not None:
-        of_class = np.stack([draw[2] for draw in drawn]) - exact[2]
+        of_class = np.stack([draw[3] for draw in drawn]) - exact[3]
         assert of_class[:, :, *upper].var() == pytest.approx(of_classes**2, rel=0.05)
         parts = np.column_stack([moments[:, 0, 1], of_class[:, 0, 0, 1], of_class[:, 1, 0, 1]])
         assert np.abs(np.corrcoef(parts, rowvar=False) - np.eye(3)).max() < 0.12
@@ -182,6 +182,37 @@ def test_a_large_budget_is_near_the_non_private_form():
     exact = tacit.LeastSquares("rho=inf", classes=4, public=PUBLIC).fit(X, Y)
     near = tacit.LeastSquares("rho=1e8", classes=4, public=PUBLIC).fit(X, Y)
     assert np.allclose(near.coefficients_, exact.coefficients_, atol=0.01)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"alpha": 0.5}, {"public": PUBLIC, "intercept": 0.5}])
+def test_persons_of_one_record_each_are_records(parameters):
+    settings = {"classes": 4, "noise": "research", "random_state": 0} | parameters
+    of_records = tacit.LeastSquares("rho=2", **settings).fit(X, Y)
+    of_persons = tacit.LeastSquares("rho=2", unit="add-remove-person", **settings).fit(X, Y, persons=range(500))
+    assert np.allclose(of_persons.coefficients_, of_records.coefficients_, atol=1e-6)
+    assert np.allclose(of_persons.intercepts_, of_records.intercepts_, atol=1e-6)
+    assert of_persons.guarantee_.rho == pytest.approx(2)
+
+
+def test_second_moments_of_persons_weigh_as_much_as_their_counts():
+    """Five records of a class each: what a person adds is shortened by another factor in each sum."""
+    order, persons = np.argsort(Y, kind="stable"), np.repeat(range(100), 5)
+    model = tacit.LeastSquares("rho=1e8", classes=4, unit="add-remove-person", noise="research", random_state=0)
+    seen = []
+    model._discriminants = lambda *arguments: seen.append(arguments) or (np.zeros((4, 12)), np.zeros(4))
+    model.fit(X[order], Y[order], persons=persons)
+    moments, _, counts, ridge = seen[0]
+    rows = unit(X[order]).reshape(100, 5, 12)
+    share = COUNT_SHARE / (1 - SHARE_OF_MOMENTS)
+    norms = np.sqrt((1 - share) * np.sum(rows.sum(axis=1) ** 2, axis=1) + share * 25)
+    assert counts.sum() == pytest.approx(np.sum(5 / norms), rel=1e-3)
+    assert np.trace(moments) == pytest.approx(counts.sum())
+    products = np.einsum("pri,prj->pij", rows, rows)
+    expected = np.sum(products / np.linalg.norm(products, axis=(1, 2), keepdims=True), axis=0)
+    weight = np.trace(moments) / np.trace(expected)
+    assert weight < 0.95
+    assert np.allclose(moments, weight * expected, atol=1e-2)
+    assert ridge == pytest.approx(1 + weight * model._multipliers()[0] * np.sqrt(12), rel=1e-3)
 
 
 def test_a_class_without_records_has_no_say():

@@ -3,12 +3,13 @@
 Features and names are public, so everything here is post-processing of the outputs. The head is a softmax, fitted by
 maximum a posteriori about a head that the names give: a scale times unit directions of the classes. These are the
 directions of the names, or what expectation maximisation over the rows and their outputs makes of them. Without names
-that head is zero. Then neighbours among the rows teach the head (`neighbours.py`), in a few rounds.
+that head is zero. Beside the heads of several ridges there are those by votes of neighbours, and neighbours teach the
+best of both kinds (`neighbours.py`), in a few rounds.
 
 The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. The directions are
 chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The result is the mean of
-the heads of all ridges and rounds, and of half the scale and all of it: each fitted to all outputs, in proportion to
-the likelihood of the held-out outputs under its like that has not seen them.
+the heads of all these forms, and of half the scale and all of it: each fitted to all outputs, in proportion to a power
+of the likelihood of the held-out outputs under its like that has not seen them.
 """
 
 from __future__ import annotations

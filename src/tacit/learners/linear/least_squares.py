@@ -24,6 +24,7 @@ from tacit.privacy.events import Event, compose
 # chosen on CIFAR-10
 SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
 STRIP = 512  # rows of a matrix that are computed at once
+WITHIN_NOISE = 4.0  # standard deviations by which noise may move total weights apart
 NOISE_IN_MEAN = 4.0  # weight of the variance of a mean's noise, added to the variance within classes
 
 
@@ -118,12 +119,14 @@ class LeastSquares(UnitRowClassifier):
         return Matrices(held=n_classes + 5, decomposed=n_classes, noised=self._noised(n_classes + 1))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        moments, sums, class_moments = self._moments(prepared, noise)
-        ridge, added = self._ridge(prepared.width), np.zeros(len(sums))
+        moments, sums, counts, class_moments = self._moments(prepared, noise)
+        weight, added = 1.0, np.zeros(len(sums))
+        if class_moments is None and prepared.persons is not None:
+            weight = self._relative_weight(moments, counts)
+            moments *= weight
+        ridge = self._ridge(prepared.width, weight)
         if class_moments is None:
-            with phase(SET_UP):
-                counts = self._counts().draw(prepared.blocks("counts"), len(sums), noise)
-            theta, added = self._discriminants(moments, sums, counts)
+            theta, added = self._discriminants(moments, sums, counts, ridge)
             added = added + scores_of_empty(sums) if self._multiplier() == 0 else added
         else:
             theta = _regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
@@ -143,21 +146,27 @@ class LeastSquares(UnitRowClassifier):
         return self._head(prepared, what, theta, facts, added)
 
     @phase(SET_UP)
-    def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats | None]:
-        """Noisy G, b and, with `alpha`, A; exact ones under an infinite budget."""
+    def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats, Floats | None]:
+        """Noisy G, b and counts or, with `alpha`, A; exact ones under an infinite budget."""
         z_moments, z_sums, z_classes = self._multipliers()
-        width, n_classes = records.width, len(self.classes_)
+        width, n_classes, counts = records.width, len(self.classes_), self._counts()
         moments = second_moments(records.blocks("second moments"), width=width, multiplier=z_moments, noise=noise)
         blocks = records.blocks("class sums")
+        if records.persons is not None and counts.noise_multiplier > 0:
+            of_both = z_sums, counts.noise_multiplier
+            sums, drawn = gaussian.noisy_sums_and_counts(
+                blocks, n_classes=n_classes, width=width, noise_multipliers=of_both, noise=noise
+            )
+            return moments, sums, drawn, None
         sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
         if z_classes is None:
-            return moments, sums, None
+            return moments, sums, counts.draw(records.blocks("counts"), n_classes, noise), None
         blocks = records.blocks("class moments")
         of_classes = class_second_moments(blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise)
-        return moments, sums, of_classes
+        return moments, sums, np.zeros(n_classes), of_classes
 
     @phase(SOLVING)
-    def _discriminants(self, moments: Floats, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    def _discriminants(self, moments: Floats, sums: Floats, counts: Floats, ridge: float) -> tuple[Floats, Floats]:
         """One theta per class, and what is added to its scores; `moments` are overwritten."""
         counts = np.maximum(counts, self._counts().uncertainty)[:, None]
         total, z_sums = counts.sum(), self._multipliers()[1]
@@ -167,7 +176,7 @@ class LeastSquares(UnitRowClassifier):
             within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
         np.einsum("ii->i", within)[:] += z_sums**2 * np.sum(1 / counts)
         values, axes = spectrum(within)
-        variances = (values + self._ridge(len(moments))) / total
+        variances = (values + ridge) / total
         along, at_centre = (means - centre) @ axes, centre @ axes
         theta = along / (variances + NOISE_IN_MEAN * (z_sums / counts) ** 2)
         if not self.normalise:
@@ -176,11 +185,23 @@ class LeastSquares(UnitRowClassifier):
         theta /= np.where(deviations > 0, deviations, 1.0)
         return theta @ axes.T, -theta @ at_centre
 
-    def _ridge(self, width: int) -> float:
+    def _relative_weight(self, moments: Floats, counts: Floats) -> float:
+        """Total weight of persons in counts and sums over that in G; 1 if noise explains the difference.
+
+        The weight in G is its trace, since rows are unit.
+        """
+        in_sums, of_counts = float(counts.sum()), self._counts().noise_multiplier * math.sqrt(len(counts))
+        in_moments, of_trace = float(np.trace(moments)), self._multipliers()[0] * math.sqrt(len(moments))
+        if abs(in_sums - in_moments) <= WITHIN_NOISE * math.hypot(of_counts, of_trace):
+            return 1.0
+        return max(in_sums, 1.0) / max(in_moments, of_trace, 1.0)
+
+    def _ridge(self, width: int, weight: float) -> float:
+        """By default 1 + s sqrt(d), s being the noise of the matrix to invert, in which G has this weight."""
         if self.ridge is not None:
             return float(self.ridge)
         z_moments, _, z_classes = self._multipliers()
-        deviation = z_moments if z_classes is None else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
+        deviation = weight * z_moments if z_classes is None else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
         return 1.0 + deviation * math.sqrt(width)
 
 
