@@ -72,3 +72,8 @@ def test_sizes_and_selections():
     assert persons.number == 3
     assert persons.of_same_person.tolist() == [3, 2, 3, 1, 3, 2]
     assert persons.at([1, 3, 5]).sizes.tolist() == [2, 1]
+
+
+def test_places_follow_the_first_records():
+    for ids in ([30, 10, 30, 20, 10], ["z", "a", "z", "b", "a"]):
+        assert Persons.of(ids, 5).places.tolist() == [0, 1, 0, 2, 1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tacit.errors import BudgetError
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Exponential, Gaussian, Parallel, PureDP
-from tacit.privacy.guarantee import Guarantee, stated
+from tacit.privacy.guarantee import Guarantee, guarantee_under
 from tacit.privacy.unit import Unit
 
 
@@ -83,7 +83,7 @@ def test_zcdp_budgets_are_spent_in_full_and_never_exceeded(rho):
 def test_small_budgets_are_spent_too(rho):
     for unit in Unit:
         for event in (Gaussian(Budget.zcdp(rho).gaussian(unit)), Exponential(Budget.zcdp(rho).exponential(unit))):
-            spent = stated(Parallel(event, "classes"), unit).rho
+            spent = guarantee_under(Parallel(event, "classes"), unit).rho
             assert rho * (1 - 1e-9) < spent <= rho
 
 
@@ -138,10 +138,10 @@ def test_approximate_budgets_are_spent(epsilon, delta):
 def test_budgets_hold_under_the_unit_they_are_read_in(unit, text):
     budget = Budget.parse(text)
     for event in (Gaussian(budget.gaussian(unit)), Exponential(budget.exponential(unit))):
-        assert budget.permits(stated(Parallel(event, "classes"), unit).event)
+        assert budget.permits(guarantee_under(Parallel(event, "classes"), unit).event)
         looser = Gaussian(event.noise_multiplier / 1.01) if isinstance(event, Gaussian) else None
         looser = looser or Exponential(event.epsilon * (1.01 if text.startswith("rho") else 1.2))
-        assert not budget.permits(stated(Parallel(looser, "classes"), unit).event)
+        assert not budget.permits(guarantee_under(Parallel(looser, "classes"), unit).event)
 
 
 @pytest.mark.parametrize("value", [0.9999999, 1 / 3, 1e-9, 1e9, 123456.789])

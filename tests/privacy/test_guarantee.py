@@ -14,7 +14,7 @@ from tacit.privacy.events import (
     SampledGaussian,
     compose,
 )
-from tacit.privacy.guarantee import Guarantee, stated
+from tacit.privacy.guarantee import Guarantee, guarantee_under
 from tacit.privacy.unit import Unit
 
 PER_CLASS_EM = Guarantee(Unit.ADD_REMOVE, Parallel(Exponential(1.0), "classes"))
@@ -184,11 +184,11 @@ def test_nothing_is_parallel_for_a_person(unit):
 
 def test_the_event_of_a_mechanism_under_each_unit():
     event = Parallel(Gaussian(4.0), "classes")
-    mus = {unit: stated(event, unit).mu for unit in Unit}
+    mus = {unit: guarantee_under(event, unit).mu for unit in Unit}
     records = {"add-remove": 1 / 4, "replace": 1 / 2, "change-label": math.sqrt(2) / 4}
     persons = {"add-remove-person": 1 / 4, "replace-person": 1 / 2, "change-labels-of-person": 1 / 2}
     assert mus == pytest.approx(records | persons)
-    assert all(stated(event, unit).unit is unit for unit in Unit)
+    assert all(guarantee_under(event, unit).unit is unit for unit in Unit)
 
 
 @pytest.mark.parametrize("m", [1, 2, 7])
@@ -228,9 +228,9 @@ def test_the_most_records_of_a_person_are_a_whole_number(m):
 
 
 def test_a_statement_says_what_is_hidden_of_a_person():
-    said = stated(PER_CLASS_SUM.event, Unit.ADD_REMOVE_PERSON).statement()
+    said = guarantee_under(PER_CLASS_SUM.event, Unit.ADD_REMOVE_PERSON).statement()
     assert "whether any one person, with all their records, is in the data or not" in said
     for unit in ("replace-person", "add-remove", "replace", "change-label"):
         assert f"under unit {unit}: " in said
-    document = stated(PER_CLASS_SUM.event, Unit.REPLACE_PERSON).to_json()
+    document = guarantee_under(PER_CLASS_SUM.event, Unit.REPLACE_PERSON).to_json()
     assert Guarantee.from_json(document).unit is Unit.REPLACE_PERSON

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from tacit.errors import BudgetError, LedgerError
+from tacit.errors import InputError, LedgerError
 from tacit.privacy.account import balance, figure
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
@@ -529,6 +529,6 @@ def test_charges_per_record_count_for_the_most_records_of_a_person(ledger):
 
 @pytest.mark.parametrize(("unit", "m"), [("add-remove", 5), ("add-remove-person", 0), ("add-remove-person", 2.5)])
 def test_the_most_records_are_declared_for_a_unit_per_person(ledger, unit, m):
-    with pytest.raises(BudgetError, match="most_records"):
+    with pytest.raises(InputError, match="most_records"):
         ledger.allow("rho=1", unit, most_records=m)
     assert not ledger.path.exists()

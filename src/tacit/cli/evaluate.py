@@ -64,7 +64,8 @@ def evaluate(
             trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes, data.persons)
-    over, how = ("rows", "") if scores.persons is None else ("persons", f", {metrics.BY_PERSON}")
+    by_person = scores.persons is not None
+    over = "persons" if by_person else "rows"
     present = {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
     if record:
         utility = Utility(
@@ -74,10 +75,11 @@ def evaluate(
             balanced_accuracy=scores.balanced,
             per_class=present,
             interval=scores.interval,
-            interval_of="balanced accuracy" if scores.persons is None else "balanced accuracy over persons",
+            interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
             minority_accuracy=scores.minority,
             protection="public test set" if public_test else "test records are not protected",
-            seeds=f"this one release; the interval is over test {over}{how}",
+            seeds=f"this one release; the interval is over test {over}"
+            + (f", {metrics.BY_PERSON}" if by_person else ""),
         )
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
@@ -92,8 +94,8 @@ def evaluate(
         ("balanced accuracy", scores.balanced, scores.interval),
     ):
         print(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
-    if how:
-        print(f"intervals over persons are{how.removeprefix(',')}")
+    if by_person:
+        print(f"intervals over persons are {metrics.BY_PERSON}")
     lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
     print(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:

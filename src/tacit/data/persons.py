@@ -1,11 +1,12 @@
 """Whose each record is: ids of persons, one for each record, and records in the order of persons.
 
-Ids are private. They are compared exactly, stand in no message, and leave this file as codes from 0 alone.
+Ids are private. They are compared exactly, no message quotes them, and learners see codes from 0 in their place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import MOST_LETTERS
 from tacit.errors import InputError
+from tacit.privacy.unit import Unit
 
 Integers = NDArray[np.int64]
 
@@ -47,6 +49,12 @@ class Persons:
         return len(self.sizes)
 
     @cached_property
+    def places(self) -> Integers:
+        """For each record the place of its person, from 0, in the order of the persons' first records; (n,)."""
+        firsts = np.unique(self.codes, return_index=True)[1]
+        return np.argsort(np.argsort(firsts))[self.codes].astype(np.int64)
+
+    @cached_property
     def of_same_person(self) -> Integers:
         """For each record the number of records of its person, of shape (n,)."""
         return self.sizes[self.codes]
@@ -76,6 +84,31 @@ class Persons:
         if np.all(self.codes[1:] >= self.codes[:-1]):
             return None
         return np.argsort(self.codes, kind="stable")
+
+
+def persons_under(unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stacklevel: int) -> Persons | None:
+    """The persons of n records under a unit per person; None under a unit per record, with a warning if ids are given.
+
+    `offered` are the units of the method; the warning names the first of them that is per person. `stacklevel` is that
+    of the caller, as in `warnings.warn`.
+
+    Raises
+    ------
+    InputError
+        If a unit per person comes without ids, or `person_codes` refuses them.
+    """
+    if unit.per_person:
+        if ids is None:
+            said = f"unit={unit} needs to know whose each record is"
+            raise InputError(f"{said}; pass persons=..., an id for each record")
+        return Persons.of(ids, n)
+    if ids is not None:
+        what = "label" if unit is Unit.CHANGE_LABEL else "record"
+        others = [other for other in offered if other.per_person]
+        remedy = f"pass unit='{others[0]}' to protect people with all their records" if others else "leave them out"
+        said = f"unit={unit} protects one {what} at a time, so persons are unused"
+        warnings.warn(f"{said}; {remedy}", stacklevel=stacklevel + 1)
+    return None
 
 
 def person_codes(ids: Any, n: int) -> Integers:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.persons import person_codes
+from tacit.data.persons import Persons
 from tacit.errors import InputError
 
 STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
@@ -87,24 +87,18 @@ def split(
     sizes = np.array([private, n_public, n_test])
     if persons is None:
         return Split(*_dealt(n_records, np.cumsum(sizes), seed))
-    places = _places(person_codes(persons, n_records))
-    of_persons = int(places.max()) + 1
-    ends = np.rint(np.cumsum(sizes) * of_persons / n_records).astype(np.int64)
+    known = Persons.of(persons, n_records)
+    ends = np.rint(np.cumsum(sizes) * known.number / n_records).astype(np.int64)
     if ((np.diff(ends, prepend=0) == 0) & (sizes > 0)).any():
-        raise InputError(f"{of_persons} persons are too few for parts of {sizes.tolist()} records; ask for other sizes")
-    return Split(*(np.flatnonzero(np.isin(places, part)) for part in _dealt(of_persons, ends, seed)))
+        fault = f"{known.number} persons are too few for parts of {sizes.tolist()} records"
+        raise InputError(f"{fault}; ask for larger parts, or fewer of them")
+    return Split(*(np.flatnonzero(np.isin(known.places, part)) for part in _dealt(known.number, ends, seed)))
 
 
 def _dealt(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
-    """The first of n positions in a shuffled order, cut into parts that end here, each in ascending order."""
+    """Positions 0 to n - 1, shuffled by the seed and cut at `ends`; each part in ascending order."""
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     return [np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])]
-
-
-def _places(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each record's person, in the order of their first records."""
-    first = np.unique(codes, return_index=True)[1]
-    return np.argsort(np.argsort(first))[codes].astype(np.int64)
 
 
 def first_rows(n_records: int, n: int) -> NDArray[np.int64]:

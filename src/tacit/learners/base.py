@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
-from tacit.data.persons import Persons
+from tacit.data.persons import Persons, persons_under
 from tacit.errors import InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.validation import validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
@@ -30,7 +30,7 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import THIS_RUN, Guarantee, stated
+from tacit.privacy.guarantee import THIS_RUN, Guarantee, guarantee_under
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
@@ -98,7 +98,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _event(self) -> Event:
         """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here.
 
-        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.stated`).
+        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.guarantee_under`).
         """
 
     @abstractmethod
@@ -134,7 +134,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _guarantee(self) -> Guarantee:
         """What one fit promises, from the parameters alone."""
         if self.units[0] is Unit.ADD_REMOVE:
-            return stated(self._event(), Unit(self.unit), self._unprotected())
+            return guarantee_under(self._event(), Unit(self.unit), self._unprotected())
         return Guarantee(self.units[0], self._event(), self._unprotected())
 
     @classmethod
@@ -220,7 +220,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
-        of_records = worker._persons(persons, len(X))
+        of_records = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
         noise = noise_source(self.noise, self.random_state)
         prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
         if self.ledger is not None:
@@ -252,21 +252,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Rows to predict, checked."""
         check_is_fitted(self)
         return validated_rows(self, X, self._dtypes)
-
-    def _persons(self, ids: Any, n: int) -> Persons | None:
-        """Whose each of n records is, under a unit per person; None under a unit per record."""
-        unit = Unit(self.unit)
-        if not unit.per_person:
-            if ids is not None:
-                warnings.warn(
-                    f"unit={unit.value} protects one record at a time, so persons are unused; "
-                    "pass unit='add-remove-person' to protect people with all their records",
-                    stacklevel=4,
-                )
-            return None
-        if ids is None:
-            raise InputError(f"unit={unit.value} needs to know whose each record is; pass persons=..., an id a record")
-        return Persons.of(ids, n)
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:

@@ -16,7 +16,7 @@ from tacit.mechanisms.noise import Integers
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """Rows of an array by their positions, of shape (b,), without a copy until they are needed as an array."""
+    """Rows of an array at the positions `at`, of shape (b,); they are copied only if they are converted to an array."""
 
     source: NDArray[Any]
     at: Integers
@@ -40,10 +40,10 @@ class Picked:
 
 
 class Block(NamedTuple):
-    """Rows of shape (b, width) and what goes with them, one entry a row: labels of shape (b,), or left rows or weights.
+    """Rows of shape (b, width), and beside each row its label (b,), its weights (b, K) or the right row of a product.
 
-    Under a unit per person the rows of a person stand together, all of them in one block, and `ends`, of shape
-    (persons,), has the end of each person's rows. Under a unit per record it is None.
+    Under a unit per person all rows of a person are in one block, one after another, and `ends`, of shape (persons,),
+    has the position after each person's last row. Under a unit per record `ends` is None.
     """
 
     rows: Any
@@ -52,12 +52,12 @@ class Block(NamedTuple):
 
 
 def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]:
-    """Whether blocks of (rows, beside) or (rows, beside, ends) say whose their rows are, and the blocks.
+    """Whether blocks (rows, beside) or (rows, beside, ends) have ends of persons, and the blocks, checked when read.
 
     Raises
     ------
     ValueError
-        If some do and others do not, or ends are not those of the rows.
+        If some blocks have ends and others do not, or the last end is not the number of rows.
     """
     listed = (Block(*block) for block in blocks)
     first = next(listed, None)
@@ -77,7 +77,7 @@ def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]
 
 
 def short_blocks(blocks: Iterable[Block], rows: int, most: int) -> Iterator[Block]:
-    """Cut blocks to at most `rows` rows, unless they are of whole persons; refuse more than `most` records or persons.
+    """Cut blocks of records to at most `rows` rows, keep those of persons; refuse more than `most` records or persons.
 
     The records of a person count as one, since together they add no more to a sum.
     """
@@ -85,7 +85,8 @@ def short_blocks(blocks: Iterable[Block], rows: int, most: int) -> Iterator[Bloc
     for block in blocks:
         n += len(block.rows if block.ends is None else block.ends)
         if n > most:
-            raise InputError(f"more than {most} rows would overflow 64-bit sums; learn from fewer")
+            what = "rows" if block.ends is None else "persons"
+            raise InputError(f"more than {most} {what} would overflow 64-bit sums; learn from fewer")
         if block.ends is not None:
             yield block
             continue

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from tacit.mechanisms.rounding import SLACK, person_sensitivity, row_norms, whol
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
-
-Persons = tuple[Integers, list[slice]]
-"""Positions of the rows of persons with one record, and the rows of each other person."""
 
 NORM = 2**18
 UNIT = NORM**2
@@ -181,8 +178,8 @@ def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int)
     for rows, _, ends in short_blocks(by_person(_pairs(blocks))[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
         if ends is not None:
-            persons = _persons(ends)
-            _add_triangles(whole, persons, np.sqrt(_squared_norms(whole, persons[1])), totals)
+            persons = _PersonRows.of(ends)
+            _add_triangles(whole, persons, np.sqrt(_squared_norms(whole, persons.several)), totals)
             continue
         for strip in _strips(width):
             totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
@@ -199,7 +196,7 @@ def class_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_classes: int, wid
     for rows, labels, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole = _whole(rows)
         if ends is not None:
-            _add_weighted(whole, np.eye(n_classes)[labels], _persons(ends), totals)
+            _add_weighted(whole, np.eye(n_classes)[labels], _PersonRows.of(ends), totals)
             continue
         for c in np.unique(labels):
             of_class = whole[labels == c]
@@ -213,7 +210,7 @@ def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, 
     for rows, weights, ends in short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS):
         whole, factors = _whole(rows), _factors(weights)
         if ends is not None:
-            _add_weighted(whole, factors, _persons(ends), totals)
+            _add_weighted(whole, factors, _PersonRows.of(ends), totals)
             continue
         for k in range(n_weights):
             weighted = _weighted(whole, factors, k)
@@ -221,11 +218,24 @@ def weighted_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, 
     return totals
 
 
+class _PersonRows(NamedTuple):
+    """Positions of the rows of persons with one record, and the rows of each person with several."""
+
+    alone: Integers
+    several: list[slice]
+
+    @classmethod
+    def of(cls, ends: Integers) -> Self:
+        starts = np.append(0, ends[:-1])
+        one = ends - starts == 1
+        return cls(starts[one], [slice(*pair) for pair in zip(starts[~one].tolist(), ends[~one].tolist(), strict=True)])
+
+
 def _add_persons(left: Floats, right: Floats, ends: Integers, sums: Floats) -> None:
     """Add each person's sum of outer products of integer rows (b, a) and (b, d), scaled, to sums (a, d)."""
     from tacit.mechanisms.kernels import squared_norm
 
-    alone, several = _persons(ends)
+    alone, several = _PersonRows.of(ends)
     for start in range(0, len(alone), _CACHED_ROWS):
         at = alone[start : start + _CACHED_ROWS]
         sums += left[at].T @ right[at]
@@ -235,8 +245,8 @@ def _add_persons(left: Floats, right: Floats, ends: Integers, sums: Floats) -> N
         _add_scaled(own, math.sqrt(squared_norm(own)), sums)
 
 
-def _add_triangles(whole: Floats, persons: Persons, norms: Floats, totals: Integers) -> None:
-    """Add the upper triangle of each person's sum of x x' over integer rows x (b, d), of this norm, scaled.
+def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: Integers) -> None:
+    """Add the upper triangle of each person's sum of x x' over integer rows x (b, d), scaled down by the person's norm.
 
     Strips of the triangle stay in the caches while all persons are added.
     """
@@ -256,18 +266,12 @@ def _add_triangles(whole: Floats, persons: Persons, norms: Floats, totals: Integ
         totals[strip, strip.start :] += sums.astype(np.int64)
 
 
-def _add_weighted(whole: Floats, factors: Floats, persons: Persons, totals: Integers) -> None:
-    """Add the K sums of each person, of products of rows (b, d) times factors (b, K), all scaled as one vector."""
+def _add_weighted(whole: Floats, factors: Floats, persons: _PersonRows, totals: Integers) -> None:
+    """Add each person's K sums of x x', for rows x of (b, d) times each of K factors (b, K), scaled as one vector."""
     weighted = [_weighted(whole, factors, k) for k in range(len(totals))]
-    norms = np.sqrt(sum(_squared_norms(rows, persons[1]) for rows in weighted))
+    norms = np.sqrt(sum(_squared_norms(rows, persons.several) for rows in weighted))
     for rows, total in zip(weighted, totals, strict=True):
         _add_triangles(rows, persons, norms, total)
-
-
-def _persons(ends: Integers) -> Persons:
-    starts = np.append(0, ends[:-1])
-    alone = ends - starts == 1
-    return starts[alone], [slice(*pair) for pair in zip(starts[~alone].tolist(), ends[~alone].tolist(), strict=True)]
 
 
 def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
@@ -278,7 +282,7 @@ def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
 
 
 def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
-    """The sum of the outer products of one person's integer rows: exact, or beyond 2^53 added in order."""
+    """Write the sum of outer products of one person's integer rows: exact up to 2^53, else added in order."""
     np.matmul(left[:_EXACT_ROWS].T, right[:_EXACT_ROWS], out=result)
     for start in range(_EXACT_ROWS, len(left), _EXACT_ROWS):
         part = slice(start, start + _EXACT_ROWS)
@@ -286,7 +290,7 @@ def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
 
 
 def _add_scaled(own: Floats, norm: float, sums: Floats) -> None:
-    """Add what a person adds, of this norm, alone or with more of the same vector."""
+    """Add one person's products, or a part of them, scaled down as `norm`, that of all of them together, requires."""
     from tacit.mechanisms.kernels import add_scaled
 
     add_scaled(own, UNIT * SLACK, norm, sums)

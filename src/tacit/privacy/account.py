@@ -54,11 +54,11 @@ class Account:
         def cost(event: Event) -> float:
             return event.rho if self.allowance is None else self.allowance.cost(event)
 
-        return compose(self.counted(charge.guarantee).without_groups(cost).event for charge in self.charges)
+        return compose(self.converted(charge.guarantee).without_groups(cost).event for charge in self.charges)
 
-    def counted(self, guarantee: Guarantee) -> Guarantee:
-        """A charge as it counts: in the unit of the account."""
-        return guarantee.to(self.unit) if self.allowance is None else self.allowance.counted(guarantee)
+    def converted(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee in the unit of the account, in which charges are added up."""
+        return guarantee.to(self.unit) if self.allowance is None else self.allowance.converted(guarantee)
 
     @property
     def untouched(self) -> bool:
@@ -119,7 +119,7 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
 
     With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """
-    guarantee = guarantee if account.allowance is None else account.counted(guarantee)
+    guarantee = guarantee if account.allowance is None else account.converted(guarantee)
     delta = 1e-6
     if account.allowance is None:
         if guarantee.rho is not None:

@@ -27,11 +27,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from tacit.errors import BudgetError, quoted
+from tacit.errors import BudgetError, InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Event, Gaussian, compose
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import Guarantee, check_most_records
 from tacit.privacy.unit import Unit
 
 NONE_LEFT = Decimal(0)
@@ -52,8 +52,8 @@ class Allowance:
     currency : {"rho", "epsilon", "mu", "renyi"}
         See above; `Allowance.of` chooses it from the budget.
     most_records : int, optional
-        Under a unit per person: the most records that a person has, declared. Charges per record then count as
-        `Guarantee.per_person` has them; without it they are refused.
+        Under a unit per person: the most records that a person has, declared. Charges per record are then converted by
+        `Guarantee.per_person`; without it they are refused.
 
     Examples
     --------
@@ -81,9 +81,8 @@ class Allowance:
         unit = Unit(unit)
         if most_records is not None:
             if not unit.per_person:
-                raise BudgetError(f"most_records={most_records} is for a unit per person, not {unit}; leave it out")
-            if isinstance(most_records, bool) or not isinstance(most_records, int) or most_records < 1:
-                raise BudgetError(f"most_records={quoted(most_records)} must be a whole number, 1 or more; correct it")
+                raise InputError(f"most_records={most_records} is for a unit per person, not {unit}; leave it out")
+            check_most_records(most_records)
         budget = Budget.parse(budget)
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
@@ -91,8 +90,8 @@ class Allowance:
             raise BudgetError(f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}")
         return cls(budget, unit, currency or possible[0], most_records)
 
-    def counted(self, guarantee: Guarantee) -> Guarantee:
-        """A charge as it counts: in the unit of the allowance; InputError if it does not convert to it."""
+    def converted(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee in the unit of the allowance; InputError if it does not convert to that unit."""
         if self.most_records is not None and not guarantee.unit.per_person:
             guarantee = guarantee.per_person(self.most_records)
         return guarantee.to(self.unit)
@@ -124,11 +123,11 @@ class Allowance:
 
     def cost_of(self, guarantee: Guarantee) -> float:
         """Privacy cost of a guarantee in this unit and currency; with groups, that of the most expensive group."""
-        return max(self.cost(total) for total in self.counted(guarantee).totals())
+        return max(self.cost(total) for total in self.converted(guarantee).totals())
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
         """The first event without a finite privacy cost in the currency."""
-        parts = (part for total in self.counted(guarantee).totals() for part, _ in total.counted())
+        parts = (part for total in self.converted(guarantee).totals() for part, _ in total.counted())
         return next((part for part in parts if math.isinf(self.cost(part))), None)
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
@@ -146,7 +145,7 @@ class Allowance:
         left = self.after_next(guarantee, _decimal(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
-        totals = self.counted(guarantee).totals()
+        totals = self.converted(guarantee).totals()
         if sum(accounting.work(total, self.budget.delta or 0.0) for total in totals) > _MOST_WORK:
             return left
         if not all(self.budget.permits(total) for total in totals):

@@ -102,10 +102,10 @@ class Guarantee:
         """State the guarantee of the same release under another unit.
 
         Add/remove converts to replace (a removal and an addition: group privacy for two) and to change-label. Replace
-        converts to change-label, which is one kind of replacement. What is hidden of a person is hidden of each of
-        their records: add-remove-person converts to add-remove (`Event.for_record_of_person`) and, as two changes, to
+        converts to change-label, which is one kind of replacement. A guarantee for a person holds for each of their
+        records: add-remove-person converts to add-remove (`Event.for_record_of_person`) and, as two changes, to
         replace-person, replace and change-label; replace-person to replace and change-label; change-labels-of-person to
-        change-label. No other conversion holds: from a record to a person see `per_person`.
+        change-label. No other conversion holds; `per_person` goes from a record to a person, by group privacy.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Guarantee:
         raise InputError(f"unit={self.unit} does not imply unit={unit}; {remedy}")
 
     def per_person(self, most_records: int) -> Guarantee:
-        """What a guarantee per record says about any one person who has at most so many records (group privacy).
+        """What a guarantee per record says about a person with at most this many records, by group privacy.
 
         From add-remove it is a guarantee under add-remove-person, from change-label under change-labels-of-person. The
         number is declared and nothing checks it, so it is listed among what is not protected.
@@ -146,8 +146,7 @@ class Guarantee:
         >>> Guarantee(Unit.ADD_REMOVE, Gaussian(10.0)).per_person(5).mu
         0.5
         """
-        if isinstance(most_records, bool) or not isinstance(most_records, int) or most_records < 1:
-            raise InputError(f"most_records={quoted(most_records)} must be a whole number, 1 or more; correct it")
+        check_most_records(most_records)
         unit = {
             Unit.ADD_REMOVE: Unit.ADD_REMOVE_PERSON,
             Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
@@ -244,11 +243,18 @@ def rounded_up(value: float) -> str:
     return f"{float(digits.create_decimal(value * (1 - 1e-12))):.6g}"
 
 
-def stated(event: Event, unit: Unit, unprotected: tuple[str, ...] = ()) -> Guarantee:
+def check_most_records(number: object) -> None:
+    """Refuse anything but a whole number of records, 1 or more."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InputError(f"most_records={quoted(number)} must be a whole number, 1 or more; correct it")
+
+
+def guarantee_under(event: Event, unit: Unit, unprotected: tuple[str, ...] = ()) -> Guarantee:
     """The guarantee under `unit` of a mechanism whose event is that of one record added or removed.
 
-    Under a unit per person the mechanism bounds what a person adds as it bounds a record otherwise, so that the event
-    is that of one person, who may be in several classes. A change of a person's labels is two changes.
+    Under a unit per person the mechanism bounds the sum over a person's records as it bounds a record otherwise. So the
+    event is that of one person added or removed, without `Parallel`, since a person may be in several classes. A
+    person's labels change by a removal and an addition.
     """
     if not unit.per_person:
         return Guarantee(Unit.ADD_REMOVE, event, unprotected).to(unit)
@@ -258,7 +264,7 @@ def stated(event: Event, unit: Unit, unprotected: tuple[str, ...] = ()) -> Guara
 
 
 def implied_units(unit: Unit) -> tuple[Unit, ...]:
-    """The other units under which a guarantee holds too, some at another price."""
+    """The other units under which a guarantee holds too, some at another privacy cost."""
     return tuple(target for source, target in _CONVERSIONS if source is unit)
 
 

@@ -110,6 +110,8 @@ class Ledger:
         ------
         LedgerError
             If more than this was already spent, or charges were made under another unit or currency.
+        BudgetError, InputError
+            If the currency does not count the budget, or `most_records` does not fit the unit.
         """
         allowance = Allowance.of(budget, unit, currency, most_records)
         with self._locked() as file:
@@ -162,7 +164,7 @@ class Ledger:
     def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
         """What the charge leaves of the allowance; an error if it does not fit."""
         try:
-            allowance.counted(guarantee)
+            allowance.converted(guarantee)
         except InputError as error:
             remedy = f"keep another ledger for it (--allow ... --unit {guarantee.unit})"
             if account.unit.per_person and not guarantee.unit.per_person and allowance.most_records is None:

@@ -40,8 +40,13 @@ class Unit(StrEnum):
 
     @property
     def per_person(self) -> bool:
-        """Whether the unit is a person with all their records, so that learners need to know whose each record is."""
+        """Whether the unit is a person with all their records, so that learners need an id for each record."""
         return self in (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON, Unit.CHANGE_LABELS_OF_PERSON)
+
+    @property
+    def entity(self) -> str:
+        """What the unit protects: a "record" or a "person"."""
+        return "person" if self.per_person else "record"
 
     @property
     def public(self) -> tuple[str, ...]:

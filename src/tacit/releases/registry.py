@@ -65,7 +65,7 @@ def _privacy_loss(document: Document) -> dict[str, Any]:
     at_delta = parameters.epsilons[0]
     pure = parameters.pure_epsilon != "inf"
     return {
-        "privacy_unit": "person" if Unit(unit.adjacency).per_person else "record",
+        "privacy_unit": Unit(unit.adjacency).entity,
         "privacy_unit_details": f"{unit.adjacency}: {unit.hides}; {unit.contribution_bound}",
         "privacy_parameters": {
             "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,

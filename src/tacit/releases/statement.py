@@ -34,11 +34,10 @@ FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 TOLERANCE = 1e-6
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
-_BOUND = {
-    False: "one record; who has several records is protected for one of them at a time",
-    True: "one person with all their records, however many",
+_BOUNDS = {
+    "record": "one record; who has several records is protected for one of them at a time",
+    "person": "one person with all their records, however many",
 }
-_ONE_BUDGET = {False: "one budget for all records", True: "one budget for all persons"}
 
 
 @dataclass(frozen=True)
@@ -180,14 +179,16 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
         "privacy_unit": {
             "adjacency": guarantee.unit.value,
             "hides": f"whether {guarantee.unit.sentence}",
-            "contribution_bound": _BOUND[guarantee.unit.per_person],
+            "contribution_bound": _BOUNDS[guarantee.unit.entity],
         },
         "parameters": _numbers(guarantee)
         | {
             "rho": _rho(guarantee),
             "conversions": tuple(_numbers(other) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied),
             "groups": groups,
-            "group_budgets": "not stated whether they are public" if groups else _ONE_BUDGET[guarantee.unit.per_person],
+            "group_budgets": "not stated whether they are public"
+            if groups
+            else f"one budget for all {guarantee.unit.entity}s",
         },
         "profile": {
             "mu": Computation(lambda: guarantee.mu),

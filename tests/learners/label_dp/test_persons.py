@@ -140,13 +140,15 @@ def test_a_classifier_learns_from_labels_of_persons(randomizer, prior, tmp_path)
 
 
 def test_ids_are_needed_under_the_unit_per_person_and_unused_otherwise():
-    with pytest.raises(InputError, match="whose each label is"):
+    with pytest.raises(InputError, match="whose each record is"):
         randomize(LABELS, classes=3, unit=UNIT)
     with pytest.raises(InputError, match="5 ids for 6 records"):
         randomize(LABELS, classes=3, unit=UNIT, persons=IDS[:5])
     with pytest.raises(InputError, match="none of label privacy"):
         randomize(LABELS, classes=3, unit="add-remove-person", persons=IDS)
-    with pytest.warns(UserWarning, match="one label at a time"):
+    with pytest.warns(
+        UserWarning, match="one label at a time, so persons are unused; pass unit='change-labels-of-person'"
+    ):
         randomize(LABELS, classes=3, persons=IDS)
 
 
@@ -184,7 +186,7 @@ def test_ids_of_a_table_are_checked_before_a_charge(tmp_path):
     table.write_text("who,label\nann,0\n,1\n")
     how = {"column": "label", "budget": "epsilon=1", "classes": 2, "unit": UNIT}
     for persons, said in (
-        (None, "whose each label is"),
+        (None, "whose each record is"),
         ("nobody", "is not in"),
         ("who", "empty id"),
         ("label", "column of the labels"),

@@ -184,7 +184,10 @@ def test_ids_are_needed_per_person_and_unused_per_record():
         pate("rho=0.5").fit(X, Y, persons=IDS[1:], public=PUBLIC)
     with pytest.raises(InputError, match="unit=add-remove-person of PATE: it is not offered; pass replace or "):
         pate("rho=0.5", unit="add-remove-person").promise()
-    with pytest.warns(UserWarning, match="unit=replace protects one record at a time, so persons are unused"):
+    with pytest.warns(
+        UserWarning,
+        match="unit=replace protects one record at a time, so persons are unused; pass unit='replace-person'",
+    ):
         given = pate("rho=0.5", unit="replace").fit(X, Y, persons=IDS, public=PUBLIC)
     assert np.array_equal(given.votes_.votes, pate("rho=0.5", unit="replace").fit(X, Y, public=PUBLIC).votes_.votes)
     mixed = np.where(np.arange(1000) < 700, "a", "b")

@@ -15,7 +15,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.rows import Floats, block_rows, row_parts
 
 Blocks = Iterable[Block]
-"""Rows of shape (b, width), floats or `IntegerRows`, their class indices, of shape (b,), and perhaps whose they are."""
+"""Rows of shape (b, width), floats or `IntegerRows`, their class indices (b,), and under a unit per person its ends."""
 
 
 def pieces(records: Prepared, label: str) -> Iterator[Block]:
@@ -26,8 +26,8 @@ def pieces(records: Prepared, label: str) -> Iterator[Block]:
         return progress((Block(X[part], labels[part]) for part in parts), label, len(parts))
 
     def block_of(at: Any, ends: Integers) -> Block:
-        in_place = isinstance(at, slice) or not (X.dtype.kind == "f" and X.flags.c_contiguous)
-        return Block(X[at] if in_place else Picked(X, at), labels[at], ends)
+        read_in_place = not isinstance(at, slice) and X.dtype.kind == "f" and X.flags.c_contiguous
+        return Block(Picked(X, at) if read_in_place else X[at], labels[at], ends)
 
     read = (block_of(at, ends) for at, ends in persons.parts(block_rows(X)))
     return progress(read, label, len(persons), lambda block: len(block.rows))
@@ -59,7 +59,8 @@ def class_sums(
 def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
     """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows are not read.
 
-    Under a unit per person the total weight of each class: a person's numbers of records are scaled to norm 1.
+    Under a unit per person it is the total weight of each class: a person's counts, a vector of shape (n_classes,), are
+    scaled down to norm 1.
     """
     ones = (Block(np.ones((len(labels), 1)), labels, ends) for _, labels, ends in blocks)
     return class_sums(ones, n_classes=n_classes, width=1, multiplier=multiplier, noise=noise)[:, 0]

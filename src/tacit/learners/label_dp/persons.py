@@ -1,9 +1,9 @@
 """Labels of persons: the labels of one person share the budget.
 
-Unit: change all labels of one person; features, whose each record is, and all numbers are public.
+Unit: change all labels of one person; features, ids and all numbers are public.
 Theorem: each of a person's m labels is randomized by itself at epsilon/m (pure) or rho/m (zCDP), so that all of them
-together cost epsilon or rho by composition, whatever m. No person is the dearest at every delta, so the stated event is
-this cap; for Gaussian noise, m releases of multiplier sqrt(m) z compose to one of multiplier z exactly.
+together cost epsilon or rho by composition, whatever m. No m is the most expensive at every delta, so the stated event
+is this bound. For Gaussian noise, m releases of multiplier sqrt(m) z compose to one of multiplier z exactly.
 Source: tacit; composition is Dwork et al. 2006 and Bun and Steinke 2016.
 """
 
@@ -25,12 +25,12 @@ from tacit.privacy.events import Event, Gaussian, PureDP
 
 @dataclass(frozen=True, eq=False)
 class OfPersons:
-    """Randomizers of labels that persons have several of: one for each number of labels.
+    """One randomizer for each number of labels that a person has.
 
     Attributes
     ----------
     randomizers : dict of int to Randomizer
-        By the number of labels of a person.
+        The randomizer of the labels of persons with this number of labels.
     sizes : ndarray of shape (n,)
         The number of labels of each label's person.
     """
@@ -51,13 +51,13 @@ class OfPersons:
 
 
 def by_size(sizes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each number of labels that a person has, and the positions of the labels of such persons."""
+    """Each number of labels that some person has, and the positions of the labels of these persons."""
     for m in np.unique(sizes).tolist():
         yield m, np.flatnonzero(sizes == m)
 
 
 def share_of(budget: Budget, m: int, randomizer: str) -> Budget:
-    """What each of m labels of a person may spend, so that all together keep the budget."""
+    """The share of the budget for each of a person's m labels, rounded down so that m shares keep the budget."""
     if budget.infinite or m == 1:
         return budget
     if randomizer == "gaussian":

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import class_indices, class_list, clean_labels
-from tacit.data.persons import Persons
+from tacit.data.persons import persons_under
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
@@ -20,7 +19,7 @@ from tacit.learners.label_dp.priors import Prior, checked_prior, prior_table, ro
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
-from tacit.mechanisms.noise import Integers, ResearchNoise, noise_source
+from tacit.mechanisms.noise import Integers, NoiseSource, ResearchNoise, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
@@ -155,48 +154,56 @@ def randomize(
         place = of_labels if mechanism.n_priors > 1 else None
     sizes = labels_of_persons(persons, Unit(unit), len(places))
 
-    def of_share(m: int, at: Integers) -> tuple[Any, Integers | None]:
-        """The randomizer of the labels at these positions, of persons with m labels, and their priors."""
-        own, own_place = mechanism, None if place is None else place[at]
+    def part_of(m: int, at: Integers) -> _Part:
+        of_part, of_labels = mechanism, None if place is None else place[at]
         if m > 1:
-            share = share_of(Budget.parse(budget), m, randomizer)
-            own = chosen(share, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss)[1]
+            share = share_of(allowed, m, randomizer)
+            options = {"classes": classes, "values": values, "prior": prior, "k": k, "loss": loss}
+            _, of_part, _ = chosen(share, randomizer=randomizer, **options)
         if randomizer in OF_BLOCKS:
-            own, own_place = dealt_out(own, rows, own_place, len(at))
-        return own, own_place
+            of_part, of_labels = dealt_out(of_part, rows, of_labels, len(at))
+        return _Part(m, at, of_part, of_labels)
 
-    parts = [(m, at, *of_share(m, at)) for m, at in by_size(np.ones_like(places) if sizes is None else sizes)]
-    of_person = None if sizes is None else event_of_person(Budget.parse(budget), randomizer)
-    guarantee = guarantee_of(of_person or parts[0][2].event, ledger, Unit(unit))
+    allowed = Budget.parse(budget)
+    parts = [part_of(m, at) for m, at in by_size(np.ones_like(places) if sizes is None else sizes)]
+    event = parts[0].randomizer.event if sizes is None else event_of_person(allowed, randomizer)
+    guarantee = guarantee_of(event, ledger, Unit(unit))
     source = noise_source(noise, random_state)
-    for _, _, own, _ in parts:
-        dry_run(own)
+    for part in parts:
+        dry_run(part.randomizer)
     if ledger is not None:
         ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
-    outputs = [own.sample(places[at], source, *([] if of_at is None else [of_at])) for _, at, own, of_at in parts]
-    in_order = np.argsort(np.concatenate([at for _, at, _, _ in parts]), kind="stable")
-    answers = np.concatenate(outputs)[in_order]
-    used = [np.zeros_like(at) if of_at is None else of_at for _, at, _, of_at in parts]
+    in_order = np.argsort(np.concatenate([part.at for part in parts]), kind="stable")
+    answers = np.concatenate([part.sample(places, source) for part in parts])[in_order]
+    used = [np.zeros_like(part.at) if part.which is None else part.which for part in parts]
     return NoisyLabels(
         listed[answers] if randomizer in OF_CLASSES else answers,
-        parts[0][2] if sizes is None else OfPersons({m: own for m, _, own, _ in parts}, sizes),
-        None if all(of_at is None for *_, of_at in parts) else np.concatenate(used)[in_order],
+        parts[0].randomizer if sizes is None else OfPersons({part.m: part.randomizer for part in parts}, sizes),
+        None if all(part.which is None for part in parts) else np.concatenate(used)[in_order],
         guarantee,
     )
+
+
+class _Part(NamedTuple):
+    """Labels of persons with m labels: their positions and randomizer, and the prior of each if there are several."""
+
+    m: int
+    at: Integers
+    randomizer: Any
+    which: Integers | None
+
+    def sample(self, places: Integers, noise: NoiseSource) -> NDArray[Any]:
+        priors = [] if self.which is None else [self.which]
+        answers: NDArray[Any] = self.randomizer.sample(places[self.at], noise, *priors)
+        return answers
 
 
 def labels_of_persons(ids: Any, unit: Unit, n: int) -> Integers | None:
     """The number of labels of each label's person, of n labels; None under change of one label."""
     if unit not in UNITS:
         raise InputError(f"unit={unit} is none of label privacy; pass {' or '.join(UNITS)}")
-    if not unit.per_person:
-        if ids is not None:
-            remedy = f"pass unit={Unit.CHANGE_LABELS_OF_PERSON.value!r} to protect all labels of a person"
-            warnings.warn(f"unit={unit} protects one label at a time, so persons are unused; {remedy}", stacklevel=3)
-        return None
-    if ids is None:
-        raise InputError(f"unit={unit} needs to know whose each label is; pass persons=..., an id for each")
-    return Persons.of(ids, n).of_same_person
+    persons = persons_under(unit, ids, n, offered=UNITS, stacklevel=3)
+    return None if persons is None else persons.of_same_person
 
 
 def chosen(

@@ -64,7 +64,8 @@ class FeatureCovariance(SecondOrderClassifier):
     -----
     Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2): one for G, of
     sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per
-    class is for the counts. Logits are exact, as in `GradientDescent`. See `tacit.mechanisms.outer_products`.
+    class is for the counts. Logits are exact, as in `GradientDescent`. Under a unit per person, what a
+    person adds to G or a gradient is bounded as a record is otherwise. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the logit
     adjustment. The damping is tacit's.
 

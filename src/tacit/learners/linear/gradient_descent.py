@@ -78,8 +78,9 @@ class GradientDescent(UnitRowClassifier):
     Guarantee: one Gaussian event per step with multiplier z sqrt(steps), sensitivity `clip` in Frobenius norm under
     add/remove, and one per class for the counts. The gradient of a record is the outer product of its residual and
     its row, so clipping needs only their two norms. Logits are exact: rows are whole numbers, and so is the head
-    after scaling by a power of two, so that no bit of a record's gradient depends on the other records. See
-    `tacit.mechanisms.outer_products`.
+    after scaling by a power of two, so that no bit of a record's gradient depends on the other records. Under a unit
+    per person the sum of a person's clipped gradients is scaled down to norm `clip`, and counts are one event for all
+    classes. See `tacit.mechanisms.outer_products`.
     Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed; Menon et al. 2021 for
     the logit adjustment.
 

@@ -75,7 +75,8 @@ class Newton(SecondOrderClassifier):
     |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. So the stack of all K gradients moves by at most
     f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius
     norm. Noise has standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian
-    mirrored. Logits are exact, as in `GradientDescent`. See `tacit.mechanisms.outer_products`.
+    mirrored. Logits are exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that
+    of Hessians, is scaled down to the norm of one record's. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-Newton), whose factor sqrt(K) is for alpha = 1; James and Stein 1961 for the
     pooling. The damping and the log odds are tacit's.
 

@@ -69,11 +69,11 @@ class DPSGD(ModelClassifier):
     random_state, ledger
         As in `NoisySumPrototypes`; samples and noise depend on `random_state`.
     n_persons : int, optional
-        Under a unit per person: a public number of persons, about as many as there are; the sum of gradients is divided
-        by `sampling_rate` times it. Needed under "add-remove-person", which hides their number; by default their
-        number. Without use under a unit per record.
-    unit : {"add-remove", "replace", "change-label", "add-remove-person", "replace-person", "change-labels-of-person"}
-        The budget is read under it. A change of labels costs as much as a replacement: whole records are protected, so
+        Under a unit per person: a public number of persons, about as many as there are. The sum of gradients is divided
+        by `sampling_rate` times this number. Needed under "add-remove-person", which hides the number of persons; under
+        the others it is that number by default. Unused under a unit per record.
+    unit : str, default="add-remove"
+        As in `NoisySumPrototypes`. A change of labels costs as much as a replacement: whole records are protected, so
         an epsilon here is not comparable to one of `LabelPrivate`.
 
     Attributes
@@ -89,10 +89,10 @@ class DPSGD(ModelClassifier):
     -----
     Guarantee: one `SampledGaussian` event for each step, of sensitivity `clip` under add/remove, composed by privacy
     loss distributions. Samples are Poisson, as that event supposes. The number of records scales the steps and is not
-    protected. Under a unit per person, samples are of persons, each with all their records, and what is clipped is the
-    sum of a person's gradients: so the events are the same, of one person added or removed. A mean would only be
-    shorter, under the same noise. Under replacement and change of labels, that the price of two changes holds over
-    several steps is checked numerically and not proven. Floating point is not covered.
+    protected. Under a unit per person, samples are of persons, each with all their records, and the sum of a person's
+    gradients is clipped. So the events are the same, for one person added or removed. (A mean would be shorter, under
+    the same noise.) Under replacement and change of labels, the privacy cost of two changes is proven for one step, and
+    checked numerically for several. Floating point is not covered.
     Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records
     into batches and accounts for Poisson samples: what it states, 1, is tightly 0.585 if its samples were Poisson, and
     8.2 for what it does.
@@ -203,10 +203,10 @@ class DPSGD(ModelClassifier):
             sample = _poisson_sample(members, rate, noise)
             optimiser.zero_grad()
             if persons is None:
-                _find_gradients(module, x, y, sample)
+                _set_gradients(module, x, y, sample)
             else:
                 rows, owners = _records_of(persons, sample)
-                _find_gradients_of_persons(module, x, y, rows, owners, len(sample))
+                _set_gradients_of_persons(module, x, y, rows, owners, len(sample))
             _drop_overflows(list(module.parameters()))
             optimiser.step()
         self.module_ = module._module.eval()
@@ -220,7 +220,7 @@ def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64
 
 
 def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]:
-    """Positions of all records of the persons of a sample, and whose each is, as a place in the sample."""
+    """Positions of all records of the persons of a sample, and for each the place of its person in the sample."""
     places = np.full(persons.number, -1)
     places[sample] = np.arange(len(sample))
     owners = places[persons.codes]
@@ -228,7 +228,7 @@ def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]
     return rows, owners[rows]
 
 
-def _find_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
+def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
     """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows, ...)."""
     import torch
 
@@ -239,7 +239,7 @@ def _find_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
         loss.backward()
 
 
-def _find_gradients_of_persons(
+def _set_gradients_of_persons(
     module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
 ) -> None:
     """Set `grad_sample` of each parameter to the sums over each person's records, of shape (n_persons, ...)."""
@@ -249,7 +249,7 @@ def _find_gradients_of_persons(
     sums = [parameter.new_zeros((n_persons, *parameter.shape)) for parameter in parameters]
     for start in range(0, len(rows), RECORDS_AT_ONCE):
         part = slice(start, start + RECORDS_AT_ONCE)
-        _find_gradients(module, x, y, rows[part])
+        _set_gradients(module, x, y, rows[part])
         of_records = torch.from_numpy(owners[part]).to(x.device)
         for parameter, total in zip(parameters, sums, strict=True):
             total.index_add_(0, of_records, parameter.grad_sample)

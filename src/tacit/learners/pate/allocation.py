@@ -63,9 +63,8 @@ def allocate(
 
 def _blocks(persons: Persons) -> list[Integers]:
     """Positions of the records of each person, persons in the order of their first records."""
-    firsts = np.unique(persons.codes, return_index=True)[1]
-    places = np.argsort(np.argsort(firsts))[persons.codes]
-    return np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
+    order, sizes = np.argsort(persons.places, kind="stable"), np.bincount(persons.places)
+    return np.split(order, np.cumsum(sizes)[:-1])
 
 
 def _dealt(

@@ -161,9 +161,8 @@ def plain_scheme(
 
 def unprotected(unit: Unit, groups: bool = False) -> tuple[str, ...]:
     """What voting does not protect, with budget groups or without."""
-    what = "person" if unit.per_person else "record"
-    of_groups = (f"which {what} is in which budget group", "budgets of the groups") if groups else ()
-    return (f"number of {what}s", *of_groups)
+    of_groups = (f"which {unit.entity} is in which budget group", "budgets of the groups") if groups else ()
+    return (f"number of {unit.entity}s", *of_groups)
 
 
 def _collector(

@@ -81,7 +81,8 @@ class AutoPrototypes(UnitRowClassifier):
     or gradient steps as above. What is released next, and at which multiplier, depends on earlier releases; they
     compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity where the sum is fixed
     beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so all that follows the first quarter is one Gaussian
-    event. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
+    event. Under a unit per person each release bounds a person as it bounds a record otherwise, for all classes
+    together. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
     `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.
 

@@ -65,7 +65,7 @@ class CoinPressPrototypes(PrivateClassifier):
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, in place of the realised ones; they
         are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget. Under a unit per
-        person none are taken: each step's rows carry a column for the total weight of their class.
+        person none are accepted: each step's rows carry a column for the total weight of their class.
     steps : sequence of float, default=(5/64, 7/64, 52/64)
         Shares of the (remaining) budget per step; they sum to 1.
     radius : float, optional
@@ -91,7 +91,8 @@ class CoinPressPrototypes(PrivateClassifier):
     Guarantee: per step one Gaussian event per class. The mean uses the declared or noisy count N, never the
     realised one, so that its sensitivity is clip/N under add/remove; the noise is (clip/N)/sqrt(2 rho_i). See
     `tacit.mechanisms.gaussian`. The paper's 2 clip/n is calibrated to a count that changes with the
-    record it hides: under add/remove that is no rho-zCDP for any rho.
+    record it hides: under add/remove that is no rho-zCDP for any rho. Under a unit per person, each step is one
+    Gaussian event for all classes: rows carry a constant column, whose noisy sum gives N, the total weight of a class.
     Source: Biswas et al. 2020; Wahdany et al. 2024, section 4.
 
     Examples
@@ -118,9 +119,6 @@ class CoinPressPrototypes(PrivateClassifier):
     def _buys_counts(self) -> bool:
         return self.counts is None and not Unit(self.unit).per_person
 
-    def _other_counts(self) -> str:
-        return "counts are declared" if self.counts is not None else "none; each step carries the weights of classes"
-
     def _multipliers(self) -> tuple[list[float], float]:
         """Noise multipliers of the steps and of the counts (0 where none are bought)."""
         shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
@@ -144,7 +142,7 @@ class CoinPressPrototypes(PrivateClassifier):
         width = X.shape[1]
         whole("pooling", self.pooling, 1, width)
         if self.counts is not None and Unit(self.unit).per_person:
-            rule = f"are of records, and under unit={self.unit} every step finds its own weights"
+            rule = f"are numbers of records, and unit={self.unit} needs weights, which each step releases"
             raise InputError(f"counts={quoted(self.counts)} {rule}; leave them out")
         decision = NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
         return ScaledRecords(X, labels, self._scale(width), declared_counts(self.counts, len(self.classes_)), decision)
@@ -161,11 +159,13 @@ class CoinPressPrototypes(PrivateClassifier):
                 noisy = class_counts(parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise)
                 counts = np.maximum(noisy, 1.0)
             self._iterate(prepared, noise, counts, of_steps)
+        of_persons = prepared.persons is not None
+        no_counts = "none; each step releases the weights of classes" if of_persons else "counts are declared"
         facts = {
             "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
             "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
             "noise multipliers": of_steps,
-            "noise multiplier of the counts": of_counts if self._buys_counts() else self._other_counts(),
+            "noise multiplier of the counts": of_counts if self._buys_counts() else no_counts,
             "steps": len(self.steps_),
             "sampling": "none; every record is used in every step",
             "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",

@@ -28,14 +28,14 @@ def candidates(public: Any, width: int) -> Any:
 def class_scores(how: Scoring, public: Any, private: Prepared, n_classes: int, **where: Any) -> Iterator[Any]:
     """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters as of `scores`."""
     X, labels = private.X, private.labels
-    records = private.persons.of_same_person if how.classes is not None and private.persons is not None else None
+    person_sizes = private.persons.of_same_person if how.classes is not None and private.persons is not None else None
 
     def facts() -> tuple[Any, ...]:
         rule = how.low, how.high, how.factor, repr(how.arithmetic), how.centre is not None
-        return public, X, labels, records, n_classes, *rule
+        return public, X, labels, person_sizes, n_classes, *rule
 
     with ExitStack() as stack:  # entered only where nothing is shared yet
-        computed = scores(how, public, X, labels, n_classes, records=records, **where)
+        computed = scores(how, public, X, labels, n_classes, person_sizes=person_sizes, **where)
         yield shared("public-scores", facts, lambda: stack.enter_context(computed))  # type: ignore[arg-type]
 
 

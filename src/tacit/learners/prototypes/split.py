@@ -9,7 +9,7 @@ from functools import lru_cache
 from tacit.mechanisms import exponential, gaussian, outer_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import Event, compose
-from tacit.privacy.guarantee import stated
+from tacit.privacy.guarantee import guarantee_under
 from tacit.privacy.unit import Unit
 
 
@@ -52,7 +52,7 @@ def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
     """The least z at which all events together keep the budget."""
 
     def cost(inverse: float) -> Event:
-        return stated(split.event(1 / inverse), unit).event
+        return guarantee_under(split.event(1 / inverse), unit).event
 
     precision = 1e-6 if budget.kind == "approx" else 1e-12  # a loss distribution takes a tenth of a second
     return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)

@@ -25,7 +25,7 @@ from tacit.models.released import Released
 from tacit.models.rows import rowwise_inner_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
-from tacit.privacy.guarantee import Guarantee, stated
+from tacit.privacy.guarantee import Guarantee, guarantee_under
 from tacit.privacy.unit import Unit
 
 Candidate = Mapping[str, Any]
@@ -139,7 +139,7 @@ class Search(PrivateClassifier):
             return RunBudget(amount(value * (1 - share)), score)
 
         def cost(value: float) -> Event:
-            return stated(self._cost(per_run(value)), unit).event
+            return guarantee_under(self._cost(per_run(value)), unit).event
 
         if budget.infinite:
             return per_run(math.inf)

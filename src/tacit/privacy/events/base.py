@@ -57,7 +57,7 @@ class Event(ABC):
     sampled : bool
         Whether a sample of the records was used, so that rho and mu, which ignore sampling, are loose.
     groups_of_any_size : bool
-        Whether `for_group` may stand for all records of a person.
+        Whether `for_group` holds for groups of any size, and so for all records of a person.
     curve_work : float
         Microseconds that the Renyi curve takes, about.
 
@@ -96,10 +96,10 @@ class Event(ABC):
         return self.for_group(2)
 
     def for_record_of_person(self) -> Event:
-        """Of an event that costs a person so much: what it costs one record, added to a person's or removed.
+        """The event when one record is added to a person or removed, where this event is that of a whole person.
 
-        No more, for the mechanisms here: what a person adds to a sum is projected on a ball, which lengthens no
-        difference, and one more record moves the scores that a person adds to within the same interval.
+        The same event by default: a person's part of a sum is projected on a ball, which lengthens no difference, and
+        one more record moves scores by no more than a person does (`tacit.mechanisms.exponential`).
         """
         return self
 

@@ -21,7 +21,7 @@ N_CLASSES, MOST = 3, 3
 
 def found(public, x, y, n_classes, bounds, records, name="auto", **options):
     how = scoring(public, *bounds, name=name, classes=n_classes)
-    with module.scores(how, public, x, y, n_classes, records=np.asarray(records), **options) as totals:
+    with module.scores(how, public, x, y, n_classes, person_sizes=np.asarray(records), **options) as totals:
         return np.array(totals), how
 
 
@@ -251,8 +251,8 @@ def test_numbers_of_records_are_needed_by_person_and_there_alone():
     public, x, y, persons = data()
     for classes, records in ((3, None), (None, persons.of_same_person)):
         how = scoring(public, 1.2, 1.8, classes=classes)
-        with pytest.raises(ValueError, match="numbers of records per person go with scores by person"):
-            module.scores(how, public, x, y, N_CLASSES, records=records).__enter__()
+        with pytest.raises(ValueError, match="person_sizes go with a scoring by person"):
+            module.scores(how, public, x, y, N_CLASSES, person_sizes=records).__enter__()
 
 
 UNITS = ["add-remove-person", "replace-person", "change-labels-of-person"]

@@ -75,20 +75,20 @@ def scores(
     labels: Integers,
     n_classes: int,
     *,
-    records: Integers | None = None,
+    person_sizes: Integers | None = None,
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
     """Yield exact scores of public rows (m, d) by private rows (n, d); rows of zeros contribute nothing.
 
-    `records` (n,) are the numbers of records of each one's person, if scores are shared by person.
+    Under a unit per person `person_sizes` (n,) has, for each record, the number of records of its person.
     Public rows are read in blocks. Finished shards of clipped scores lie in `folder`, where a later run resumes from
     them; they are private and removed when the block ends well. An engine computes shards, else threads do.
     """
     if len(labels) >= MOST_ROWS:
         raise InputError(f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}")
-    if (records is None) is not (scoring.classes is None):
-        raise ValueError("numbers of records per person go with scores by person, and with no others")
+    if (person_sizes is None) is not (scoring.classes is None):
+        raise ValueError("person_sizes go with a scoring by person, and with no other")
     dtype, shape = "int64", (n_classes, len(public))  # of all scores, or of the private rows as integers
     if scoring.clipped:
         dtype, shape = scoring.arithmetic.dtype, (len(X), scoring.arithmetic.width(X.shape[1]))
@@ -96,23 +96,23 @@ def scores(
     if folder is None and engine is None and not large:
         array = np.empty(shape, dtype)
         if scoring.clipped:
-            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, records, n_classes, array)))
+            yield Scores(shards_in_memory(_tile_scorer(scoring, public, X, labels, person_sizes, n_classes, array)))
         else:
-            yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
+            yield Scores([unclipped_scores(public, X, labels, person_sizes, scoring.centre, array)])
         return
     with work_folder(folder) as place:
         file = place / "part"
         try:
             array = _array_in(file, dtype, shape)
             if scoring.clipped:
-                scorer = _tile_scorer(scoring, public, X, labels, records, n_classes, array)
+                scorer = _tile_scorer(scoring, public, X, labels, person_sizes, n_classes, array)
                 if engine is not None and len(scorer.rows):  # workers map this file
                     array.flush()
                     scorer = replace(scorer, rows=np.memmap(file, dtype, "r", shape=scorer.rows.shape))
                 checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
                 yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
-                yield Scores([unclipped_scores(public, X, labels, records, scoring.centre, array)])
+                yield Scores([unclipped_scores(public, X, labels, person_sizes, scoring.centre, array)])
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
@@ -162,12 +162,12 @@ def _tile_scorer(
     public: Any,
     X: NDArray[Any],
     labels: Integers,
-    records: Integers | None,
+    person_sizes: Integers | None,
     n_classes: int,
     rows: NDArray[Any],
 ) -> TileScorer:
     """Private rows by group, as integers, written to `rows`; rows of zeros are left out."""
-    classes, divisors, groups = _groups(labels, records, n_classes)
+    classes, divisors, groups = _groups(labels, person_sizes, n_classes)
     order = np.argsort(groups, kind="stable")
     counts = np.zeros(len(classes), np.int64)
     filled = 0
@@ -186,12 +186,12 @@ def _tile_scorer(
     return TileScorer(scoring, public, rows[:filled], ends, classes, divisors, n_classes, shard)
 
 
-def _groups(labels: Integers, records: Integers | None, n_classes: int) -> tuple[Integers, Integers, Integers]:
+def _groups(labels: Integers, person_sizes: Integers | None, n_classes: int) -> tuple[Integers, Integers, Integers]:
     """The class and the divisor of each group, by class, and the group of each private row."""
-    if records is None:
+    if person_sizes is None:
         return np.arange(n_classes), np.ones(n_classes, np.int64), labels
-    base = int(records.max(initial=0)) + 1
-    pairs, groups = np.unique(labels * base + records, return_inverse=True)
+    base = int(person_sizes.max(initial=0)) + 1
+    pairs, groups = np.unique(labels * base + person_sizes, return_inverse=True)
     return pairs // base, pairs % base, groups
 
 

@@ -32,16 +32,16 @@ _EXACT_BITS = 53
 
 @phase(SCORING)
 def unclipped_scores(
-    public: Any, X: Any, labels: Integers, records: Integers | None, centre: Floats | None, scores: Integers
+    public: Any, X: Any, labels: Integers, person_sizes: Integers | None, centre: Floats | None, scores: Integers
 ) -> Integers:
     """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and returned.
 
-    `records` (n,) are the numbers of records of each one's person, under a unit per person.
+    Under a unit per person `person_sizes` (n,) has, for each record, the number of records of its person.
     """
     n_classes = len(scores)
     bits, weights = 0, np.ones(len(X), np.int64)
-    if records is not None:
-        bits, weights = SHARE_BITS, 2**SHARE_BITS // records
+    if person_sizes is not None:
+        bits, weights = SHARE_BITS, 2**SHARE_BITS // person_sizes
     arithmetic = ARITHMETICS["float64"].scaled(public)
     sums, counts = np.zeros((n_classes, public.shape[1]), np.int64), np.zeros(n_classes, np.int64)
 
