@@ -11,7 +11,7 @@ from tacit.data.persons import Persons
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block, Picked
 from tacit.mechanisms.noise import ResearchNoise
-from tacit.mechanisms.rounding import person_sensitivity
+from tacit.mechanisms.rounding import sensitivity
 
 CLASSES = 3
 ROWS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.6, 0.8], [30.0, -40.0]])
@@ -104,7 +104,7 @@ def test_one_record_of_a_person_moves_sums_by_no_more_than_the_noise_is_scaled_t
             without = alone(sums, person)
             moved = max(squared(alone(sums, tuple(sorted((*person, record)))) - without) for record in RECORDS)
             largest = max(largest, moved)
-    assert 0.9 * unit < largest**0.5 <= person_sensitivity(unit, alone(sums, ()).size)
+    assert 0.9 * unit < largest**0.5 <= sensitivity(unit, alone(sums, ()).size, of_persons=True)
 
 
 @ALL
@@ -194,7 +194,7 @@ def test_noise_covers_a_record_of_a_person():
     units = [gaussian.UNIT] + [outer_products.UNIT] * 4
     assert seen[:5] == [2.0 * unit for unit in units]
     entries = [6, 4, 4, 12, 16]
-    assert seen[5:] == [2.0 * person_sensitivity(unit, n) for unit, n in zip(units, entries, strict=True)]
+    assert seen[5:] == [2.0 * sensitivity(unit, n, of_persons=True) for unit, n in zip(units, entries, strict=True)]
 
 
 def test_a_person_with_more_records_than_one_exact_product_takes():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tacit.errors import InputError
-from tacit.mechanisms.rounding import integer_rows, person_sensitivity, row_norms
+from tacit.mechanisms.rounding import integer_rows, row_norms, sensitivity
 
 
 def exact_norm_squared(row):
@@ -79,4 +79,6 @@ def test_too_many_columns_for_the_proof_are_refused():
 
 def test_the_sensitivity_of_a_record_of_a_person_has_its_slack():
     for unit, entries in ((2**32, 1), (2**36, 128_000), (2**36, 2**40)):
-        assert person_sensitivity(unit, entries) == pytest.approx(unit + unit / 2**31 + entries**0.5, rel=1e-15)
+        assert sensitivity(unit, entries, of_persons=True) == pytest.approx(
+            unit + unit / 2**31 + entries**0.5, rel=1e-15
+        )

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, check_width, person_sensitivity
+from tacit.mechanisms.rounding import SLACK, check_width, sensitivity
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def noisy_class_sums(
     """
     of_persons, checked = by_person(blocks)
     totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    return noise.gaussian(totals, scale=noise_multiplier * _sensitivity(of_persons, totals.size)) / UNIT
+    return noise.gaussian(totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)) / UNIT
 
 
 def noisy_sums_and_counts(
@@ -91,7 +91,7 @@ def noisy_sums_and_counts(
         for block in checked
     )
     totals = class_sums(counted, n_classes=n_classes, width=width + 1)
-    scale = joint * _sensitivity(of_persons, totals.size)
+    scale = joint * sensitivity(UNIT, totals.size, of_persons=of_persons)
     sums, counts = (noise.gaussian(part, scale=scale) for part in (totals[:, :-1], totals[:, -1]))
     return sums / (UNIT * of_row), counts / (UNIT * of_count)
 
@@ -130,10 +130,6 @@ def class_sums(
     for totals in in_threads(sums_of, short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS)):
         sums += totals.astype(np.int64)
     return sums
-
-
-def _sensitivity(of_persons: bool, entries: int) -> float:
-    return person_sensitivity(UNIT, entries) if of_persons else UNIT
 
 
 def event(noise_multiplier: float) -> Parallel:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, person_sensitivity, row_norms, whole_rows
+from tacit.mechanisms.rounding import SLACK, row_norms, sensitivity, whole_rows
 from tacit.privacy.events import Gaussian, Parallel
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def noisy_products(
     """
     of_persons, checked = by_person(blocks)
     totals = product_sums(checked, shape=shape)
-    return noise.gaussian(totals, scale=noise_multiplier * _sensitivity(of_persons, totals.size)) / UNIT
+    return noise.gaussian(totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)) / UNIT
 
 
 def noisy_second_moments(
@@ -306,13 +306,9 @@ def class_event(noise_multiplier: float) -> Parallel:
     return Parallel(Gaussian(noise_multiplier), over="classes")
 
 
-def _sensitivity(of_persons: bool, entries: int) -> float:
-    return person_sensitivity(UNIT, entries) if of_persons else UNIT
-
-
 def _noisy_symmetric(totals: Integers, noise_multiplier: float, noise: NoiseSource, of_persons: bool) -> Floats:
     """Symmetric matrices from noisy upper triangles, in the memory of the totals (K, d, d), which are overwritten."""
-    result, scale = totals.view(np.float64), noise_multiplier * _sensitivity(of_persons, totals.size)
+    result, scale = totals.view(np.float64), noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)
     for strip in _strips(totals.shape[-1], len(totals)):
         part = totals[:, strip, strip.start :]
         rows, columns = np.triu_indices(part.shape[1], m=part.shape[2])

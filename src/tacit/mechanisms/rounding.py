@@ -14,7 +14,7 @@ so that the relative error of the norm is below (d + C + 16) 2^-54 < 2^-33 for C
 has norm at most `unit`: the sensitivity under add/remove of one person. It depends on that person's rows alone: entries
 are exact up to 2^53, and beyond, added in the order of the rows.
 The same noise covers one record, of norm r <= unit, that is added to a person's or removed, if it is scaled to
-`person_sensitivity` = unit (1 + 2^-31) + sqrt(D). Projection on a ball lengthens no difference, so the projections of S
+`sensitivity` = unit (1 + 2^-31) + sqrt(D). Projection on a ball lengthens no difference, so the projections of S
 and S + r on the ball of radius rho differ by r at most. What is added differs from a projection by at most unit 2^-32,
 by which a norm just above rho, or the float norm, may be off, and by rounding toward zero, which lengthens the
 difference of two vectors by at most 1 in each entry.
@@ -37,9 +37,9 @@ def check_width(width: int) -> None:
         raise InputError(f"rows of {width} columns exceed {_MAX_WIDTH}; project them to fewer columns first")
 
 
-def person_sensitivity(unit: int, entries: int) -> float:
-    """By how much a person, or a record of a person, moves sums of `entries` integers; by the proof above."""
-    return unit * (1 + 2.0**-31) + math.sqrt(entries)
+def sensitivity(unit: int, entries: int, *, of_persons: bool) -> float:
+    """L2 sensitivity of sums of `entries` integers to one record, or to one person and any record of theirs."""
+    return unit * (1 + 2.0**-31) + math.sqrt(entries) if of_persons else float(unit)
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
