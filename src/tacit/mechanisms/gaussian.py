@@ -122,7 +122,8 @@ def class_sums(
         if block.ends is None:
             add_rows(rows, labels, bound, floor, totals, buffer, centres, radii)
         else:
-            own, at = np.empty((n_classes, width)), np.arange(len(rows)) if picked is None else picked.at
+            most = int(np.diff(block.ends, prepend=0).max())
+            own, at = np.empty((min(most, n_classes), width)), np.arange(len(rows)) if picked is None else picked.at
             add_persons(rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii)
         return totals
 

@@ -172,10 +172,11 @@ def add_persons(
         Positions of rows, those of a person one after another, and their classes.
     ends : array of shape (persons,), int64
         The end of each person's positions.
-    own : array of shape (C, d), float64
-        Scratch buffer.
+    own : array of shape (k, d), float64
+        Scratch buffer for the classes of a person, k at most.
     """
-    classes, there = np.empty(totals.shape[0], np.int64), np.zeros(totals.shape[0], np.bool_)
+    classes, place = np.empty(len(own), np.int64), np.full(totals.shape[0], -1)
+    squares, alone = np.empty(len(own)), np.zeros(1, np.int64)
     start = 0
     for p in range(len(ends)):
         end = ends[p]
@@ -186,24 +187,42 @@ def add_persons(
             continue
         found = 0
         for i in range(start, end):
-            c = labels[i]
-            if not there[c]:
-                there[c] = True
-                own[c] = 0.0
-                classes[found] = c
+            c, j = labels[i], at[i]
+            k = place[c]
+            if k < 0:
+                k = found
+                place[c], classes[k] = k, c
                 found += 1
-        for i in range(start, end):
-            j = at[i]
-            add_rows(rows[j : j + 1], labels[i : i + 1], scale, floor, own, row, centres, radii)
-        squares = 0.0
+                length = math.sqrt(_squared(rows[j])) if centres is None else 0.0
+                if _TINY < length < math.inf:
+                    squares[k] = _write_scaled(rows[j], scale / max(length, floor), own[k])
+                    continue
+                own[k] = 0.0
+            squares[k] = -1.0
+            of_class = own[k : k + 1]
+            if centres is None:
+                add_rows(rows[j : j + 1], alone, scale, floor, of_class, row)
+            else:
+                add_rows(rows[j : j + 1], alone, scale, floor, of_class, row, centres[c : c + 1], radii[c : c + 1])
+        of_person = 0.0
         for k in range(found):
-            squares += _squared(own[classes[k]])
-        factor = scale / max(math.sqrt(squares), scale)
+            of_person += squares[k] if squares[k] >= 0 else _squared(own[k])
+        factor = scale / max(math.sqrt(of_person), scale)
         for k in range(found):
-            c = classes[k]
-            there[c] = False
-            _add_scaled(own[c], factor, totals[c])
+            _add_scaled(own[k], factor, totals[classes[k]])
+            place[classes[k]] = -1
         start = end
+
+
+@partial(compiled, fastmath=_LAX)
+def _write_scaled(row: Any, factor: float, result: Any) -> float:
+    """Write a readable row times a factor, rounded toward zero; the squared norm of what is written."""
+    total = 0.0
+    for j in range(len(row)):
+        whole = np.trunc(np.float64(_number(row[j])) * factor)
+        result[j] = whole
+        total += whole * whole
+    return total
 
 
 @compiled

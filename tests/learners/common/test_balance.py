@@ -5,6 +5,7 @@ import pytest
 
 import tacit
 from tacit.learners.common.balance import COUNT_SHARE, n_records
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import rounded
 from tacit.privacy.events import Gaussian, Parallel
@@ -18,7 +19,7 @@ LEARNERS = [
 ]
 SIZES = np.append(np.random.default_rng(0).integers(0, 700, 39), 0)
 LABELS = np.repeat(np.arange(40), SIZES)
-PARTS = [(rounded(np.ones((len(own), 1))), own) for own in np.split(LABELS, [3000])]
+PARTS = [Block(rounded(np.ones((len(own), 1))), own) for own in np.split(LABELS, [3000])]
 
 
 @pytest.mark.parametrize("kind", LEARNERS)

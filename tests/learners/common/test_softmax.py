@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from tacit.learners.common.softmax import Residuals, noisy_gradient, residuals
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import rounded
 
@@ -48,12 +49,12 @@ def test_a_gradient_is_the_sum_of_clipped_ones_in_blocks_of_any_length(clip, cut
     parts = [slice(0, cut), slice(cut, 200)]
     lengths = np.maximum(np.linalg.norm(EXPECTED, axis=1, keepdims=True) / clip, 1.0)
     found = noisy_gradient(
-        HEAD, [OF_ROWS[part] for part in parts], [(rounded(ROWS[part]), LABELS[part]) for part in parts],
+        HEAD, [OF_ROWS[part] for part in parts], [Block(rounded(ROWS[part]), LABELS[part]) for part in parts],
         clip=clip, multiplier=1e-9, noise=ResearchNoise(0),
     )  # fmt: skip
     assert np.allclose(found, (EXPECTED / lengths).T @ ROWS, atol=5e-3)
     exact = noisy_gradient(
-        HEAD, [OF_ROWS[part] for part in parts], [(ROWS[part], LABELS[part]) for part in parts],
+        HEAD, [OF_ROWS[part] for part in parts], [Block(ROWS[part], LABELS[part]) for part in parts],
         clip=clip, multiplier=0, noise=ResearchNoise(0),
     )  # fmt: skip
     assert np.allclose(exact, EXPECTED.T @ ROWS, rtol=1e-12, atol=1e-12)
