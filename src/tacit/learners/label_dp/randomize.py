@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,9 +140,8 @@ def randomize(
         raise InputError("labels are empty; pass one for each record")
     if labels.ndim != 1:
         raise InputError(f"labels have shape {labels.shape}; pass one for each record")
-    listed, mechanism, rows = chosen(
-        budget, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
-    )
+    choose = partial(chosen, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss)
+    listed, mechanism, rows = choose(budget)
     if randomizer in OF_NUMBERS:
         places = nearest(labels, listed)
     else:
@@ -155,11 +155,8 @@ def randomize(
     sizes = labels_of_persons(persons, Unit(unit), len(places))
 
     def part_of(m: int, at: Integers) -> _Part:
-        of_part, of_labels = mechanism, None if place is None else place[at]
-        if m > 1:
-            share = share_of(allowed, m, randomizer)
-            options = {"classes": classes, "values": values, "prior": prior, "k": k, "loss": loss}
-            _, of_part, _ = chosen(share, randomizer=randomizer, **options)
+        of_part = mechanism if m == 1 else choose(share_of(allowed, m, randomizer))[1]
+        of_labels = None if place is None else place[at]
         if randomizer in OF_BLOCKS:
             of_part, of_labels = dealt_out(of_part, rows, of_labels, len(at))
         return _Part(m, at, of_part, of_labels)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -71,7 +72,7 @@ def randomize_table(
     Beside the copy, OUT.tacit.json says how it was made. Partitions into blocks are in OUT.partitions.npy: row i of the
     table, from 0, has row i of them, modulo their number. All labels and priors are checked, and the ledger (by default
     the ledger beside the table, if there is one) is charged, before any label is randomized. Arguments are those of
-    `randomize`; `prior` is a file, and `persons` the column of ids, of which one number a row is kept in memory.
+    `randomize`; `prior` is a file, and `persons` the column of ids (one number a row is kept in memory).
     """
     facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
     for path in (out, facts, partitions):
@@ -85,9 +86,8 @@ def randomize_table(
     if each is not None:
         _check_priors(each, f"--prior {prior}", randomizer)
         rows = each[0]
-    listed, mechanism, _ = chosen(
-        budget, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss
-    )
+    choose = partial(chosen, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss)
+    listed, mechanism, _ = choose(budget)
     source = _opened(table, out)
     encode = _places_of_numbers if randomizer in OF_NUMBERS else _places_of_classes
     count = 0
@@ -110,13 +110,10 @@ def randomize_table(
 
     def single(m: int) -> Any:
         """The randomizer of all labels of persons with m labels, where they share a prior."""
-        own = mechanism
-        if m > 1:
-            share = share_of(allowed, m, randomizer)
-            own = chosen(share, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss)[1]
+        of_all = mechanism if m == 1 else choose(share_of(allowed, m, randomizer))[1]
         if randomizer not in OF_BLOCKS:
-            return own
-        return dealt_out(own, None if rows is None else prior_table(rows), None, order_count(len(listed)))[0]
+            return of_all
+        return dealt_out(of_all, None if rows is None else prior_table(rows), None, order_count(len(listed)))[0]
 
     allowed = Budget.parse(budget)
     numbers = [1] if sizes is None else np.unique(sizes).tolist()
@@ -156,9 +153,11 @@ def randomize_table(
 
 @dataclass(frozen=True, eq=False)
 class _Randomizers:
-    """The randomizers of a table's labels: made before, by the number of labels of a person, or for their priors.
+    """The randomizers of a table's labels.
 
-    `sizes` has the number of labels of each label's person, of shape (n,), under a unit per person.
+    Where all labels share a prior, `made` has one for each number of labels of a person. Else `make` makes them for the
+    rows of `priors`, part by part. Under a unit per person `sizes`, of shape (n,), has for each label the number of
+    labels of its person.
     """
 
     made: dict[int, Any]
@@ -186,7 +185,7 @@ class _Randomizers:
         return self.made[1].n_priors if self.priors is None and self.sizes is None else 0
 
     def of(self, start: int, count: int) -> Iterator[tuple[Integers, Any, Integers]]:
-        """Which of so many labels from `start` have which randomizer, and the row of its priors that each has."""
+        """Of `count` labels from `start`: positions, their randomizer, and the row of its priors for each."""
         sizes = np.ones(count, dtype=np.int64) if self.sizes is None else self.sizes[start : start + count]
         for m, at in by_size(sizes):
             if self.priors is None:
@@ -312,7 +311,7 @@ def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[s
         "guarantee": guarantee.to_json(),
         "statement": guarantee.statement(),
     }
-    if mechanism is None:  # labels have several
+    if mechanism is None:  # not all labels have the same randomizer
         return json.dumps(facts, indent=1)
     if len(listed) ** 2 <= MOST_STATED:
         facts["matrix"] = mechanism.matrix().tolist()
