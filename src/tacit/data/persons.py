@@ -59,9 +59,11 @@ class Persons:
         """Cut the records, ordered by person, so that a part holds whole persons and at most `most` records.
 
         A person with more records is a part alone. Yields the records, as positions or a slice, and the end of each
-        person's records within the part.
+        person's records within the part. Without records there is one part, which is empty.
         """
         order, ends = self._order, np.cumsum(self.sizes)
+        if len(ends) == 0:
+            yield slice(0, 0), ends
         first = 0
         while first < len(ends):
             start = int(ends[first - 1]) if first else 0

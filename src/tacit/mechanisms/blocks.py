@@ -43,7 +43,8 @@ class Block(NamedTuple):
     """Rows of shape (b, width) and what goes with them, one entry a row: labels of shape (b,), or left rows or weights.
 
     Under a unit per person the rows of a person stand together, all of them in one block, and `ends`, of shape
-    (persons,), has the end of each person's rows. Under a unit per record it is None.
+    (persons,), has the end of each person's rows. Under a unit per record it is None. A block without rows still says
+    which it is, since the noise differs.
     """
 
     rows: Any
@@ -69,7 +70,7 @@ def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]
         for block in chain([first], listed):
             if (block.ends is not None) is not with_ends:
                 raise ValueError("some blocks say whose their rows are, and others do not")
-            if block.ends is not None and (len(block.ends) == 0 or block.ends[-1] != len(block.rows)):
+            if block.ends is not None and block.ends[-1:].sum() != len(block.rows):
                 raise ValueError(f"the last person does not end with the {len(block.rows)} rows of a block")
             yield block
 
