@@ -5,7 +5,7 @@ Ids are private. They are compared exactly, stand in no message, and leave this 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -141,9 +141,11 @@ def _values(ids: Any) -> NDArray[Any]:
     """Ids as an array; texts as objects, since numpy's own drop trailing zero characters."""
     if hasattr(ids, "to_numpy"):
         ids = ids.to_numpy()
+    if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
+        raise InputError(f"persons has masked entries; {_RULE}, none missing")
     if isinstance(ids, np.ndarray):
         return ids
-    if isinstance(ids, str) or not hasattr(ids, "__iter__"):
+    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__iter__"):  # a set has no order
         raise InputError(f"persons is a {type(ids).__name__}; {_RULE}")
     listed = list(ids)
     if any(isinstance(value, list | tuple | np.ndarray) for value in listed):
