@@ -146,3 +146,21 @@ def test_the_release_says_how_a_person_is_bounded(method, variant):
     facts = model.fit(X, Y, persons=SEVERAL).released_.mechanism
     assert facts["bound of a person"] == model.person_bound
     assert "bound of a person" not in learner(method, variant, **SEEDED).fit(X, Y).released_.mechanism
+
+
+@ALL
+def test_noise_does_not_show_that_all_rows_are_zeros(method, variant, monkeypatch):
+    """Rows of zeros are left out, and without rows noise must be as with the rows of persons."""
+    scales = []
+
+    def seen(self, values, scale):
+        scales[-1].append(scale)
+        return np.zeros_like(values)
+
+    monkeypatch.setattr("tacit.mechanisms.noise.ResearchNoise.gaussian", seen)
+    one = np.zeros_like(X)
+    one[0] = X[0]
+    for rows in (np.zeros_like(X), one):
+        scales.append([])
+        learner(method, variant, unit="add-remove-person", **SEEDED).fit(rows, Y, persons=SEVERAL)
+    assert scales[0] == scales[1]

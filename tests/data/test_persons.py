@@ -41,6 +41,9 @@ def test_ids_of_every_kind(kind):
         (np.array([7731.0, np.nan, 1.0]), "of type float64"),
         ("p77", "is a str"),
         (7731, "is a int"),
+        ({7731, 7732, 7733}, "is a set"),
+        ({7731: 0, 7732: 1, 7733: 2}, "is a dict"),
+        (np.ma.array([7731, 7732, 7733], mask=[False, True, False]), "masked entries"),
     ],
 )
 def test_bad_ids_are_refused_and_not_shown(ids, said):

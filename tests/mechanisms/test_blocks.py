@@ -29,8 +29,12 @@ def test_a_stream_is_of_persons_or_of_records():
     assert not of_persons
     assert len(list(blocks)) == 2
     assert by_person([])[0] is False
+    nobody = np.array([], int)
+    of_persons, blocks = by_person([(ROWS[:0], LABELS[:0], nobody)])
+    assert of_persons
+    assert len(list(blocks)) == 1
     mixed = [(ROWS, LABELS, np.array([4])), (ROWS, LABELS)]
-    for stream in (mixed, mixed[::-1], [(ROWS, LABELS, np.array([3]))], [(ROWS, LABELS, np.array([], int))]):
+    for stream in (mixed, mixed[::-1], [(ROWS, LABELS, np.array([3]))], [(ROWS, LABELS, nobody)]):
         with pytest.raises(ValueError, match=r"whose|last person"):
             list(by_person(stream)[1])
 

@@ -14,6 +14,7 @@ from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.rounding import sensitivity
 
 CLASSES = 3
+LABELS = np.array([0, 1, 1, 0, 1, 0])
 ROWS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.6, 0.8], [30.0, -40.0]])
 RECORDS = list(product(range(len(ROWS)), range(CLASSES)))
 PERSONS = [person for size in range(4) for person in combinations_with_replacement(RECORDS, size)]
@@ -202,3 +203,34 @@ def test_a_person_with_more_records_than_one_exact_product_takes():
     one = [Block(rows, rows, np.array([20_000]))]
     for found in (outer_products.product_sums(one, shape=(2, 2)), outer_products.triangle_sums(one, width=2)):
         assert 0.999 * outer_products.UNIT < found[0, 0] <= outer_products.UNIT
+
+
+def test_the_norm_of_many_records_is_that_of_few():
+    """More records than columns, and fewer: their products, or the sum itself, have the same norm."""
+    rows = np.random.default_rng(0).normal(size=(6, 4))
+    wide = np.hstack([rows, np.zeros((6, 4))])
+    weights = np.array([[0.9, 0.1], [0.0, 1.0], [0.5, 0.5]])[[0, 1, 2, 0, 1, 2]]
+    for sums, beside in ((outer_products.weighted_product_sums, weights), (outer_products.class_product_sums, LABELS)):
+        size = {"n_weights": 2} if beside is weights else {"n_classes": 2}
+        found, expected = (
+            sums([Block(one, beside, np.array([6]))], width=one.shape[1], **size)[:, :4, :4] for one in (rows, wide)
+        )
+        assert np.array_equal(np.triu(found), np.triu(expected))
+        assert (
+            np.sqrt(float(squared(np.triu(found) + np.triu(found, 1).transpose(0, 2, 1)))) > 0.99 * outer_products.UNIT
+        )
+
+
+def test_a_person_with_very_many_records_takes_little_memory():
+    """A table of all products of two records would take 320 GB."""
+    rows = np.tile([[0.6, 0.8]], (200_000, 1))
+    found = outer_products.triangle_sums([Block(rows, rows, np.array([len(rows)]))], width=2) / outer_products.UNIT
+    assert np.allclose(np.triu(found), [[0.36, 0.48], [0.0, 0.64]], atol=1e-4)
+
+
+def test_without_records_sums_are_zero():
+    nobody = Block(np.zeros((0, 2)), np.zeros(0, int), np.array([], int))
+    assert not gaussian.class_sums([nobody], n_classes=3, width=2).any()
+    assert not outer_products.product_sums([nobody._replace(beside=nobody.rows)], shape=(2, 2)).any()
+    assert not np.triu(outer_products.triangle_sums([nobody], width=2)).any()
+    assert not np.triu(outer_products.class_product_sums([nobody], n_classes=3, width=2)).any()

@@ -6,7 +6,7 @@ Ids are private. They are compared exactly, no message quotes them, and learners
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -67,9 +67,11 @@ class Persons:
         """Cut the records, ordered by person, so that a part holds whole persons and at most `most` records.
 
         A person with more records is a part alone. Yields the records, as positions or a slice, and the end of each
-        person's records within the part.
+        person's records within the part. Without records there is one part, which is empty.
         """
         order, ends = self._order, np.cumsum(self.sizes)
+        if len(ends) == 0:
+            yield slice(0, 0), ends
         first = 0
         while first < len(ends):
             start = int(ends[first - 1]) if first else 0
@@ -173,9 +175,11 @@ def _values(ids: Any) -> NDArray[Any]:
     """Ids as an array; texts as objects, since numpy's own drop trailing zero characters."""
     if hasattr(ids, "to_numpy"):
         ids = ids.to_numpy()
+    if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
+        raise InputError(f"persons has masked entries; {_RULE}, none missing")
     if isinstance(ids, np.ndarray):
         return ids
-    if isinstance(ids, str) or not hasattr(ids, "__iter__"):
+    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__iter__"):  # a set has no order
         raise InputError(f"persons is a {type(ids).__name__}; {_RULE}")
     listed = list(ids)
     if any(isinstance(value, list | tuple | np.ndarray) for value in listed):

@@ -221,6 +221,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
         of_records = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
+        if of_records is not None:
+            worker._check_persons(of_records)
         noise = noise_source(self.noise, self.random_state)
         prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
         if self.ledger is not None:
@@ -252,6 +254,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Rows to predict, checked."""
         check_is_fitted(self)
         return validated_rows(self, X, self._dtypes)
+
+    def _check_persons(self, persons: Persons) -> None:
+        """Refuse what is out of range for these persons, before anything is charged; ids show in no error."""
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:

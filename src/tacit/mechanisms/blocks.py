@@ -44,6 +44,7 @@ class Block(NamedTuple):
 
     Under a unit per person all rows of a person are in one block, one after another, and `ends`, of shape (persons,),
     has the position after each person's last row. Under a unit per record `ends` is None.
+    A block without rows still says which it is, since the noise differs.
     """
 
     rows: Any
@@ -69,7 +70,7 @@ def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]
         for block in chain([first], listed):
             if (block.ends is not None) is not with_ends:
                 raise ValueError("some blocks say whose their rows are, and others do not")
-            if block.ends is not None and (len(block.ends) == 0 or block.ends[-1] != len(block.rows)):
+            if block.ends is not None and block.ends[-1:].sum() != len(block.rows):
                 raise ValueError(f"the last person does not end with the {len(block.rows)} rows of a block")
             yield block
 

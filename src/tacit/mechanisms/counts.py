@@ -30,7 +30,7 @@ def counted(marks: NDArray[np.bool_], ends: Integers | None = None) -> int | Fra
     """Number of marked records; with the ends of persons, whose records stand together, the sum of their shares."""
     if ends is None:
         return int(np.count_nonzero(marks))
-    starts = np.append(0, ends[:-1])
+    starts = np.append(0, ends)[:-1]
     shares = np.add.reduceat(marks.astype(np.int64), starts) * UNIT // (ends - starts)
     return Fraction(int(shares.sum()), UNIT)
 

@@ -122,7 +122,7 @@ def class_sums(
         if block.ends is None:
             add_rows(rows, labels, bound, floor, totals, buffer, centres, radii)
         else:
-            most = int(np.diff(block.ends, prepend=0).max())
+            most = int(np.diff(block.ends, prepend=0).max(initial=1))
             own, at = np.empty((min(most, n_classes), width)), np.arange(len(rows)) if picked is None else picked.at
             add_persons(rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii)
         return totals

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -226,7 +227,7 @@ class _PersonRows(NamedTuple):
 
     @classmethod
     def of(cls, ends: Integers) -> Self:
-        starts = np.append(0, ends[:-1])
+        starts = np.append(0, ends)[:-1]
         one = ends - starts == 1
         return cls(starts[one], [slice(*pair) for pair in zip(starts[~one].tolist(), ends[~one].tolist(), strict=True)])
 
@@ -268,17 +269,29 @@ def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: I
 
 def _add_weighted(whole: Floats, factors: Floats, persons: _PersonRows, totals: Integers) -> None:
     """Add each person's K sums of x x', for rows x of (b, d) times each of K factors (b, K), scaled as one vector."""
-    weighted = [_weighted(whole, factors, k) for k in range(len(totals))]
-    norms = np.sqrt(sum(_squared_norms(rows, persons.several) for rows in weighted))
-    for rows, total in zip(weighted, totals, strict=True):
-        _add_triangles(rows, persons, norms, total)
+    weighted = partial(_weighted, whole, factors)  # computed twice, since all of them may not fit into memory
+    norms = np.sqrt(sum(_squared_norms(weighted(k), persons.several) for k in range(len(totals))))
+    for k, total in enumerate(totals):
+        _add_triangles(weighted(k), persons, norms, total)
 
 
 def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
-    """Squared norm of each person's sum of x x' over integer rows x: the sum of squares of all products of two rows."""
+    """Squared norm of each person's sum of x x' over integer rows x: the sum of squares of all products of two rows.
+
+    Of a person with more rows than columns that of the sum itself, which is smaller than the table of products.
+    """
     from tacit.mechanisms.kernels import squared_norm
 
-    return np.array([squared_norm(whole[part] @ whole[part].T) for part in several])
+    width = whole.shape[1]
+    own = np.empty((width, width))
+
+    def squared(rows: Floats) -> float:
+        if len(rows) <= width:
+            return float(squared_norm(rows @ rows.T))
+        _sum_of(rows, rows, own)
+        return float(squared_norm(own))
+
+    return np.array([squared(whole[part]) for part in several])
 
 
 def _sum_of(left: Floats, right: Floats, result: Floats) -> None:

@@ -139,6 +139,17 @@ def test_a_classifier_learns_from_labels_of_persons(randomizer, prior, tmp_path)
         tacit.LabelPrivate(budget, classes=3, unit=UNIT).fit(X, y)
 
 
+@pytest.mark.parametrize("randomizer", ["blocks", "rr", "laplace", "gaussian"])
+def test_a_share_that_is_too_small_is_refused_before_a_charge(randomizer, tmp_path):
+    ledger, ids = Ledger(tmp_path / "ledger.jsonl", "data"), np.zeros(3000, int)
+    X, y = np.random.default_rng(0).normal(size=(3000, 2)), ids.copy()
+    budget = "rho=1e-6" if randomizer == "gaussian" else "epsilon=1e-6"
+    model = tacit.LabelPrivate(budget, classes=3, randomizer=randomizer, unit=UNIT, ledger=ledger, **SEEDED)
+    with pytest.raises(BudgetError, match="3.3.*e-10 is outside 1e-09"):
+        model.fit(X, y, persons=ids)
+    assert not ledger.path.exists()
+
+
 def test_ids_are_needed_under_the_unit_per_person_and_unused_otherwise():
     with pytest.raises(InputError, match="whose each record is"):
         randomize(LABELS, classes=3, unit=UNIT)

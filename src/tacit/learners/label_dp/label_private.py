@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import class_list
+from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
@@ -262,6 +263,11 @@ class LabelPrivate(ModelClassifier):
             number = self.n_clusters or priors.cluster_count(n, of_prior)
             clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
         return Features(X, labels, sides, stages, prior, centre, names, clusters)
+
+    def _check_persons(self, persons: Persons) -> None:
+        share = share_of(self._budgets()[1], int(persons.sizes.max()), self.randomizer)
+        n_classes = len(self.classes_)
+        dry_run(of_classes(self.randomizer, share, n_classes, priors.uniform(0, n_classes).rows))
 
     def _stages(self, n: int) -> list[Integers]:
         """Positions of the labels that each stage randomizes, of n."""
