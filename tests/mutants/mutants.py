@@ -66,6 +66,7 @@ MUTANTS = [
     _of("data", "persons", "persons: records of a person stand apart", "return np.argsort(narrow, kind=\"stable\")", "return None"),
     _of("learners/label_dp", "persons", "labels of a person: each spends the whole budget", "share = amount / m\n", "share, m = amount, 1\n"),
     _of("learners/label_dp", "label_private", "labels of a person: no share is tried before a charge", "int(persons.sizes.max())", "1", "learners/label_dp/test_persons.py"),
+    _of("learners/label_dp", "tables", "labels of a person: no share of a table is tried before a charge", "    share_of(allowed, numbers[-1], randomizer)", "    pass", "learners/label_dp/test_persons.py"),
     _of("learners/label_dp", "persons", "labels of a person: shares rounded up", "share = math.nextafter(share, 0)", "break"),
     _of("learners/label_dp", "persons", "labels of a person: answers read by another's matrix", "self.randomizers[m].log_likelihood", "self.randomizers[1].log_likelihood"),
     _of(MECHANISMS, "one_hot", "histogram: a person's labels count one each", "1 if sizes is None else UNIT // sizes", "1 if sizes is None else UNIT", "learners/label_dp/test_persons.py"),

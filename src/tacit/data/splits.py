@@ -2,7 +2,8 @@
 
 What a part holds must not depend on features or labels: a record that changes would move others. So there is no
 stratified split here. Under the unit "replace" a record stays in its part. Where records belong to persons, each person
-is dealt out whole, by the place of the person's first record, and stays in one part when replaced.
+is dealt out whole, by the place of the person's first record. Parts of N records are shares of the persons, so that a
+replaced person stays in one part only if the number of all records stays the same, and if not, others move too.
 """
 
 from dataclasses import dataclass

@@ -207,6 +207,17 @@ def test_ids_of_a_table_are_checked_before_a_charge(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
+def test_a_share_of_a_table_that_is_too_small_is_refused_before_a_charge(tmp_path):
+    table, prior = tmp_path / "in.csv", tmp_path / "prior.npy"
+    table.write_text("who,label\n" + "ann,0\n" * 3000)
+    np.save(prior, np.full((3000, 2), 0.5))
+    book = tmp_path / "ledger.jsonl"
+    how = {"column": "label", "budget": "epsilon=1e-6", "classes": 2, "randomizer": "rr-with-prior", "prior": prior}
+    with pytest.raises(BudgetError, match="3.3.*e-10 is outside 1e-09"):
+        randomize_table(table, tmp_path / "out.csv", unit=UNIT, persons="who", ledger=book, **how)
+    assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "prior.npy"}
+
+
 def test_a_budget_that_is_not_pure_enough_is_refused():
     with pytest.raises(BudgetError, match="pure"):
         randomize(LABELS, classes=3, randomizer="gaussian", budget="epsilon=1", unit=UNIT, persons=IDS)

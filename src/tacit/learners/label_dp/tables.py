@@ -117,6 +117,7 @@ def randomize_table(
 
     allowed = Budget.parse(budget)
     numbers = [1] if sizes is None else np.unique(sizes).tolist()
+    share_of(allowed, numbers[-1], randomizer)  # a share that is too small is refused before a charge
     randomizers = _Randomizers({} if each is not None else {m: single(m) for m in numbers}, make, each, sizes)
     event = randomizers.event if sizes is None else event_of_person(allowed, randomizer)
     if not event.bounded and not allow_research:
