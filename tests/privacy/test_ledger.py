@@ -532,3 +532,11 @@ def test_the_most_records_are_declared_for_a_unit_per_person(ledger, unit, m):
     with pytest.raises(InputError, match="most_records"):
         ledger.allow("rho=1", unit, most_records=m)
     assert not ledger.path.exists()
+
+
+def test_an_allowance_per_person_says_which_charge_per_record_does_not_convert(ledger):
+    ledger.charge(HALF, "a fit per record")
+    with pytest.raises(LedgerError, match=r"a fit per record is private under add-remove, .*--most-records"):
+        ledger.allow("rho=100", "add-remove-person")
+    ledger.allow("rho=100", "add-remove-person", most_records=3)
+    assert ledger.account().left == Decimal("95.5")

@@ -122,6 +122,8 @@ class Ledger:
                 raise LedgerError(
                     f"allowance {allowance} is counted in {allowance.kind}, and {against}; state it in the same kind"
                 )
+            for charge in account.charges:
+                self._check_unit(allowance, charge.guarantee, charge.what)
             left = allowance.after([charge.guarantee for charge in account.charges])
             if left is None:
                 spent = Guarantee(allowance.unit, account.with_allowance(allowance, NONE_LEFT).spent)
@@ -161,18 +163,22 @@ class Ledger:
             )
         return entry
 
-    def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
-        """What the charge leaves of the allowance; an error if it does not fit."""
+    def _check_unit(self, allowance: Allowance, guarantee: Guarantee, what: str) -> None:
+        """Refuse a charge that does not convert to the unit of the allowance."""
         try:
             allowance.converted(guarantee)
         except InputError as error:
             remedy = f"keep another ledger for it (--allow ... --unit {guarantee.unit})"
-            if account.unit.per_person and not guarantee.unit.per_person and allowance.most_records is None:
-                remedy = f"learn under {account.unit}, or declare the most records of a person (--most-records)"
+            if allowance.unit.per_person and not guarantee.unit.per_person and allowance.most_records is None:
+                remedy = f"learn under {allowance.unit}, or declare the most records of a person (--most-records)"
             raise LedgerError(
-                f"{what} is private under {guarantee.unit}, which does not convert to {account.unit}, the unit of "
-                f"{self.path}; {remedy}"
+                f"{excerpt(what)} is private under {guarantee.unit}, which does not convert to {allowance.unit}, the "
+                f"unit of {self.path}; {remedy}"
             ) from error
+
+    def _left(self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str) -> Decimal:
+        """What the charge leaves of the allowance; an error if it does not fit."""
+        self._check_unit(allowance, guarantee, what)
         left = account.after(guarantee)
         if left is not None:
             return left
