@@ -100,6 +100,7 @@ def test_shared_work_is_done_once(plan, tmp_path):
     records.cache_clear()  # else this process still has the subset of an earlier test
     sweep(plan(), tmp_path / "runs")
     kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
+    assert (tmp_path / "runs" / "shared").stat().st_mode & 0o077 == 0  # it may hold private data
     assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
 
 

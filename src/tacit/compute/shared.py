@@ -2,7 +2,7 @@
 
 Within `sharing(folder)`, `shared` looks for a result in the folder before it computes; a second process that needs the
 same result waits for the first. File names are hashes of everything that decides a result, so none is ever stale. The
-folder may hold private data.
+folder may hold private data, such as scores of private rows; that of a sweep is readable by its owner alone.
 """
 
 import fcntl

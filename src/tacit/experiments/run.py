@@ -110,7 +110,7 @@ def sweep(
     runner = engine_of(engine, jobs, **options, **logs)
     try:
         for name in (CELLS, SHARED, STARTED, PLANS):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+            (folder / name).mkdir(mode=0o700 if name == SHARED else 0o777, parents=True, exist_ok=True)
         (folder / ".lock").touch()
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder") from error
