@@ -102,7 +102,7 @@ def network(kind: str | Factory) -> Factory:
     check_installed("torch")
     if callable(kind):
         return kind
-    if kind not in NETWORKS:
+    if not isinstance(kind, str) or kind not in NETWORKS:
         raise InputError(f"network {kind!r} is unknown; choose one of {', '.join(NETWORKS)}, or pass a factory")
     return NETWORKS[kind]
 

@@ -1,19 +1,111 @@
-"""A release as an entry for OpenDP's registry of deployments (github.com/opendp/deployments-registry-data)."""
+"""A release as an entry for OpenDP's registry of deployments (github.com/opendp/deployments-registry-data).
+
+The classes here state the fields of the registry's schema that a release fills in; the registry takes no others.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from tacit.errors import ReleaseError
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import NOT_STATED, Document, Utility
 
 _HEAD = """\
-# Entry for the OpenDP deployments registry. Before submitting it, fill in what is "not stated".
-# number_of_privacy_units is left out: the release does not tell how many records there were.
+# Entry for the OpenDP deployments registry. Before submitting it, fill in what is "not stated", and add the sector
+# (data_product_sector) under basic. How many records there were is left out: the release does not tell.
 """
 _VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "Approximate DP"}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+
+class Basic(_Part):
+    """What was deployed, and by whom."""
+
+    name: str
+    data_curators: list[str]
+    description: str
+    intended_use: str
+    data_product_type: Literal["Machine learning model"] = "Machine learning model"
+    data_product_region: str = NOT_STATED
+    publication_date: str
+
+
+class Variant(_Part):
+    """The variant of differential privacy."""
+
+    variant_name: Literal["Pure DP", "Approximate DP", "Zero-concentrated DP"]
+    data_domain: str
+    unprotected_quantities: str
+
+
+class PrivacyLoss(_Part):
+    """The unit and the parameters."""
+
+    privacy_unit: str
+    privacy_unit_details: str
+    privacy_parameters: dict[str, float]
+    privacy_parameters_details: str
+
+
+class DeploymentModel(_Part):
+    """Who sees what, and what is released."""
+
+    model_name: Literal["Central"]
+    actors: str
+    release_type: Literal["One release"] = "One release"
+    release_type_details: str
+    data_source_type: Literal["Static"] = "Static"
+    access_type: Literal["Non-interactive"] = "Non-interactive"
+
+
+class Accounting(_Part):
+    """How costs add up."""
+
+    post_processing: str
+    composition: str
+
+
+class Implementation(_Part):
+    """How it was computed."""
+
+    preprocessing_and_hyperparameter_tuning: str
+    mechanisms: str
+    justification: str
+
+
+class Administrative(_Part):
+    """About the entry."""
+
+    notes: str
+    registry_authors: list[str]
+
+
+class Deployment(_Part):
+    """The parts of an entry."""
+
+    basic: Basic
+    dp_variant: Variant
+    privacy_loss: PrivacyLoss
+    deployment_model: DeploymentModel
+    accounting: Accounting
+    implementation: Implementation
+    administrative: Administrative
+
+
+class Entry(_Part):
+    """An entry of the registry."""
+
+    url_slug: str
+    status: Literal["Draft"] = "Draft"
+    tier: Literal[3] = 3
+    deployment: Deployment
 
 
 def registry_yaml(document: Document) -> str:
@@ -23,73 +115,70 @@ def registry_yaml(document: Document) -> str:
     if document.stamp:
         raise ReleaseError(f"{document.product.name!r} is {document.stamp}; register a release with secure noise")
     slug = re.sub(r"[^a-z0-9]+", "-", document.product.name.lower()).strip("-") or "release"
-    entry = {"url_slug": slug, "deployment": _deployment(document)}
-    return _HEAD + yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=10**6)
+    entry = Entry(url_slug=slug, deployment=_deployment(document))
+    return _HEAD + yaml.safe_dump(entry.model_dump(), sort_keys=False, allow_unicode=True, width=10**6)
 
 
-def _deployment(document: Document) -> dict[str, Any]:
-    product = document.product
-    return {
-        "basic": {
-            "name": product.name,
-            "data_curators": [{"data_curator_name": product.curator, "data_curator_type": NOT_STATED}],
-            "description": product.description,
-            "intended_use": product.intended_use,
-            "data_product_type": "Machine learning model",
-            "data_product_region": NOT_STATED,
-            "data_product_sector": NOT_STATED,
-            "publication_date": product.date,
-        },
-        "dp_variant": {
-            "variant_name": _VARIANTS[document.variant.variant],
-            "data_domain": document.variant.data_domain,
-            "unprotected_quantities": "; ".join(document.variant.unprotected_quantities) or "none",
-        },
-        "privacy_loss": _privacy_loss(document),
-        "deployment_model": {
-            "model_name": document.trust.setting.capitalize(),
-            "trust_assumptions": document.trust.who_sees_what,
-            "actors": "the curator; whoever obtains the release",
-            "release_type": "One release",
-            "release_type_details": f"{document.pattern.pattern}; ledger: {document.pattern.ledger}",
-            "data_source_type": "Static",
-            "access_type": "Non-interactive",
-        },
-        "implementation": _implementation(document),
-        "administrative": {"status": "Draft", "registry_authors": [NOT_STATED], "tier": 3},
-    }
+def _deployment(document: Document) -> Deployment:
+    product, variant, accounting = document.product, document.variant, document.accounting
+    return Deployment(
+        basic=Basic(
+            name=product.name,
+            data_curators=[product.curator],
+            description=product.description,
+            intended_use=product.intended_use,
+            publication_date=product.date,
+        ),
+        dp_variant=Variant(
+            variant_name=_VARIANTS[variant.variant],  # type: ignore[arg-type]  # checked by the model
+            data_domain=variant.data_domain,
+            unprotected_quantities="; ".join(variant.unprotected_quantities) or "none",
+        ),
+        privacy_loss=_privacy_loss(document),
+        deployment_model=DeploymentModel(
+            model_name=document.trust.setting.capitalize(),  # type: ignore[arg-type]  # checked by the model
+            actors=f"the curator; whoever obtains the release. Trust: {document.trust.who_sees_what}",
+            release_type_details=f"{document.pattern.pattern}; ledger: {document.pattern.ledger}",
+        ),
+        accounting=Accounting(
+            post_processing=document.post_processing.post_processing,
+            composition=f"{accounting.composition}; {accounting.method}",
+        ),
+        implementation=_implementation(document),
+        administrative=Administrative(
+            notes=f"{document.contents.what}; utility: {_utility(document.utility)}; "
+            f"empirical audit: {document.audit.result}",
+            registry_authors=[NOT_STATED],
+        ),
+    )
 
 
-def _privacy_loss(document: Document) -> dict[str, Any]:
+def _privacy_loss(document: Document) -> PrivacyLoss:
     parameters, unit = document.parameters, document.privacy_unit
     at_delta = parameters.epsilons[0]
     pure = parameters.pure_epsilon != "inf"
-    return {
-        "privacy_unit": Unit(unit.adjacency).entity,
-        "privacy_unit_details": f"{unit.adjacency}: {unit.hides}; {unit.contribution_bound}",
-        "privacy_parameters": {
-            "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,
-            "delta": 0.0 if pure else at_delta.delta,
-            **({} if parameters.rho == "inf" else {"rho": parameters.rho}),
-        },
-        "privacy_parameters_details": document.accounting.statement,
+    stated: dict[str, Any] = {
+        "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,
+        "delta": 0.0 if pure else at_delta.delta,
     }
+    return PrivacyLoss(
+        privacy_unit=Unit(unit.adjacency).entity,
+        privacy_unit_details=f"{unit.adjacency}: {unit.hides}; {unit.contribution_bound}",
+        privacy_parameters=stated | ({} if parameters.rho == "inf" else {"rho": parameters.rho}),
+        privacy_parameters_details=document.accounting.statement,
+    )
 
 
-def _implementation(document: Document) -> dict[str, str]:
+def _implementation(document: Document) -> Implementation:
     implementation = document.implementation
     versions = _listed(implementation.versions)
-    return {
-        "preprocessing_and_hyperparameter_tuning": f"covered: {document.accesses.covered}; "
+    return Implementation(
+        preprocessing_and_hyperparameter_tuning=f"covered: {document.accesses.covered}; "
         f"not covered: {document.accesses.outside}",
-        "mechanisms": f"{_listed(document.mechanisms.facts)}; randomness: {implementation.randomness}; "
+        mechanisms=f"{_listed(document.mechanisms.facts)}; randomness: {implementation.randomness}; "
         f"floating point: {implementation.float_defences}; versions: {versions}; commit: {implementation.commit}",
-        "composition": f"{document.accounting.composition}; {document.accounting.method}",
-        "post_processing": document.post_processing.post_processing,
-        "justification": "; ".join(document.accounting.assumptions),
-        "utility": _utility(document.utility),
-        "additional_information": f"{document.contents.what}; empirical audit: {document.audit.result}",
-    }
+        justification="; ".join(document.accounting.assumptions),
+    )
 
 
 def _utility(utility: Utility | str) -> str:
