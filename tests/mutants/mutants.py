@@ -55,6 +55,8 @@ MUTANTS = [
     _of(MECHANISMS, "kernels", "persons: the norm of one class alone", "of_person += squares[k] if", "of_person = squares[k] if", PERSONS),
     _of(MECHANISMS, "kernels", "persons: sums are not scaled", "scale / max(math.sqrt(of_person), scale)", "1.0", PERSONS),
     _of(MECHANISMS, "kernels", "persons: sums of an earlier person stay", "own[k] = 0.0", "pass", PERSONS),
+    _of(MECHANISMS, "kernels", "persons: products of few rows are not scaled", "factor = scale / max(norms[p], scale)", "factor = 1.0", PERSONS),
+    _of(MECHANISMS, "kernels", "persons: products of the first row alone", "for i in range(start + 1, end):", "for i in range(end, end):", PERSONS),
     _of(MECHANISMS, "kernels", "persons: products are not scaled", "factor = scale / max(norm, scale)", "factor = 1.0", PERSONS),
     _of(MECHANISMS, "rounding", "persons: noise for a person and not for their record", "unit * (1 + 2.0**-31) + math.sqrt(entries) if", "float(unit) if", ROUNDING),
     _of(MECHANISMS, "gaussian", "persons: noise of records", "of_persons=of_persons)) / UNIT", "of_persons=False)) / UNIT", PERSONS),

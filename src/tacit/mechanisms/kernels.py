@@ -253,6 +253,35 @@ def add_scaled(matrix: Any, scale: float, norm: float, totals: Any) -> None:
 
 
 @compiled
+def add_few_products(left: Any, right: Any, ends: Any, scale: float, norms: Any, totals: Any, row: Any) -> None:
+    """Add the sum of outer products of each person's few rows of whole numbers, scaled as `add_scaled` does.
+
+    Parameters
+    ----------
+    left, right : arrays of shapes (b, a) and (b, d), float64
+    ends : array of shape (persons, 2), int64
+        Where each person's rows begin and end.
+    norms : array of shape (persons,)
+        Norm of all that a person adds, here or in other sums too.
+    totals : array of shape (a, d), float64
+    row : array of shape (d,), float64
+        Scratch buffer.
+    """
+    for p in range(len(ends)):
+        start, end = ends[p]
+        factor = scale / max(norms[p], scale)
+        for k in range(totals.shape[0]):
+            value, others = left[start, k], right[start]
+            for j in range(len(row)):
+                row[j] = value * others[j]
+            for i in range(start + 1, end):
+                value, others = left[i, k], right[i]
+                for j in range(len(row)):
+                    row[j] += value * others[j]
+            _add_scaled(row, factor, totals[k])
+
+
+@compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
     """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long as the row.
 

@@ -46,6 +46,7 @@ UNIT = NORM**2
 _EXACT_ROWS = 2**13  # sums of so many products are exact in float64
 _MOST_ROWS = 2**26
 _CACHED_ROWS = 2**10  # so many rows and their products stay in the caches
+_FEW_ROWS = 5  # of a person, whose products are faster row by row than as a matrix product
 _CACHED_STRIP = 64  # so many rows of a matrix stay in the caches
 _STRIP = 2**22  # entries of a large matrix that are added or noised at once
 
@@ -251,13 +252,19 @@ def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: I
 
     Strips of the triangle stay in the caches while all persons are added.
     """
+    from tacit.mechanisms.kernels import add_few_products
+
     alone, several = persons
+    ends = np.array([(part.start, part.stop) for part in several], dtype=np.int64).reshape(-1, 2)
+    few = ends[:, 1] - ends[:, 0] <= _FEW_ROWS
+    many = [(part, norm) for part, norm, is_few in zip(several, norms, few, strict=True) if not is_few]
 
     def sums_of(strip: slice) -> Floats:
         left, right = np.ascontiguousarray(whole[:, strip]), np.ascontiguousarray(whole[:, strip.start :])
         sums = left[alone].T @ right[alone]
         own = np.empty_like(sums)
-        for part, norm in zip(several, norms, strict=True):
+        add_few_products(left, right, ends[few], UNIT * SLACK, norms[few], sums, own[0])
+        for part, norm in many:
             _sum_of(left[part], right[part], own)
             _add_scaled(own, norm, sums)
         return sums
