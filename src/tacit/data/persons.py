@@ -82,8 +82,8 @@ class Persons:
 
     @cached_property
     def _order(self) -> Integers | None:
-        """Positions of records by person, each person's in their order; None if they stand so already."""
-        if np.all(self.codes[1:] >= self.codes[:-1]):
+        """Positions of records by person, each in their order; None if they stand so, or each person has one record."""
+        if self.number == len(self.codes) or np.all(self.codes[1:] >= self.codes[:-1]):
             return None
         narrow = self.codes.astype(np.min_scalar_type(self.number))  # of 16 bits are sorted fastest
         return np.argsort(narrow, kind="stable")

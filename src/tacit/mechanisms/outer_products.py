@@ -254,14 +254,16 @@ def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: I
     """
     from tacit.mechanisms.kernels import add_few_products
 
-    alone, several = persons
+    single, several = whole[persons.alone], persons.several
+    for strip in _strips(len(totals)):
+        totals[strip, strip.start :] += _exact(single[:, strip], single[:, strip.start :])
     ends = np.array([(part.start, part.stop) for part in several], dtype=np.int64).reshape(-1, 2)
     few = ends[:, 1] - ends[:, 0] <= _FEW_ROWS
     many = [(part, norm) for part, norm, is_few in zip(several, norms, few, strict=True) if not is_few]
 
     def sums_of(strip: slice) -> Floats:
         left, right = np.ascontiguousarray(whole[:, strip]), np.ascontiguousarray(whole[:, strip.start :])
-        sums = left[alone].T @ right[alone]
+        sums = np.zeros((left.shape[1], right.shape[1]))
         own = np.empty_like(sums)
         add_few_products(left, right, ends[few], UNIT * SLACK, norms[few], sums, own[0])
         for part, norm in many:
@@ -269,7 +271,7 @@ def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: I
             _add_scaled(own, norm, sums)
         return sums
 
-    strips = [slice(start, start + _CACHED_STRIP) for start in range(0, len(totals), _CACHED_STRIP)]
+    strips = [slice(start, start + _CACHED_STRIP) for start in range(0, len(totals) if several else 0, _CACHED_STRIP)]
     for strip, sums in zip(strips, in_threads(sums_of, strips), strict=True):
         totals[strip, strip.start :] += sums.astype(np.int64)
 
