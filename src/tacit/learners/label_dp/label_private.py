@@ -295,9 +295,7 @@ class LabelPrivate(ModelClassifier):
         outputs, evidence, positions = [], [], []
         _, budget = self._budgets()
         for m, at in by_size(sizes):
-            of_part = prior.among(at)
-            if self.randomizer == "blocks" and not budget.infinite:
-                of_part = of_part.dealt()
+            of_part = prior if len(at) == len(labels) else prior.among(at).used()
             randomizer = of_classes(
                 self.randomizer, share_of(budget, m, self.randomizer), len(self.classes_), of_part.rows
             )
@@ -326,6 +324,8 @@ class LabelPrivate(ModelClassifier):
             of_stage = prior.raised(self.prior_power_).among(stage)
             if number > 0 and not trial:
                 of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
+            if self.randomizer == "blocks" and not budget.infinite:
+                of_stage = of_stage.dealt()
             answers, known = self._answers(labels[stage], of_stage, _sizes(features)[stage], noise)
             outputs.append(answers)
             informed = number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"

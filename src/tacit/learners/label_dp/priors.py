@@ -42,6 +42,11 @@ class Prior:
         """The prior of some of the records."""
         return Prior(self.rows, self.which[records])
 
+    def used(self) -> Prior:
+        """The same without rows that no record has."""
+        rows, which = np.unique(self.which, return_inverse=True)
+        return Prior(self.rows[rows], which)
+
     def raised(self, power: float) -> Prior:
         """The prior with probabilities raised to a power and made to add up to 1; power 0 is uniform."""
         if power == 0:
