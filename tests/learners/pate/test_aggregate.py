@@ -214,6 +214,9 @@ def test_interactive_asks_where_teachers_disagree_with_the_student():
     assert unsure.answered > 150
     assert (unsure.labels[~unsure.paid] == -1).all()
     assert unsure.spent_.rho == pytest.approx(300 / (2 * 15**2) + unsure.answered / 10**2)
+    refused = tacit.pate.aggregate(votes, student_scores=np.full((300, 10), 0.1), **(facts | {"threshold": 2000}))
+    assert refused.answered == 0
+    assert (refused.labels == -1).all()
 
 
 def test_laplace_is_priced_in_pure_epsilon():
