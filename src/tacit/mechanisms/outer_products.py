@@ -181,10 +181,9 @@ def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int)
         whole = _whole(rows)
         if ends is not None:
             persons = _PersonRows.of(ends)
-            _add_triangles(whole, persons, np.sqrt(_squared_norms(whole, persons.several)), totals)
-            continue
-        for strip in _strips(width):
-            totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
+            _add_triangles_of_persons(whole, persons, np.sqrt(_squared_norms(whole, persons.several)), totals)
+        else:
+            _add_triangle(whole, totals)
     return totals
 
 
@@ -247,16 +246,21 @@ def _add_persons(left: Floats, right: Floats, ends: Integers, sums: Floats) -> N
         _add_scaled(own, math.sqrt(squared_norm(own)), sums)
 
 
-def _add_triangles(whole: Floats, persons: _PersonRows, norms: Floats, totals: Integers) -> None:
+def _add_triangle(whole: Floats, totals: Integers) -> None:
+    """Add the upper triangle of the sum of x x' over integer rows x (b, d), each record by itself."""
+    for strip in _strips(len(totals)):
+        totals[strip, strip.start :] += _exact(whole[:, strip], whole[:, strip.start :])
+
+
+def _add_triangles_of_persons(whole: Floats, persons: _PersonRows, norms: Floats, totals: Integers) -> None:
     """Add the upper triangle of each person's sum of x x' over integer rows x (b, d), scaled down by the person's norm.
 
     Strips of the triangle stay in the caches while all persons are added.
     """
     from tacit.mechanisms.kernels import add_few_products
 
-    single, several = whole[persons.alone], persons.several
-    for strip in _strips(len(totals)):
-        totals[strip, strip.start :] += _exact(single[:, strip], single[:, strip.start :])
+    _add_triangle(whole[persons.alone], totals)
+    several = persons.several
     ends = np.array([(part.start, part.stop) for part in several], dtype=np.int64).reshape(-1, 2)
     few = ends[:, 1] - ends[:, 0] <= _FEW_ROWS
     many = [(part, norm) for part, norm, is_few in zip(several, norms, few, strict=True) if not is_few]
@@ -281,7 +285,7 @@ def _add_weighted(whole: Floats, factors: Floats, persons: _PersonRows, totals: 
     weighted = partial(_weighted, whole, factors)  # computed twice, since all of them may not fit into memory
     norms = np.sqrt(sum(_squared_norms(weighted(k), persons.several) for k in range(len(totals))))
     for k, total in enumerate(totals):
-        _add_triangles(weighted(k), persons, norms, total)
+        _add_triangles_of_persons(weighted(k), persons, norms, total)
 
 
 def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
