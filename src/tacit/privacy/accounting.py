@@ -198,6 +198,9 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
             curve = event.renyi(near)
             finite = np.isfinite(curve)
             best, order = min((best, order), compute_epsilon(near[finite], curve[finite], delta))
+    if event.best_orders:
+        orders = np.array(event.best_orders)
+        best = min(best, float(renyi_epsilons(event.renyi(orders), orders, delta)))
     return float(best)
 
 
