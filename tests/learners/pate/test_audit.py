@@ -1,4 +1,4 @@
-"""An attack on whole votings: queries are chosen by earlier answers, and what an attacker learns stays within promises."""
+"""An attack on whole votings: queries are chosen by earlier answers, and what is learned stays within the promise."""
 
 import math
 
