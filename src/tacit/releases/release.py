@@ -256,7 +256,7 @@ class Release:
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
-        items = privacy_items(read_guarantee(guarantee, self.source))
+        items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
         document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 

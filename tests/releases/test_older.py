@@ -1,0 +1,51 @@
+"""Releases of document version 3, which an earlier tacit wrote, load and verify as they are."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.errors import ReleaseError
+from tacit.releases.release import Release, Utility
+from tacit.releases.schema import OlderAccounting, OlderProfile
+
+WRITTEN = Path(__file__).parent / "written" / "version-3"
+UTILITY = Utility(
+    test_set="t",
+    rows=10,
+    accuracy=0.5,
+    balanced_accuracy=0.5,
+    per_class={},
+    interval=(0.4, 0.6),
+    interval_of="accuracy",
+)
+
+
+def test_it_verifies_and_says_what_it_said(tmp_path):
+    release = Release.load(WRITTEN).verify()
+    assert (type(release.document.profile), type(release.document.accounting)) == (OlderProfile, OlderAccounting)
+    assert [point.delta for point in release.document.parameters.epsilons] == [1e-6, 1e-9]
+    release.save(tmp_path / "again")
+    assert (tmp_path / "again" / "CARD.md").read_bytes() == (WRITTEN / "CARD.md").read_bytes()
+    assert len(release.predict(np.ones((3, release.width)))) == 3
+
+
+def test_it_keeps_its_version_when_its_utility_is_added(tmp_path):
+    measured = Release.load(WRITTEN).with_utility(UTILITY)
+    reloaded = Release.load(measured.save(tmp_path / "measured")).verify()
+    assert (reloaded.document.version, reloaded.document.utility) == (3, UTILITY)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
+    folder = tmp_path / "mixed"
+    shutil.copytree(WRITTEN, folder)
+    document = json.loads((folder / "release.json").read_text())
+    document["version"] = version
+    if version == 3:
+        document["profile"]["advantage"] = 0.5
+    (folder / "release.json").write_text(json.dumps(document))
+    with pytest.raises(ReleaseError, match="advantage and in_words are stated from version 4 on, and there always"):
+        Release.load(folder)
