@@ -4,13 +4,14 @@ import base64
 import io
 import math
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tacit
-from report.browser import pages
+from report.browser import PATIENCE, pages
 from tacit.cli.main import main
 from tacit.errors import ReleaseError
 from tacit.models.decisions import LinearHead, NearestPrototype, NetworkHead, QuadraticHead
@@ -193,6 +194,18 @@ def test_a_chosen_file_fills_the_tables(show, tmp_path):
     assert page.run(cells.format("counts")) == [[label, str(predicted.count(label))] for label in CLASSES]
     assert page.run(cells.format("labels")) == [[str(i), predicted[i]] for i in range(100)]
     assert page.run("document.getElementById('first').textContent") == "The first 100 rows; the file has all"
+
+
+def test_the_labels_are_downloaded_as_a_file(show, tmp_path):
+    page = show()
+    drop(page, "rows.npy", npy(ROWS))
+    page.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.run("document.getElementById('download').click()")
+    until = time.monotonic() + PATIENCE
+    while not (tmp_path / "labels.csv").exists():
+        assert time.monotonic() < until, "nothing was downloaded"
+        time.sleep(0.02)
+    assert (tmp_path / "labels.csv").read_text(encoding="utf-8") == page.run("window.kept_.text()")
 
 
 BAD = {
