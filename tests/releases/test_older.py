@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 from tacit.errors import ReleaseError
+from tacit.privacy.events import Gaussian, RepeatAndSelect
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+from tacit.releases import statement
 from tacit.releases.release import Release, Utility
 from tacit.releases.schema import OlderAccounting, OlderProfile
 
@@ -36,6 +40,11 @@ def test_it_keeps_its_version_when_its_utility_is_added(tmp_path):
     measured = Release.load(WRITTEN).with_utility(UTILITY)
     reloaded = Release.load(measured.save(tmp_path / "measured")).verify()
     assert (reloaded.document.version, reloaded.document.utility) == (3, UTILITY)
+
+
+def test_it_is_refused_for_no_more_work_than_its_own_numbers_take():
+    search = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
+    assert 0 < statement.work(search, 3) < statement.work(search)
 
 
 @pytest.mark.parametrize("version", [3, 4])

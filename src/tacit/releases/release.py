@@ -212,7 +212,7 @@ class Release:
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
         try:
-            check_work(self.guarantee)
+            check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error

@@ -110,16 +110,16 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     )
 
 
-def check_work(guarantee: Guarantee) -> None:
+def check_work(guarantee: Guarantee, version: int = VERSION) -> None:
     """Refuse events whose numbers would take too long to compute."""
-    if work(guarantee) > MOST_WORK:
+    if work(guarantee, version) > MOST_WORK:
         seconds = MOST_WORK / 1e6
         raise ReleaseError(f"its events would take more than about {seconds:g} s to account; use fewer or coarser ones")
 
 
-def work(guarantee: Guarantee) -> float:
+def work(guarantee: Guarantee, version: int = VERSION) -> float:
     """About how many microseconds it takes to compute every stated number; stops beyond MOST_WORK."""
-    items, total = _items(guarantee), 0.0
+    items, total = _items(guarantee, version), 0.0
     numbers = [value for _, _, value in _leaves(items, items, "") if isinstance(value, Computation)]
     needed = dict.fromkeys((event, delta) for one in numbers for event in one.events for delta in one.deltas)
     with np.errstate(all="ignore"):
