@@ -294,6 +294,7 @@ COSTS = {
     "Gaussian": Gaussian(1.0),
     "two Gaussians": Gaussian(1.0) + 3 * Gaussian(5.0),
     "weak": Gaussian(0.05),
+    "no bound": Gaussian(0.0),
     "selection": Exponential(1.0),
     "zCDP": ZCDP(0.5),
     "mixed": Gaussian(2.0) + Exponential(0.3),
@@ -320,7 +321,7 @@ def test_only_gaussian_guarantees_are_computed_in_closed_form():
     closed = {name: exact_mu(Guarantee(Unit.ADD_REMOVE, event)) for name, event in COSTS.items()}
     assert closed["Gaussian"] == 1
     assert closed["two Gaussians"] == math.sqrt(1 + 3 / 25)
-    assert [closed[name] for name in ("selection", "zCDP", "mixed")] == [None] * 3
+    assert [closed[name] for name in ("no bound", "selection", "zCDP", "mixed")] == [None] * 4
     groups = Guarantee(Unit.ADD_REMOVE, Gaussian(4.0), groups=(("a", Gaussian(1.0)), ("b", Gaussian(3.0))))
     assert exact_mu(groups) == groups.mu
     assert exact_mu(Guarantee(Unit.ADD_REMOVE, Gaussian(4.0), groups=(("a", ZCDP(1.0)),))) is None

@@ -111,9 +111,9 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
 
 
 def _gaussian_rate(mu: float, false_positive_rate: float) -> float:
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
-    return float(norm.cdf(norm.ppf(false_positive_rate) + mu))
+    return float(ndtr(ndtri(false_positive_rate) + mu))
 
 
 def attack_deltas(false_positive_rate: float) -> list[float]:
