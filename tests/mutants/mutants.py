@@ -640,6 +640,8 @@ MUTANTS = [
     _of(PRIVACY, "accounting", "the advantage at half of mu", "math.erf(event.mu / math.sqrt(8))", "math.erf(event.mu / 4)", "privacy/test_words.py"),
     _of(PRIVACY, "accounting", "the advantage by half of Pinsker's bound", "math.sqrt(event.rho / 2)", "math.sqrt(event.rho) / 4", "privacy/test_words.py"),
     _of(PRIVACY, "accounting", "the advantage forgets delta", "+ delta * (1 - math.tanh(bound / 2))", "", "privacy/test_words.py"),
+    _of(PRIVACY, "accounting", "attack rates exceed the advantage", "min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))", "older_attack_rate(event, false_positive_rate)", "privacy/test_words.py"),
+    _of("releases", "statement", "older attack rates are compared with newer", "if version == VERSION else partial(_older_attack_rate, guarantee)", "", "releases/test_older.py"),
     _of(PRIVACY, "words", "a guess is right as often as the advantage", "50 * (1 + advantage)", "50 + advantage"),
     _of(PRIVACY, "words", "all epsilons are conservative", "if epsilon <= _CONSERVATIVE:", "if True:"),
     _of("releases", "schema", "a document of version 4 may leave its advantage out", "!= {self.version == VERSION}:", "== set():", "releases/test_older.py"),

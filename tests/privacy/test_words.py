@@ -4,6 +4,8 @@ from statistics import NormalDist
 
 import pytest
 
+from privacy.events.samples import EVENTS
+from tacit.privacy import accounting
 from tacit.privacy.events import (
     ZCDP,
     Exponential,
@@ -57,6 +59,14 @@ def test_the_advantage_of_a_search_follows_from_its_curve():
     ]
     assert of(search).advantage == pytest.approx(min(bounds), rel=1e-9)
     assert of(Gaussian(20.0)).advantage < of(search).advantage < 0.9
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=str)
+def test_no_attack_exceeds_the_advantage(event):
+    guarantee = of(event)
+    for rate in (0.001, 0.1, 0.3, 0.7):
+        assert rate < guarantee.attack_rate(rate) <= rate + guarantee.advantage + 1e-12
+        assert guarantee.attack_rate(rate) <= accounting.older_attack_rate(event, rate) * (1 + 1e-9)
 
 
 def test_no_bound_and_no_cost_are_the_ends():

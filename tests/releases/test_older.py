@@ -1,6 +1,7 @@
 """Releases of document version 3, which an earlier tacit wrote, load and verify as they are."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -8,12 +9,13 @@ import numpy as np
 import pytest
 
 from tacit.errors import ReleaseError
-from tacit.privacy.events import Gaussian, RepeatAndSelect
+from tacit.privacy.events import Exponential, Gaussian, RepeatAndSelect
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases import statement
 from tacit.releases.release import Release, Utility
 from tacit.releases.schema import OlderAccounting, OlderProfile
+from tacit.releases.statement import privacy_items
 
 WRITTEN = Path(__file__).parent / "written" / "version-3"
 UTILITY = Utility(
@@ -58,3 +60,10 @@ def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
     (folder / "release.json").write_text(json.dumps(document))
     with pytest.raises(ReleaseError, match="advantage and in_words are stated from version 4 on, and there always"):
         Release.load(folder)
+
+
+def test_its_attack_rates_are_those_of_its_version():
+    selection = Guarantee(Unit.ADD_REMOVE, Exponential(2.0))
+    older, newer = (privacy_items(selection, version)["profile"].attack_rates[-1] for version in (3, 4))
+    assert older.true_positive_rate == pytest.approx(0.1 * math.exp(selection.epsilon(0.1)) + 0.1, rel=1e-9)
+    assert newer.true_positive_rate == pytest.approx(0.1 + 0.5, rel=1e-9)  # by the advantage, sqrt(rho/2)

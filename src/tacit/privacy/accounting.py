@@ -98,11 +98,17 @@ def _points(event: Event, interval: float) -> float:
 def attack_rate(event: Event, false_positive_rate: float) -> float:
     """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate."""
     event = event.base()
+    if all(part.exact_mu for part, _ in event.counted()):
+        return _gaussian_rate(event.mu, false_positive_rate)
+    return min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))
+
+
+def older_attack_rate(event: Event, false_positive_rate: float) -> float:
+    """`attack_rate` without the bound by the advantage, as documents of version 3 state it."""
+    event = event.base()
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
-    if all(part.exact_mu for part, _ in event.counted()):
-        return _gaussian_rate(event.mu, fpr)
     bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):

@@ -191,8 +191,9 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     totals = guarantee.totals()
     of_curve = [delta for total in totals for delta in accounting.advantage_deltas(total.base())]
     advantage = {"advantage": Computation(lambda: guarantee.advantage, totals, of_curve)} if version == VERSION else {}
+    attack_rate = guarantee.attack_rate if version == VERSION else partial(_older_attack_rate, guarantee)
     attacks = {
-        rate: Computation(partial(guarantee.attack_rate, rate), totals, accounting.attack_deltas(rate))
+        rate: Computation(partial(attack_rate, rate), totals, accounting.attack_deltas(rate))
         for rate in FALSE_POSITIVE_RATES
     }
     return {
@@ -235,6 +236,10 @@ def _numbers(guarantee: Guarantee, deltas: Sequence[float], group: str | None = 
         "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
         "epsilons": tuple({"epsilon": epsilon, "delta": delta} for delta, epsilon in epsilons.items()),
     }
+
+
+def _older_attack_rate(guarantee: Guarantee, false_positive_rate: float) -> float:
+    return max(accounting.older_attack_rate(total, false_positive_rate) for total in guarantee.totals())
 
 
 def _rho(guarantee: Guarantee) -> Computation:
