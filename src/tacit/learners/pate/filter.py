@@ -7,8 +7,8 @@ in one currency (`tacit.privacy.allowance`) that stops before its limit is a pri
 
 For a budget of epsilon and delta the currency is Renyi divergence at one order, which follows from epsilon and delta
 alone: at it, an argmax and a check cost about .64 of their noisy counts. Where the noise is such that no price is
-certified, it is mu^2 of Gaussian differential privacy, if that buys more. zCDP and Laplace noise are counted in rho.
-"""
+certified, it is mu^2 of Gaussian differential privacy, if that buys more. Budgets in mu are counted in mu^2 too,
+budgets in zCDP and Laplace noise in rho."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ROUNDING = 1e-10  # relative: what sums of costs in floating point may lack
 
 def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
     """What a budget allows in the currency that buys most; `aggregator` is None if its noise is not chosen yet."""
-    if budget.infinite or budget.kind == "zcdp":
+    if budget.infinite or budget.kind in ("zcdp", "gdp"):
         return Allowance.of(budget)
     if not isinstance(aggregator, GNMax | None):  # `FilteredVotes` bounds rho and mu for Gaussian noise alone
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))

@@ -58,7 +58,8 @@ class PATE(ModelClassifier):
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Of every record, or of every person under "replace-person": zCDP or approximate; a pure budget is refused.
+        Of every record, or of every person under "replace-person": in zCDP, approximate, or in mu;
+        a pure budget is refused.
         "rho=inf" is plurality without noise.
     classes
         As in `NoisySumPrototypes`.
@@ -145,6 +146,7 @@ class PATE(ModelClassifier):
     """
 
     units = (Unit.REPLACE, Unit.CHANGE_LABEL, Unit.REPLACE_PERSON)
+    budget_kinds = ("zcdp", "approx", "gdp")
     person_bound = "all records of a person go to the same teachers"
     needs_public = True
     summary = "labels of public records by noisy votes, and a student (PATE, personalized PATE)"
