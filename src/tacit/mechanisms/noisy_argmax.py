@@ -13,7 +13,8 @@ Discrete noise: a sum of the discrete Gaussian's mass up to a count is Phi at th
 error of (1 + x^2)/(24 sigma^2) in units, x standard deviations away: the midpoint rule. Ties go to the first class,
 which moves base points by half a unit for both neighbours. From sigma = 1 vote, 2^20 units, that is far below the
 errors that certificates are widened by. Less noise gets the Gaussian price.
-Source: Papernot et al. 2018 (GNMax); sensitivities s: Boenisch et al. 2022."""
+Source: Papernot et al. 2018 (GNMax); sensitivities s: Boenisch et al. 2022.
+"""
 
 import math
 

@@ -7,7 +7,8 @@ in computer arithmetic: votes are counted in integer units of 2^-20, and noise i
 Theorem: under Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete,
 and its event is that of continuous noise: in units of 2^-20 their curves differ by less than gamma 2^-20. (On counts in
 units of 1 they differ much more, so `counts.py` has a pure event.)
-Source: PATE 2017 (Laplace). Gaussian noise: `noisy_argmax.py` and `noisy_check.py`."""
+Source: PATE 2017 (Laplace). Gaussian noise: `noisy_argmax.py` and `noisy_check.py`.
+"""
 
 import math
 

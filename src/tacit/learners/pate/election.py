@@ -81,7 +81,7 @@ class Election(Prepared):
 
     def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
-        student, view = self.student, self.of_student
+        student = self.student
         labels = self.voting.labels[: self.voting.asked]
         known = np.flatnonzero(labels >= 0)
         others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
@@ -93,18 +93,18 @@ class Election(Prepared):
             )
         if len(known) == 0 and self.names is None:
             known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
-        model, accuracy = fit_student(
+        return fit_student(
             model_of(student),
-            view(self.queries[known]),
+            self.queries[known],
             labels[known],
             n_classes=self.n_classes,
             training=Training.of(student.training),
             validation=student.validation,
-            unlabelled=view(others) if len(others) and len(known) else None,
+            unlabelled=others if len(others) and len(known) else None,
             names=self.names,
             seed=self.seed,
+            view=self.of_student,
         )
-        return replace(model, view=view), accuracy
 
     def settings(self) -> list[object]:
         """What decides the answers of interactive voting beside the scheme, the records and the votes."""

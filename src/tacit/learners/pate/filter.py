@@ -8,7 +8,8 @@ in one currency (`tacit.privacy.allowance`) that stops before its limit is a pri
 For a budget of epsilon and delta the currency is Renyi divergence at one order, which follows from epsilon and delta
 alone: at it, an argmax and a check cost about .64 of their noisy counts. Where the noise is such that no price is
 certified, it is mu^2 of Gaussian differential privacy, if that buys more. Budgets in mu are counted in mu^2 too,
-budgets in zCDP and Laplace noise in rho."""
+budgets in zCDP and Laplace noise in rho.
+"""
 
 from __future__ import annotations
 
@@ -122,9 +123,9 @@ class Filter:
         parts: list[Event] = []
         for column, (asked, bought) in self.uses.items():
             if column[payer] > 0:
-                check = self.aggregator.check(column[payer], order)
+                check = self.aggregator.check(float(column[payer]), order)
                 parts += [] if check is None else [asked * check]
-                parts.append(bought * self.aggregator.label(column[payer], order))
+                parts.append(bought * self.aggregator.label(float(column[payer]), order))
         return compose(parts)
 
 

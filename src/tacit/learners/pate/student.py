@@ -6,7 +6,7 @@ Labels are released already, so what happens here has no privacy cost.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
+from tacit.learners.common.models import IndexClassifier, Model, View, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
 from tacit.models.networks import weights
@@ -74,10 +74,12 @@ def fit_student(
     unlabelled: Any = None,
     names: Floats | None = None,
     seed: int = 0,
+    view: View | None = None,
 ) -> tuple[Model, float | None]:
     """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004].
+    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004]. The
+    student sees records through `view`; neighbours are sought among rows that are not centred, where they agree more.
     A logistic regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them.
     """
     X, y = np.asarray(X), np.asarray(labels)
@@ -88,7 +90,9 @@ def fit_student(
     used, held = np.sort(order[aside:]), order[:aside]
     records, known = X[used], y[used]
     if unlabelled is not None:
-        records, known = _spread(records, known, alike(X, unlabelled))
+        records, known = _spread(records, known, alike(X, unlabelled), view)
+    if view is not None:
+        records = view(records)
     named = None if names is None else _named_head(records, known, names, 1 / student.C, seed)
     if named is not None:
         model = Model(named, n_classes)
@@ -99,6 +103,7 @@ def fit_student(
         if student == "linear":
             module = tuple(array.astype(np.float64) for array in weights(module).values())
         model = Model(module, n_classes)
+    model = replace(model, view=view)
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
 
 
@@ -141,13 +146,15 @@ def softmax_about(X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float
     return head[:, :-1].copy(), head[:, -1].copy()
 
 
-def _spread(X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _spread(
+    X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any], view: View | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """All records that labels reach over the graph of nearest neighbours, and the label that each then has."""
     from sklearn.decomposition import PCA
     from sklearn.semi_supervised import LabelSpreading
 
     records = np.concatenate([X, unlabelled])
-    rows = as_rows(records)
+    rows = as_rows(records if view is None or not view.unit else replace(view, centre=None)(records))
     features = PCA(min(COMPONENTS, *rows.shape), svd_solver="covariance_eigh").fit_transform(rows.astype(np.float32))
     graph = LabelSpreading(kernel="knn", n_neighbors=min(NEIGHBOURS, len(rows)), alpha=FROM_NEIGHBOURS, max_iter=200)
     graph.fit(features, np.concatenate([y, np.full(len(unlabelled), -1)]))

@@ -6,7 +6,8 @@ for one order and one step when they are first needed, and kept.
 
 Error: probabilities are computed to a relative error of 1e-12, and noise that is a multiple of 2^-20 or less of its
 standard deviation moves them by as much (`tacit.mechanisms.noisy_argmax`). Every bound is widened by more: log ratios
-by 4e-12 and a billionth of themselves, probabilities by a billionth."""
+by 4e-12 and a billionth of themselves, probabilities by a billionth.
+"""
 
 LEAST = 0.6366  # no price is below 2/pi, rounded down: that of one bit and a step to zero
 LEAST_ORDER, MOST_ORDER = 1.05, 4096.0
