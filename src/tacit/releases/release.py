@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.compute.atomic import atomic_folder, check_writable
+from tacit.compute.atomic import atomic_folder
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
@@ -174,13 +174,20 @@ class Release:
             If the folder exists or cannot be written.
         """
         folder = Path(folder)
+        files = self.files(allow_research=allow_research)
+        with atomic_folder(folder, force=force, ours=is_release) as part:
+            for name, data in files.items():
+                (part / name).write_bytes(data)
+        return folder
+
+    def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
+        """Return the bytes of the three files by name; errors are those of `save`."""
         if self.document.stamp and not allow_research:
             seeded = self.document.mechanisms.noise == "research"
             why = "its noise is seeded" if seeded else "no privacy bound holds"
             remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
             fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
             raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
-        check_writable(folder, force=force, ours=is_release)
         values = self.document.model_dump(mode="json")
         files = {
             DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
@@ -190,10 +197,7 @@ class Release:
         for name, data in files.items():
             if len(data) > LIMITS[name]:
                 raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
-        with atomic_folder(folder, force=force, ours=is_release) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return files
 
     def verify(self) -> Release:
         """Check that files, arrays and every stated number agree; returns this release.
