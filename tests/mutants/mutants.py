@@ -303,6 +303,8 @@ MUTANTS = [
     _of("releases", "reading", "a release holds further files", "if entry.name in besides:", "if besides:", "releases/test_publishing.py"),
     _of("releases", "publishing", "publishing: without verifying", "release.verify().files()", "release.files()"),
     _of("releases", "signing", "signing: the README is not signed", "paths=(SIGNATURE, *OF_TRANSPORT)", 'paths=(SIGNATURE, "README.md", *OF_TRANSPORT)', "releases/test_publishing.py"),
+    _of("releases", "card", "a card of version 3 is written anew", "if document.version >= 4:", "if True:", "releases/test_recipe.py"),
+    _of("releases", "recipe", "recipe: rows of zeros are centred", "rows.any(-1, keepdims=True)", "True"),
     _of("releases", "adapting", "adapting: rows of zeros count", "rows = rows[rows.any(axis=1)]", "rows = rows[:]"),
     _of("releases", "adapting", "adapting: an old utility stays", '"post_processing": item, "utility": NOT_STATED', '"post_processing": item'),
     _of("cli", "adapt", "adapt: the fit's records are adapted to", "if account.charges or account.allowance is not None:", "if False:"),

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import FORMAT, ONE_LINE, VERSION, Document, Recorded
+from tacit.releases.schema import FORMAT, ONE_LINE, VERSIONS, Document, Recorded
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
 README, SIGNATURE = "README.md", "model.sig"
@@ -78,9 +78,10 @@ def parse_document(where: str, data: bytes) -> Document:
         raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
         raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
-    if stated.get("version") != VERSION:
+    if stated.get("version") not in VERSIONS:
         version = f"format version {stated.get('version')!r:.40}"
-        raise ReleaseError(f"{where} has {version}, this tacit reads {VERSION}; use the tacit that wrote it")
+        known = " and ".join(map(str, VERSIONS))
+        raise ReleaseError(f"{where} has {version}, this tacit reads {known}; use the tacit that wrote it")
     try:
         return Document.model_validate_json(data)
     except ValidationError as error:

@@ -1,7 +1,8 @@
 """The document of a release: one strict model per item of what a release must say.
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
-value can pass for another item of the card. A changed field or wording raises VERSION: `Release.verify` rewrites all.
+value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
+and documents of earlier versions as they were. Since version 4 cards end with how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -11,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from tacit.models.decisions import AnyDecision
 
-FORMAT, VERSION = "tacit-release", 3
+FORMAT = "tacit-release"
+Version = Literal[3, 4]
+VERSIONS = get_args(Version)
 NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
@@ -313,7 +316,7 @@ class Document(Model):
     """All of `release.json`; each item's title is its heading in the card."""
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Literal[3] = 3
+    version: Version = 4
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")
