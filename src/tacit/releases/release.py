@@ -26,6 +26,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
+from tacit.releases.estimator import FittedClassifier
 from tacit.releases.fitted import Fitted
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
@@ -35,8 +36,10 @@ __all__ = ["Release", "Utility"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
+
+    It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is refused.
 
     Parameters
     ----------
