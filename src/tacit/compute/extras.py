@@ -16,6 +16,7 @@ EXTRAS = {
     "optuna": "tune",
     "OpenSSL": "hub",
     "PIL": "encoders",
+    "pandas": "mlflow",
     "ray": "cluster",
     "sentence_transformers": "encoders",
     "submitit": "cluster",
