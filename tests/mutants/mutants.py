@@ -468,6 +468,8 @@ MUTANTS = [
     _of(PRIVACY, "budget", "replace is read as add/remove", "Unit.REPLACE: 2.0,",
         "Unit.REPLACE: 1.0,"),
     _of(EVENTS, "exponential", "bounded range taken too narrow", "\"width\": self.epsilon}", "\"width\": self.epsilon / 2}"),
+    _of(PRIVACY, "accounting", "epsilon of a Gaussian is rounded down", "    return high\n", "    return low\n"),
+    _of(PRIVACY, "accounting", "total variation: delta and not its square", "delta**2 + np.expm1(-curve)", "delta + np.expm1(-curve)"),
     _of(PRIVACY, "accounting", "a composed loss distribution forgets its count", "else one.self_compose(losses.uses)", "else one", "privacy/events"),
     _of(PRIVACY, "guarantee", "the statement rounds down", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', "releases"),
     _of(MODELS, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
