@@ -178,6 +178,12 @@ def test_what_is_no_signature_is_refused_in_one_line(signed, keys, forged):
     assert "\n" not in str(error.value)
 
 
+def test_a_signature_that_is_too_large_is_not_parsed(signed, keys):
+    (signed / "model.sig").write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(ReleaseError, match=r"model.sig has 1048577 bytes, at most 1048576 are read"):
+        check_signature(signed, keys / "public.pem")
+
+
 def test_an_encrypted_key_is_refused(keys, tmp_path):
     encrypted = tmp_path / "encrypted.pem"
     encrypt = ["openssl", "ec", "-in", keys / "key.pem", "-aes128", "-passout", "pass:x", "-out", encrypted]

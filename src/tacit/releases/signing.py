@@ -17,6 +17,7 @@ from tacit.releases.reading import AGAIN, OF_TRANSPORT, SIGNATURE
 
 PRIVATE = "an unencrypted PEM file of a P-256, P-384 or P-521 private key"
 PUBLIC = "the PEM file of a P-256, P-384 or P-521 public key"
+LARGEST = 2**20  # bytes of a signature
 CURVES = ("secp256r1", "secp384r1", "secp521r1")
 
 
@@ -62,6 +63,8 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     found = fingerprint(key, private=False)
     if not (folder / SIGNATURE).is_file():
         raise ReleaseError(f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out")
+    if (size := (folder / SIGNATURE).stat().st_size) > LARGEST:
+        raise ReleaseError(f"{folder / SIGNATURE} has {size} bytes, at most {LARGEST} are read; {AGAIN}")
     config = verifying.Config().use_elliptic_key_verifier(public_key=key)
     try:
         config.set_hashing_config(_hashing()).verify(folder, folder / SIGNATURE)
