@@ -476,7 +476,7 @@ def test_predicting_from_a_command_loads_what_it_needs(stores, run):
     np.save("rows.npy", np.eye(4, 5))
     code = (
         "import sys; from tacit.cli.main import main; main('predict release rows.npy --out labels.csv'.split());"
-        "heavy = {'sklearn', 'numba', 'opendp', 'dp_accounting', 'scipy.stats', 'pyarrow', 'pandas', 'joblib', 'torch'};"
+        "heavy = {'sklearn', 'numba', 'opendp', 'dp_accounting', 'scipy.stats', 'pyarrow', 'pandas', 'joblib'};"
         "print('HEAVY', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

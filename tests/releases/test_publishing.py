@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -178,6 +179,17 @@ def test_what_is_no_signature_is_refused_in_one_line(signed, keys, forged):
     assert "\n" not in str(error.value)
 
 
+def test_a_signature_that_names_a_key_that_did_not_make_it_is_refused(signed, keys):
+    ours, others = (sha256((keys / name).read_bytes()).hexdigest() for name in ("public.pem", "other-public.pem"))
+    forged = (signed / "model.sig").read_text().replace(ours, others)
+    assert others in forged
+    (signed / "model.sig").write_text(forged)
+    with pytest.raises(
+        ReleaseError, match=r"model.sig is no valid signature by .*other-public.pem \(InvalidSignature\)"
+    ):
+        check_signature(signed, keys / "other-public.pem")
+
+
 def test_a_signature_that_is_too_large_is_not_parsed(signed, keys):
     (signed / "model.sig").write_bytes(b" " * (2**20 + 1))
     with pytest.raises(ReleaseError, match=r"model.sig has 1048577 bytes, at most 1048576 are read"):
@@ -262,7 +274,7 @@ def test_the_command_line_says_who_signed(tmp_path, keys, capsys):
     assert "--to is missing; give the folder to write with --to FOLDER" in capsys.readouterr().err
     assert main(["publish", release, "--to", hub, "--sign", str(keys / "key.pem")]) == 0
     said = capsys.readouterr().out
-    fingerprint = subprocess.run(["sha256sum", keys / "public.pem"], capture_output=True, text=True).stdout.split()[0]
+    fingerprint = sha256((keys / "public.pem").read_bytes()).hexdigest()
     assert f"Signed by the key {fingerprint}\nREADME.md states no license" in said
     assert main(["inspect", hub, "--key", str(keys / "public.pem")]) == 0
     assert f"{hub}: all files are signed by the key {fingerprint}\n" in capsys.readouterr().out
