@@ -11,6 +11,8 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Columns = dict[str, NDArray[Any]]
+
 
 def predict(
     release: Path,
@@ -33,6 +35,8 @@ def predict(
     out
         A .parquet or .csv file with the columns row and label.
     """
+    import numpy as np
+
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.data.imports import read_data
     from tacit.releases.release import Release
@@ -45,23 +49,23 @@ def predict(
         data = read_data(store, x=x, split=split, width=loaded.width)
         labels = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
-            WRITERS[out.suffix](labels, temporary)
+            WRITERS[out.suffix]({"row": np.arange(len(labels)), "label": labels}, temporary)
     print(f"{out}: {len(labels)} rows")
 
 
-def _write_csv(labels: "NDArray[Any]", path: Path) -> None:
+def _write_csv(columns: "Columns", path: Path) -> None:
+    """Write a table as CSV; pyarrow, which would take longer to import than most tables to write, is not used."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(("row", "label"))
-        writer.writerows(enumerate(labels.tolist()))
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-def _write_parquet(labels: "NDArray[Any]", path: Path) -> None:
-    import numpy as np
+def _write_parquet(columns: "Columns", path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({"row": np.arange(len(labels)), "label": labels}), path)
+    pq.write_table(pa.table(columns), path)
 
 
 WRITERS = {".parquet": _write_parquet, ".csv": _write_csv}
