@@ -107,10 +107,14 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
     bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):
-        from scipy.special import ndtr, ndtri
-
-        bounds.append(float(ndtr(ndtri(fpr) + event.mu)))
+        bounds.append(_gaussian_rate(event.mu, fpr))
     return min(1.0, *bounds)
+
+
+def _gaussian_rate(mu: float, false_positive_rate: float) -> float:
+    from scipy.special import ndtr, ndtri
+
+    return float(ndtr(ndtri(false_positive_rate) + mu))
 
 
 def attack_deltas(false_positive_rate: float) -> list[float]:

@@ -185,12 +185,7 @@ class Release(FittedClassifier):
 
     def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
         """Return the bytes of the three files by name; errors are those of `save`."""
-        if self.document.stamp and not allow_research:
-            seeded = self.document.mechanisms.noise == "research"
-            why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
-            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
-            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
+        self._check_stamp(allow_research)
         values = self.document.model_dump(mode="json")
         files = {
             DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
@@ -293,6 +288,15 @@ class Release(FittedClassifier):
 
     def __repr__(self) -> str:
         return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
+
+    def _check_stamp(self, allow_research: bool) -> None:
+        """Refuse a release that is stamped."""
+        if self.document.stamp and not allow_research:
+            seeded = self.document.mechanisms.noise == "research"
+            why = "its noise is seeded" if seeded else "no privacy bound holds"
+            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
+            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
+            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
