@@ -100,6 +100,10 @@ class FittedClassifier(ABC):
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
-        tags = Tags(estimator_type="classifier", target_tags=TargetTags(required=False))
-        tags.classifier_tags = ClassifierTags()
-        return tags
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=False),
+            transformer_tags=None,
+            classifier_tags=ClassifierTags(),
+            regressor_tags=None,
+        )
