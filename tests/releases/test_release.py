@@ -395,10 +395,13 @@ def test_the_document_is_plain_json_and_hashes_the_arrays(tmp_path):
 def test_stated_numbers_are_those_of_the_guarantee():
     model = noisy_sum()
     document, guarantee = Release.of(model).document, model.guarantee_
-    assert [point.epsilon for point in document.parameters.epsilons] == [guarantee.epsilon(d) for d in (1e-6, 1e-9)]
+    assert [point.epsilon for point in document.parameters.epsilons] == [
+        guarantee.epsilon(delta) for delta in (1e-5, 1e-6, 1e-9)
+    ]
+    assert document.profile.advantage == guarantee.advantage
     for converted in document.parameters.conversions:
         assert converted.rho == guarantee.to(converted.unit).rho
-        assert converted.epsilons[0].epsilon == guarantee.to(converted.unit).epsilon(1e-6)
+        assert converted.epsilons[1].epsilon == guarantee.to(converted.unit).epsilon(1e-6)
     assert [converted.unit for converted in document.parameters.conversions] == ["replace", "change-label"]
     assert [rate.true_positive_rate for rate in document.profile.attack_rates] == [
         guarantee.attack_rate(rate) for rate in (0.001, 0.01, 0.1)

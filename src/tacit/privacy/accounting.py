@@ -101,6 +101,14 @@ def _points(event: Event, interval: float) -> float:
 def attack_rate(event: Event, false_positive_rate: float) -> float:
     """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate."""
     event = event.base()
+    if all(part.exact_mu for part, _ in event.counted()):
+        return _gaussian_rate(event.mu, false_positive_rate)
+    return min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))
+
+
+def older_attack_rate(event: Event, false_positive_rate: float) -> float:
+    """`attack_rate` without the bound by the advantage, as documents of version 3 state it."""
+    event = event.base()
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
@@ -120,6 +128,31 @@ def _gaussian_rate(mu: float, false_positive_rate: float) -> float:
 def attack_deltas(false_positive_rate: float) -> list[float]:
     """The deltas at which `attack_rate` evaluates epsilon."""
     return [false_positive_rate * 10.0**-power for power in range(7)]
+
+
+def advantage(event: Event) -> float:
+    """Most by which the true-positive rate of any attack exceeds its false-positive rate: the total variation distance.
+
+    The smallest of these bounds: 2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) /
+    (exp(epsilon) + 1) at each of `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by Pinsker's
+    inequality.
+    """
+    event = event.base()
+    if event.pure == 0:
+        return 0.0
+    curve = [(epsilon(event, delta), delta) for delta in advantage_deltas(event)]
+    bounds = [math.tanh(bound / 2) + delta * (1 - math.tanh(bound / 2)) for bound, delta in [(event.pure, 0.0), *curve]]
+    if math.isfinite(event.mu):
+        bounds.append(math.erf(event.mu / math.sqrt(8)))
+    if math.isfinite(event.rho):
+        bounds.append(math.sqrt(event.rho / 2))
+    return min(1.0, *bounds)
+
+
+def advantage_deltas(event: Event) -> tuple[float, ...]:
+    """The deltas at which `advantage` evaluates epsilon: none where mu is finite and not loose because of sampling."""
+    tight = math.isfinite(event.mu) and not any(part.sampled for part, _ in event.contained())
+    return () if tight else (0.1, 0.03, 0.01, 0.001)
 
 
 def gaussian_multiplier(epsilon_: float, delta: float) -> float:
@@ -219,6 +252,9 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
             curve = event.renyi(near)
             finite = np.isfinite(curve)
             best, order = min((best, order), _best_conversion(near[finite], curve[finite], delta))
+    if event.best_orders:
+        orders = np.array(event.best_orders)
+        best = min(best, float(renyi_epsilons(event.renyi(orders), orders, delta)))
     return best
 
 

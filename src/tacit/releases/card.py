@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
 from tacit.releases.recipe import recipe
-from tacit.releases.schema import ITEMS, Document
+from tacit.releases.schema import ITEMS, Accounting, Document
 
 _LABELS_SHOWN = 20
-_UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate")
+_UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
 # characters that Markdown would read as code, emphasis, HTML or a link
 _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
@@ -25,7 +25,10 @@ def render_card(document: Document) -> str:
     lines = [f"# {_text(document.product.name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
-    lines += [_text(document.accounting.statement), "", 'What nobody has stated reads "not stated".']
+    lines += [_text(document.accounting.statement), ""]
+    if isinstance(document.accounting, Accounting):
+        lines += [_text(document.accounting.in_words), ""]
+    lines += ['What nobody has stated reads "not stated".']
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]
     if document.version >= 4:

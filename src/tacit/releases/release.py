@@ -214,7 +214,7 @@ class Release(FittedClassifier):
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
         try:
-            check_work(self.guarantee)
+            check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
@@ -258,7 +258,7 @@ class Release(FittedClassifier):
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
-        items = privacy_items(read_guarantee(guarantee, self.source))
+        items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
         document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
