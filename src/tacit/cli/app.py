@@ -16,6 +16,7 @@ VERBS = {
     "promise": "State what a fit will cost, before any data.",
     "fit": "Learn a private classifier and save it as a release.",
     "inspect": "Check a release and print its card.",
+    "publish": "Write a release as a folder for a model hub, signed if a key is given.",
     "adapt": "Adapt a release of auto to unlabelled rows of its task, if they suit it.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",

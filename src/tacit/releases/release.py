@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.compute.atomic import atomic_folder, check_writable
+from tacit.compute.atomic import atomic_folder
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
@@ -26,6 +26,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
+from tacit.releases.estimator import FittedClassifier
 from tacit.releases.fitted import Fitted
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
@@ -35,8 +36,10 @@ __all__ = ["Release", "Utility"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
+
+    It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is refused.
 
     Parameters
     ----------
@@ -174,13 +177,15 @@ class Release:
             If the folder exists or cannot be written.
         """
         folder = Path(folder)
-        if self.document.stamp and not allow_research:
-            seeded = self.document.mechanisms.noise == "research"
-            why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
-            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
-            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
-        check_writable(folder, force=force, ours=is_release)
+        files = self.files(allow_research=allow_research)
+        with atomic_folder(folder, force=force, ours=is_release) as part:
+            for name, data in files.items():
+                (part / name).write_bytes(data)
+        return folder
+
+    def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
+        """Return the bytes of the three files by name; errors are those of `save`."""
+        self._check_stamp(allow_research)
         values = self.document.model_dump(mode="json")
         files = {
             DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
@@ -190,10 +195,7 @@ class Release:
         for name, data in files.items():
             if len(data) > LIMITS[name]:
                 raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
-        with atomic_folder(folder, force=force, ours=is_release) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return files
 
     def verify(self) -> Release:
         """Check that files, arrays and every stated number agree; returns this release.
@@ -286,6 +288,15 @@ class Release:
 
     def __repr__(self) -> str:
         return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
+
+    def _check_stamp(self, allow_research: bool) -> None:
+        """Refuse a release that is stamped."""
+        if self.document.stamp and not allow_research:
+            seeded = self.document.mechanisms.noise == "research"
+            why = "its noise is seeded" if seeded else "no privacy bound holds"
+            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
+            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
+            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")

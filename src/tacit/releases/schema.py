@@ -3,7 +3,7 @@
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
 value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
 and documents of earlier versions as they were. Documents of version 3 lack epsilon at 1e-5, the advantage and the words
-of item 9.
+of item 9; their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
