@@ -81,7 +81,7 @@ class Election(Prepared):
 
     def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
-        student = self.student
+        student, view = self.student, self.of_student
         labels = self.voting.labels[: self.voting.asked]
         known = np.flatnonzero(labels >= 0)
         others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
@@ -93,18 +93,18 @@ class Election(Prepared):
             )
         if len(known) == 0 and self.names is None:
             known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
-        return fit_student(
+        model, accuracy = fit_student(
             model_of(student),
-            self.queries[known],
+            view(self.queries[known]),
             labels[known],
             n_classes=self.n_classes,
             training=Training.of(student.training),
             validation=student.validation,
-            unlabelled=others if len(others) and len(known) else None,
+            unlabelled=view(others) if len(others) and len(known) else None,
             names=self.names,
             seed=self.seed,
-            view=self.of_student,
         )
+        return replace(model, view=view), accuracy
 
     def settings(self) -> list[object]:
         """What decides the answers of interactive voting beside the scheme, the records and the votes."""
@@ -116,12 +116,15 @@ class Election(Prepared):
 
 
 def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:
-    """How the student sees public rows: linear models see unit rows about the mean of the unit public rows."""
+    """How the student sees public rows: linear models see unit rows, about their mean unless labels are spread.
+
+    Neighbours agree more, and the student of their labels is better, where the mean is not subtracted.
+    """
     from sklearn.linear_model import LogisticRegression
 
     model = model_of(student)
     linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
-    centre = public_centre(public, public.shape[1]) if linear else None
+    centre = public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
     return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)
 
 

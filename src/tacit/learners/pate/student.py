@@ -6,7 +6,7 @@ Labels are released already, so what happens here has no privacy cost.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tacit.learners.common.models import IndexClassifier, Model, View, alike, as_rows, check_kind, check_labels
+from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
 from tacit.models.networks import weights
@@ -36,8 +36,8 @@ class Student:
     ----------
     model : scikit-learn classifier, str or callable, optional
         A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
-        networks; by default a logistic regression. Linear models are fitted to unit rows about the mean of the unit
-        public rows.
+        networks; by default a logistic regression. Linear models are fitted to unit rows, about the mean of the unit
+        public rows unless labels are spread.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, default=False
@@ -74,12 +74,10 @@ def fit_student(
     unlabelled: Any = None,
     names: Floats | None = None,
     seed: int = 0,
-    view: View | None = None,
 ) -> tuple[Model, float | None]:
     """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004]. The
-    student sees records through `view`; neighbours are sought among rows that are not centred, where they agree more.
+    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004].
     A logistic regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them.
     """
     X, y = np.asarray(X), np.asarray(labels)
@@ -90,9 +88,7 @@ def fit_student(
     used, held = np.sort(order[aside:]), order[:aside]
     records, known = X[used], y[used]
     if unlabelled is not None:
-        records, known = _spread(records, known, alike(X, unlabelled), view)
-    if view is not None:
-        records = view(records)
+        records, known = _spread(records, known, alike(X, unlabelled))
     named = None if names is None else _named_head(records, known, names, 1 / student.C, seed)
     if named is not None:
         model = Model(named, n_classes)
@@ -103,7 +99,6 @@ def fit_student(
         if student == "linear":
             module = tuple(array.astype(np.float64) for array in weights(module).values())
         model = Model(module, n_classes)
-    model = replace(model, view=view)
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
 
 
@@ -146,15 +141,13 @@ def softmax_about(X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float
     return head[:, :-1].copy(), head[:, -1].copy()
 
 
-def _spread(
-    X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any], view: View | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _spread(X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """All records that labels reach over the graph of nearest neighbours, and the label that each then has."""
     from sklearn.decomposition import PCA
     from sklearn.semi_supervised import LabelSpreading
 
     records = np.concatenate([X, unlabelled])
-    rows = as_rows(records if view is None or not view.unit else replace(view, centre=None)(records))
+    rows = as_rows(records)
     features = PCA(min(COMPONENTS, *rows.shape), svd_solver="covariance_eigh").fit_transform(rows.astype(np.float32))
     graph = LabelSpreading(kernel="knn", n_neighbors=min(NEIGHBOURS, len(rows)), alpha=FROM_NEIGHBOURS, max_iter=200)
     graph.fit(features, np.concatenate([y, np.full(len(unlabelled), -1)]))
