@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.models import probabilities
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
 from tacit.models.rows import check_finite
@@ -45,7 +46,8 @@ class Release:
     arrays : dict of str to ndarray
         By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
         public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
-        (d,) or without. Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
+        (d,) or without. `probabilities` of shape (2,), which older releases lack: see `tacit.models.probabilities`.
+        Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -243,6 +245,37 @@ class Release:
         """
         return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), as_wide_rows(X, self.width))])
 
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Rows add up to 1; the columns are in the order of `classes`. The most likely class is that of `predict`.
+            The classes are taken to be equally frequent, unless the card says that the method did not balance them.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than probabilities.
+        InputError
+            If X does not have that form.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. docs/probabilities.md says how well they are calibrated.
+        """
+        stated = probabilities.stated(self.arrays)
+        if stated is None:
+            fault = "was made before probabilities, so it does not say how they follow from its scores"
+            raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
+        return stated.of(self.similarities(X))
+
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
         return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
@@ -296,7 +329,9 @@ class Release:
         if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
         of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
-        fault = self.decision.fits(of_decision, *size) or misfit(self.arrays, *size)
+        fault = (
+            self.decision.fits(of_decision, *size) or misfit(self.arrays, *size) or probabilities.misfit(self.arrays)
+        )
         if fault:
             raise self._error(fault)
 
