@@ -19,6 +19,7 @@ VERBS = {
     "adapt": "Adapt a release of auto to unlabelled rows of its task, if they suit it.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
+    "export": "Write a release as an ONNX file, which predicts without tacit.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "privatize-labels": "Randomize the label column of a table.",
     "sweep": "Compute the cells of an experiment's plan, and go on after an interrupt.",

@@ -9,6 +9,7 @@ EXTRAS = {
     "duckdb": "experiments",
     "huggingface_hub": "encoders",
     "mlflow": "mlflow",
+    "onnx": "onnx",
     "onnxruntime": "encoders",
     "opacus": "dpsgd",
     "open_clip": "encoders",

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.compute.atomic import atomic_folder, check_writable
+from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.models import probabilities
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
+from tacit.models.probabilities import Probabilities, stated
+from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -176,12 +177,7 @@ class Release:
             If the folder exists or cannot be written.
         """
         folder = Path(folder)
-        if self.document.stamp and not allow_research:
-            seeded = self.document.mechanisms.noise == "research"
-            why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
-            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
-            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
+        self._check_stamp(allow_research)
         check_writable(folder, force=force, ours=is_release)
         values = self.document.model_dump(mode="json")
         files = {
@@ -270,11 +266,62 @@ class Release:
         -----
         Guarantee: that of the release; post-processing. docs/probabilities.md says how well they are calibrated.
         """
-        stated = probabilities.stated(self.arrays)
-        if stated is None:
+        return self.stated_probabilities().of(self.similarities(X))
+
+    def stated_probabilities(self) -> Probabilities:
+        """How probabilities follow from similarities; ReleaseError if the release is older than this."""
+        found = stated(self.arrays)
+        if found is None:
             fault = "was made before probabilities, so it does not say how they follow from its scores"
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
-        return stated.of(self.similarities(X))
+        return found
+
+    def to_onnx(
+        self,
+        path: Path | str,
+        *,
+        encoder: Path | str | None = None,
+        force: bool = False,
+        allow_research: bool = False,
+        **preparation: Any,
+    ) -> Path:
+        """Write the release as an ONNX file, which predicts without tacit.
+
+        Its input is `embeddings` of shape (n, d), float32; its outputs are `label` of shape (n,) and `probabilities` of
+        shape (n, C). Guarantee and card are in its metadata.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; returned as a Path.
+        encoder : str or Path, optional
+            The ONNX file of the encoder: then the input is that of the encoder, and `preparation` may have `sidecar`,
+            `mirror`, `projection` and `dtype` as for `tacit encode`.
+        force : bool, default=False
+            Replace an older file.
+        allow_research : bool, default=False
+            Write a release that is stamped "NOT FOR RELEASE".
+
+        Raises
+        ------
+        ReleaseError
+            If it is stamped, or older than probabilities.
+        InputError
+            If onnx is not installed, the file exists or cannot be written, or the encoder does not fit.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. docs/probabilities.md has the size and the operators.
+        """
+        from tacit.releases.onnx_graph import head_model
+        from tacit.releases.onnx_joining import joined_model
+
+        self._check_stamp(allow_research)
+        path = check_writable(path, force=force)
+        model = head_model(self) if encoder is None else joined_model(self, Path(encoder), **preparation)
+        with atomic_file(path, force=force) as temporary:
+            temporary.write_bytes(model.SerializeToString(deterministic=True))
+        return path
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
@@ -320,6 +367,15 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
 
+    def _check_stamp(self, allow_research: bool) -> None:
+        """Refuse a release that is stamped."""
+        if self.document.stamp and not allow_research:
+            seeded = self.document.mechanisms.noise == "research"
+            why = "its noise is seeded" if seeded else "no privacy bound holds"
+            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
+            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
+            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
+
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
 
@@ -330,7 +386,7 @@ class Release:
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
         of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
         fault = (
-            self.decision.fits(of_decision, *size) or misfit(self.arrays, *size) or probabilities.misfit(self.arrays)
+            self.decision.fits(of_decision, *size) or misfit(self.arrays, *size) or probabilities_misfit(self.arrays)
         )
         if fault:
             raise self._error(fault)
