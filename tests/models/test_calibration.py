@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.models import calibration
-from tacit.models.calibration import Slopes, best_scale, loss_slope, posterior_probabilities, simulated
+from tacit.models.calibration import Slopes, best_scale, loss_slope, posterior_probabilities, simulated, within_classes
 from tacit.models.carried import CarriedPosterior
 from tacit.models.posterior import ClassPosterior
 
@@ -70,6 +70,20 @@ def test_foreign_rows_make_probabilities_less_certain():
     foreign = replace(KNOWN, posterior=replace(KNOWN.posterior, mean=moved))
     near, far = (posterior_probabilities(known, SAMPLE, linear) for known in (KNOWN, foreign))
     assert far.scale < 0.8 * near.scale or far.even > near.even + 0.05
+
+
+def test_public_rows_of_the_private_kind_lose_what_differs_between_classes():
+    rng = np.random.default_rng(4)
+    means = np.concatenate([MEANS - MEANS.mean(axis=0), -(MEANS - MEANS.mean(axis=0))])
+    own = means[rng.integers(6, size=4000)] + rng.normal(size=(4000, WIDTH)) * math.sqrt(WITHIN / WIDTH)
+    axes = np.linalg.eigh(own.T @ own)[1]
+    along, at = own @ axes, means @ axes
+    posterior = ClassPosterior(at, np.full(at.shape, 1e-9), np.full(6, 50.0), 0.9, WITHIN)
+    known = CarriedPosterior(posterior, axes, (along**2).mean(axis=0), np.ones(6))
+    found = (within_classes(known, along) ** 2).mean(axis=0)
+    assert np.allclose(found, WITHIN / WIDTH, rtol=0.1)
+    foreign = replace(known, posterior=replace(posterior, mean=at + 2 * np.eye(WIDTH)[0]))
+    assert np.allclose(within_classes(foreign, along), along, rtol=0, atol=0.02)
 
 
 def slopes(value, noise=0.01):

@@ -46,7 +46,7 @@ def export(
     given = {name: value for name, value in preparation.items() if value is not None}
     if encoder is None and given:
         options = ", ".join(f"--{name}" for name in given)
-        raise InputError(f"{options} are for the encoder of pictures; pass --encoder FILE.onnx, or leave them out")
+        raise InputError(f"{options}: only with the encoder of pictures; pass --encoder FILE.onnx, or leave it out")
     loaded = Release.load(release).verify()
     written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=True, **given)
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""

@@ -8,7 +8,8 @@ of equally many rows for each class c: h is the within-class share, so that the 
 within classes at k = 1, and t makes its tails those of a Student distribution. The scale minimises the cross-entropy of
 the simulated rows. At k = 1 it would be too large: rows of a class differ most along the directions in which classes
 differ, more than public rows of another kind do. How foreign these are shows in the private grand mean g, which is 0 if
-they are of the private kind. So k is expected at 1 + `EXCESS` |g| (`EXCESS_OF_LEARNED` for coefficients that gradient
+they are of the private kind; then public rows also differ by class, and the spread between the class means is taken
+out of them (`within_classes`). So k is expected at 1 + `EXCESS` |g| (`EXCESS_OF_LEARNED` for coefficients that gradient
 steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
@@ -38,6 +39,7 @@ from tacit.models.rows import Floats
 
 EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.25, 0.15, 6.0
 LAST, LEAST_ERROR = 30, 0.03
+NEAR, MOST_BETWEEN = 0.15, 0.8
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
 SCALES = (-6.0, 6.0)  # logarithms
@@ -117,8 +119,22 @@ def simulated(known: CarriedPosterior, sample: Floats) -> Simulated:
     deviations = np.sqrt(posterior.variance[labels])
     means = posterior.mean[labels] + rng.normal(size=(number, width)) * deviations
     tails = np.sqrt((FREEDOM - 2) / rng.chisquare(FREEDOM, size=(number, 1)))
-    spread = math.sqrt(posterior.within) * tails * sample[rng.integers(len(sample), size=number)]
+    within = within_classes(known, sample)
+    spread = math.sqrt(posterior.within) * tails * within[rng.integers(len(within), size=number)]
     return Simulated(labels, means, spread)
+
+
+def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
+    """Public rows (m, p) without what differs between classes, as far as they are of the private kind."""
+    mean, deviations = known.posterior.mean, np.sqrt(known.variances)
+    grand = mean.mean(axis=0)
+    between = mean - grand
+    ratio = float(grand @ grand) / max(float((between**2).sum(axis=1).mean()), 1e-12)
+    private_kind = 1 / (1 + (ratio / NEAR) ** 2)
+    _, singular, axes = np.linalg.svd(between / deviations / math.sqrt(len(mean)), full_matrices=False)
+    kept = np.sqrt(1 - private_kind * np.minimum(singular**2, MOST_BETWEEN))
+    whitened = sample / deviations
+    return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
 
 
 def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, clip: float) -> float:

@@ -252,8 +252,8 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
     if kind == "Linear":  # in float64, so that only torch rounds
         products = graph.add("MatMul", graph.cast(records, np.float64), graph.constant(weights["weight"].T))
         return graph.cast(graph.add("Add", products, graph.constant(weights["bias"])), np.float32)
-    constants = [graph.constant(weights[name], np.float32) for name in ("weight", "bias") if name in weights]
     if kind == "Conv2d":
+        constants = [graph.constant(weights[name], np.float32) for name in ("weight", "bias") if name in weights]
         sides: dict[str, Any] = {"kernel_shape": list(layer.kernel_size), "strides": list(layer.stride)}
         return graph.add("Conv", records, *constants, pads=list(layer.padding) * 2, **sides)
     if kind == "GroupNorm":

@@ -64,9 +64,7 @@ def joined_model(
     given = tensor_called(names[1], [tensor.name for tensor in model.graph.output], "output", encoder)
     opset = max((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), default=0)
     if opset < EARLIEST:
-        raise InputError(
-            f"{encoder} has opset {opset}, at least {EARLIEST} is needed; export it again with a later one"
-        )
+        raise InputError(f"{encoder} has opset {opset}, and {EARLIEST} or later is needed; export it again so")
     before, after = Graph("before"), Graph("after")
     start = _with_mirrored(before, taken, prepared) if mirror else taken
     before.add("Identity", start, output=PREFIX + taken)

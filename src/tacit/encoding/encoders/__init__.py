@@ -109,6 +109,7 @@ def load_encoder(
 
 def read_projection(path: Path) -> NDArray[np.float32]:
     """The public matrix (dim, new_dim) of a file; anything else is refused."""
+    """The public matrix (dim, new_dim) of a file; anything else is refused."""
     matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")

@@ -89,7 +89,6 @@ class Newton(SecondOrderClassifier):
     (array([0]), 0.5)
     """
 
-    trains_logits = True
     summary = "one linear score per class, by noisy Newton steps (DP-Newton)"
 
     alpha: float | None = None
