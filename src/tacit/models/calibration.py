@@ -39,7 +39,7 @@ from tacit.models.rows import Floats
 
 EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.25, 0.15, 6.0
 LAST, LEAST_ERROR = 30, 0.03
-NEAR, MOST_BETWEEN = 0.15, 0.8
+NEAR = 0.15  # |g|^2 over the squared distance of class means from g, at which public rows count half as private
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
 SCALES = (-6.0, 6.0)  # logarithms
@@ -125,14 +125,17 @@ def simulated(known: CarriedPosterior, sample: Floats) -> Simulated:
 
 
 def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
-    """Public rows (m, p) without what differs between classes, as far as they are of the private kind."""
+    """Public rows (m, p) without what differs between classes, as far as they are of the private kind.
+
+    In a direction in which class means have l times the variance of public rows, the variance is divided by 1 + l.
+    """
     mean, deviations = known.posterior.mean, np.sqrt(known.variances)
     grand = mean.mean(axis=0)
     between = mean - grand
     ratio = float(grand @ grand) / max(float((between**2).sum(axis=1).mean()), 1e-12)
     private_kind = 1 / (1 + (ratio / NEAR) ** 2)
     _, singular, axes = np.linalg.svd(between / deviations / math.sqrt(len(mean)), full_matrices=False)
-    kept = np.sqrt(1 - private_kind * np.minimum(singular**2, MOST_BETWEEN))
+    kept = np.sqrt(1 - private_kind * singular**2 / (1 + singular**2))
     whitened = sample / deviations
     return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
 
