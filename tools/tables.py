@@ -16,7 +16,7 @@ from tacit.privacy.unit import Unit
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate"}
+BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate", "gdp": "Gaussian"}
 
 
 def methods() -> Iterator[tuple[str, ...]]:

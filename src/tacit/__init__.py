@@ -25,6 +25,8 @@ LAZY: dict[str, str] = {
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",
     "encode": "tacit.encoding.encoders.estimator:encode",
+    "mlflow": "tacit.releases.mlflow",
+    "publish": "tacit.releases.publishing:publish",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",
     "read_results": "tacit.experiments.results:read_results",

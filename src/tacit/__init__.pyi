@@ -30,7 +30,9 @@ from tacit.privacy.budget import Budget as Budget
 from tacit.privacy.guarantee import Guarantee as Guarantee
 from tacit.privacy.ledger import Ledger as Ledger
 from tacit.privacy.unit import Unit as Unit
+from tacit.releases import mlflow as mlflow
 from tacit.releases.adapting import adapt as adapt
+from tacit.releases.publishing import publish as publish
 from tacit.releases.release import Release as Release
 
 LAZY: dict[str, str]

@@ -16,8 +16,8 @@ from tacit.errors import InputError
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DISTRIBUTIONS = {
-    "PIL": "pillow", "huggingface_hub": "transformers", "mlflow": "mlflow-skinny", "open_clip": "open_clip_torch",
-    "sentence_transformers": "sentence-transformers", "vl_convert": "vl-convert-python",
+    "PIL": "pillow", "mlflow": "mlflow-skinny", "model_signing": "model-signing", "open_clip": "open_clip_torch",
+    "OpenSSL": "pyopenssl", "sentence_transformers": "sentence-transformers", "vl_convert": "vl-convert-python",
 }  # fmt: skip
 PLAN = """
 name: p
@@ -53,6 +53,7 @@ fit newton private --budget rho=0.5 --out r2
 fit public private --public public --budget epsilon=1 --out r3
 fit auto private --public public --budget rho=0.5 --out r4
 inspect r1
+publish r1 --to published
 evaluate r3 test
 predict r2 test --out labels.parquet
 votes votes.npy --aggregator gnmax --sigma 5 --n-labels 5 --out answers
@@ -91,12 +92,17 @@ def test_tests_have_the_libraries_of_experiments():
         ("sweep plan.yaml --out runs --engine ray --jobs 2", "ray", "cluster"),
         ("sweep plan.yaml --out runs --engine slurm --jobs 2 --cluster local", "submitit", "cluster"),
         ("sweep plan.yaml --out runs --mlflow http://localhost:1", "mlflow", "mlflow"),
+        ("publish release --repo me/digits", "huggingface_hub", "hub"),
+        ("publish release --to hub --sign key.pem", "model_signing", "hub"),
+        ("inspect release --key public.pem", "model_signing", "hub"),
+        ("inspect release --key public.pem", "OpenSSL", "hub"),
     ],
 )
 def test_commands_name_the_missing_extra(stores, run, monkeypatch, line, library, extra):
     Path("plan.yaml").write_text(PLAN)
     Path("pictures").mkdir()
     Path("pictures", "one.png").touch()
+    tacit.Release.of(tacit.NoisySumPrototypes(classes=2).fit(np.eye(2), [0, 1])).save("release")
     monkeypatch.setitem(sys.modules, library, None)
     refused(run, line, f"{library} is not installed, and this needs it; run pip install 'tacit[{extra}]'")
 

@@ -471,6 +471,22 @@ def test_help_is_light_and_complete():
         assert f"{verb} {summary[:30]}" in shown
 
 
+def test_predicting_from_a_command_loads_what_it_needs(stores, run):
+    run("fit noisy-sum private --budget rho=0.5 --out release")
+    np.save("rows.npy", np.eye(4, 5))
+    code = (
+        "import sys; from tacit.cli.main import main; main('predict release rows.npy --out labels.csv'.split());"
+        "heavy = {'sklearn', 'numba', 'opendp', 'dp_accounting', 'scipy.stats', 'pyarrow', 'pandas', 'joblib'};"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "labels.csv: 4 rows\nHEAVY []\n"
+    assert run("predict release rows.npy --out labels.parquet")[0] == 0
+    labels = pyarrow.parquet.read_table("labels.parquet")["label"].to_pylist()
+    written = Path("labels.csv").read_text()
+    assert written == '"row","label"\n' + "".join(f'{row},"{label}"\n' for row, label in enumerate(labels))
+
+
 def test_published_names_are_understood_and_ours_are_kept(stores, run):
     promised = run("promise coinpress --budget rho=8")
     assert promised[0] == 0

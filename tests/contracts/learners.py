@@ -31,7 +31,7 @@ AMPLE = {
     "pate": {"n_teachers": 40, "aggregator": "gnmax", "sigma": 8.0}
 }  # what a method needs to do well on few records
 EUCLIDEAN = {"coinpress"}  # methods to which a row of zeros is an ordinary point
-BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1")
+BUDGETS = ("rho=0.5", "epsilon=1,delta=1e-6", "epsilon=1", "mu=1")
 STRICT = (
     *BUDGETS,
     "rho=0.3",
@@ -41,6 +41,8 @@ STRICT = (
     "epsilon=8.4,delta=1e-5",
     "epsilon=0.3",
     "epsilon=3.3",
+    "mu=0.37",
+    "tpr=0.1@fpr=0.01",
 )
 VARIANTS = {
     "noisy-sum": [{}, {"public": PUBLIC}],

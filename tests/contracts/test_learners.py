@@ -96,6 +96,8 @@ def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
     promise, allowed = make(method, variant, budget=budget, unit=unit).promise(), Budget.parse(budget)
     if allowed.rho is not None:
         assert promise.rho <= allowed.rho
+    elif allowed.mu is not None:
+        assert promise.mu <= allowed.mu
     else:
         assert promise.epsilon(allowed.delta or 0.0) <= allowed.epsilon
 
@@ -110,6 +112,8 @@ def test_a_promise_spends_its_budget(method, variant, unit):
         assert make(method, variant, budget="epsilon=1", unit=unit).promise().epsilon(0) == pytest.approx(1, rel=1e-6)
         return
     assert make(method, variant, budget="rho=0.5", unit=unit).promise().rho == pytest.approx(0.5, rel=1e-6)
+    if payable(method, variant, "mu=1") and method != "label-private":  # of which the cost is that of blocks
+        assert make(method, variant, budget="mu=1", unit=unit).promise().mu == pytest.approx(1, rel=1e-6)
 
 
 @ALL

@@ -43,5 +43,5 @@ def test_a_method_has_a_row_in_the_tables_of_the_docs(method):
 def test_a_method_states_facts_that_hold_together(method):
     kind = CLASSES[method]
     assert kind.units, "units is empty; name the neighbouring relations, first that of _event"
-    assert set(kind.budget_kinds) <= {"pure", "zcdp", "approx"}
+    assert set(kind.budget_kinds) <= {"pure", "zcdp", "approx", "gdp"}
     assert not kind.needs_public or kind.public_use.startswith("needed")

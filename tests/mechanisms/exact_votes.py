@@ -21,6 +21,33 @@ def log_check_chances(largest, threshold, sigma1):
     return log_ndtr(np.array([1, -1]) * (largest - threshold) / sigma1)
 
 
+def three_outcomes(u, v):
+    """Log probabilities that W, a or b is largest, of shape (3, n): noisy a and b have means u and v, and W is 0."""
+    x = np.linspace(0, 40, 1601)[:, None]  # Simpson's rule from 0, where the integrand does not vanish
+    weights = np.full((1601, 1), 2.0)
+    weights[1::2], weights[0], weights[-1] = 4.0, 1.0, 1.0
+    weights = np.log(weights * 0.025 / 3 / np.sqrt(2 * np.pi))
+    a = logsumexp(weights - (x - u) ** 2 / 2 + log_ndtr(x - v), axis=0)
+    b = logsumexp(weights - (x - v) ** 2 / 2 + log_ndtr(x - u), axis=0)
+    return np.array([log_ndtr(-u) + log_ndtr(-v), a, b])
+
+
+def share_of_argmax(order, step):
+    """Largest share of the cost of the noisy counts that an argmax has, on a grid: a little too small."""
+    u, v = (values.ravel() for values in np.meshgrid(np.arange(-1, 3, 0.1), np.arange(-1, 4, 0.1)))
+    log_p, log_q = three_outcomes(u, v), three_outcomes(u - step, v + step)
+    each = logsumexp(order * log_p + (1 - order) * log_q, axis=0) / (order - 1)
+    return float(each.max() / (order * step**2))
+
+
+def share_of_check(order, step):
+    """The same of one bit."""
+    x = np.arange(-5, 5, 0.01)
+    log_p, log_q = (log_ndtr(np.array([1, -1])[:, None] * shifted) for shifted in (x, x - step))
+    each = logsumexp(order * log_p + (1 - order) * log_q, axis=0) / (order - 1)
+    return float(each.max() / (order * step**2 / 2))
+
+
 def divergence(log_p, log_q, order):
     """Renyi divergence of finite distributions."""
     return float(logsumexp(order * log_p + (1 - order) * log_q) / (order - 1))

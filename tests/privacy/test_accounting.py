@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from privacy.events.samples import gaussian_delta
 from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, PureDP
+from tacit.privacy.events.base import ORDERS
 
 
 def test_renyi_alone_is_used_below_the_precision_of_the_curves():
@@ -26,6 +28,26 @@ def test_epsilon_decreases_in_delta_over_its_whole_range(event):
     deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]
     epsilons = [accounting.epsilon(event, delta) for delta in deltas]
     assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_the_gaussian_curve_is_that_of_dp_accounting_and_never_rounded_down():
+    from dp_accounting import get_epsilon_gaussian
+
+    for mu in 10.0 ** np.arange(-6, 2.1, 0.9):
+        for delta in 10.0 ** -np.arange(0.3, 30, 2.7):
+            found = accounting._gaussian_epsilon(mu, delta)
+            assert found == pytest.approx(get_epsilon_gaussian(1 / mu, delta), rel=1e-12, abs=2e-12)
+            assert accounting._log_gaussian_delta(mu, found) <= math.log(delta)
+
+
+def test_renyi_curves_are_converted_as_dp_accounting_converts_them():
+    from dp_accounting.rdp import compute_epsilon
+
+    for rate in 10.0 ** np.arange(-9, 3.0):
+        for curve in (rate * ORDERS, np.minimum(rate * ORDERS, 3 * rate), 0 * ORDERS):
+            for delta in (0.3, 1e-2, 1e-6, 1e-12):
+                expected = pytest.approx(compute_epsilon(ORDERS, curve, delta), rel=1e-12)
+                assert accounting._best_conversion(ORDERS, curve, delta) == expected
 
 
 def test_mixtures_beat_basic_composition_and_stay_valid():

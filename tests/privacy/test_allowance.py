@@ -145,3 +145,12 @@ def test_only_guarantees_without_privacy_cost_are_free():
     assert free(of(Gaussian(math.inf)))
     assert not free(of(Gaussian(1e6)))
     assert not free(Guarantee(Unit.REPLACE, compose([]), groups=(("a", compose([])), ("b", ZCDP(1e-9)))))
+
+
+def test_an_allowance_in_gaussian_dp_adds_up_mu_squared():
+    allowance = Allowance.of("mu=1")
+    assert (allowance.currency, allowance.total, str(allowance)) == ("mu", 1.0, "mu=1")
+    assert allowance.after([of(Gaussian(2.0))] * 4) == 0
+    assert allowance.after([of(Gaussian(2.0))] * 5) is None
+    assert allowance.after([of(Gaussian(Budget.gdp(1).gaussian()))]) == 0
+    assert "mu^2 of every charge is subtracted" in allowance.rule

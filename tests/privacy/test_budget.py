@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tacit
 from tacit.errors import BudgetError
 from tacit.privacy.budget import Budget, calibrate
-from tacit.privacy.events import Exponential, Gaussian, Parallel, PureDP
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP
 from tacit.privacy.guarantee import Guarantee, guarantee_under
 from tacit.privacy.unit import Unit
 
@@ -20,6 +21,10 @@ from tacit.privacy.unit import Unit
         ("epsilon=1,delta=1e-6", Budget.approx(1, 1e-6)),
         ("delta=1e-6, epsilon=1", Budget.approx(1, 1e-6)),
         ("epsilon=inf", Budget.pure(math.inf)),
+        ("mu=1", Budget.gdp(1)),
+        ("mu=inf", Budget.gdp(math.inf)),
+        ("tpr=.1@fpr=.01", Budget.attack(0.1, 0.01)),
+        ("fpr=0.01 @ tpr=0.1", Budget.attack(0.1, 0.01)),
     ],
 )
 def test_parsing(text, budget):
@@ -30,7 +35,9 @@ def test_parsing(text, budget):
 BAD = """
     1 ; epsilon ; epsilon= ; epsilon=one ; eps=1 ; epsilon=1,epsilon=2 ; epsilon=1,rho=1 ; delta=1e-6 ; rho=1, ;
     epsilon=-1 ; epsilon=0 ; epsilon=nan ; rho=-0.5 ; rho=0 ; epsilon=1,delta=0 ; epsilon=1,delta=1 ; epsilon=1e400 ;
-    epsilon=1e200 ; rho=1e-320 ; epsilon=1,delta=1e-300
+    epsilon=1e200 ; rho=1e-320 ; epsilon=1,delta=1e-300 ; mu=0 ; mu=-1 ; mu=1,rho=1 ; mu=1,delta=1e-6 ; tpr=.1 ;
+    tpr=.1@ ; tpr=.1@mu=1 ; tpr=.1,fpr=.01 ; tpr=.01@fpr=.1 ; tpr=.1@fpr=.1 ; tpr=1@fpr=.1 ; tpr=.1@fpr=0 ;
+    tpr=nan@fpr=.1 ; tpr=.1@fpr=.01@fpr=.02 ; tpr=.1@fpr=.01,mu=1
 """
 
 
@@ -172,3 +179,41 @@ def test_laplace_noise_spends_a_pure_budget_and_no_more(unit, changes, epsilon):
     for other in ("rho=1", "epsilon=1,delta=1e-6"):
         with pytest.raises(BudgetError, match="is not pure"):
             Budget.parse(other).laplace(Unit(unit))
+
+
+@pytest.mark.parametrize(("tpr", "fpr"), [(0.1, 0.01), (0.02, 0.001), (0.6, 0.5), (0.999, 1e-6)])
+def test_a_budget_stated_as_an_attack_is_reached_and_not_exceeded_at_that_point(tpr, fpr):
+    budget = Budget.attack(tpr, fpr)
+    of_noise = Guarantee(Unit.ADD_REMOVE, Gaussian(budget.gaussian()))
+    of_selection = Guarantee(Unit.ADD_REMOVE, Exponential(budget.exponential()))
+    assert tpr * (1 - 1e-9) <= of_noise.attack_rate(fpr) <= tpr
+    assert of_selection.attack_rate(fpr) <= tpr
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.1, 1.0, 3.3, 12.0])
+@pytest.mark.parametrize("unit", list(Unit))
+def test_calibrations_keep_a_gaussian_dp_budget_and_spend_it(unit, mu):
+    budget = Budget.gdp(mu)
+    events = (
+        Parallel(Gaussian(budget.gaussian(unit)), "classes"),
+        Parallel(Exponential(budget.exponential(unit)), "classes"),
+    )
+    for event in events:
+        spent = guarantee_under(event, unit).mu
+        assert mu * (1 - 1e-9) <= spent <= mu
+    assert PureDP(budget.largest_pure()).mu <= mu
+
+
+def test_a_gaussian_dp_budget_does_not_permit_what_has_no_mu():
+    assert Budget.zcdp(0.5).permits(ZCDP(0.5))
+    assert not Budget.gdp(1).permits(ZCDP(0.5))
+    with pytest.raises(BudgetError, match="is not pure, as Laplace noise needs"):
+        Budget.gdp(1).laplace()
+    with pytest.raises(BudgetError, match="is not approximate, so sampling gains nothing"):
+        Budget.gdp(1).sampled_gaussian(0.1, 10)
+
+
+def test_a_method_without_a_mu_names_what_to_pass_instead():
+    with pytest.raises(BudgetError, match="DPSGD does not keep; pass rho=0.5, which this mu implies") as caught:
+        tacit.DPSGD("mu=1", classes=2).promise()
+    assert "\n" not in str(caught.value)

@@ -39,7 +39,8 @@ def a_release(classes=3, **facts):
 
 def test_assumptions_of_all_events_are_stated_once_each():
     guarantee = Guarantee(Unit.REPLACE, 3 * Gaussian(2.0) + Gaussian(5.0), groups=(("a", Laplace(3.0)),))
-    assumptions = accounting_item(guarantee, a_release().document.parameters, "secure").assumptions
+    document = a_release().document
+    assumptions = accounting_item(guarantee, document.parameters, document.profile, "secure").assumptions
     assert assumptions[0].startswith("noise is secret and exact: holds")
     assert assumptions[1:] == (Gaussian.assumption, Laplace.assumption)
 
@@ -50,7 +51,7 @@ def section(card, number):
 
 def test_all_17_items_are_there_in_order():
     headings = [line[3:] for line in a_release().card().splitlines() if line.startswith("## ")]
-    assert headings == HEADINGS
+    assert headings == [*HEADINGS, "Predicting without tacit"]
     assert len(ITEMS) == 17
 
 
@@ -75,10 +76,22 @@ def test_numbers_and_conversions_are_there():
 
 def test_stated_bounds_are_never_rounded_down():
     release = a_release()
-    epsilon = release.guarantee.epsilon(1e-6)
-    stated = section(release.card(), 5).split("epsilon = ")[1].split(",")[0]
-    assert float(stated) >= epsilon
-    assert f"({stated}, 1e-06)" in section(release.card(), 9)
+    for number, delta in enumerate((1e-5, 1e-6, 1e-9), 1):
+        stated = section(release.card(), 5).split("epsilon = ")[number].split(",")[0]
+        assert float(stated) >= release.guarantee.epsilon(delta)
+        assert f"({stated}, {delta:g})" in section(release.card(), 9)
+
+
+def test_the_advantage_and_the_words_are_those_of_the_guarantee():
+    release = a_release()
+    assert "- advantage: 0.382925\n" in section(release.card(), 6)
+    assert f"- in words: {release.guarantee.in_words()}\n" in section(release.card(), 9)
+    assert release.guarantee.in_words() in release.card().split("\n## ")[0]
+
+
+def test_seeded_noise_is_a_premise_of_the_words():
+    model = tacit.NoisySumPrototypes(classes=2, noise="research", random_state=0).fit(np.eye(2), [0, 1])
+    assert Release.of(model).document.accounting.in_words.startswith("Were its seeded noise secret and exact: Whatever")
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_malformed_header_is_refused(folder, header):
         ('{"format": "pickle"}', 'does not say "format": "tacit-release"'),
         (
             '{"format": "tacit-release", "version": 1}',
-            "format version 1, this tacit reads 3; use the tacit that wrote it",
+            "format version 1, this tacit reads 3 and 4; use the tacit that wrote it",
         ),
         ('{"format": "tacit-release"}', "format version None"),
         ('{"format": "tacit-release", "version": 3}', "Field required"),
@@ -253,11 +253,13 @@ def test_events_nested_too_deep_are_refused(folder, depth):
 
 FORGERIES = {
     "epsilon": (("parameters", "epsilons", 0, "epsilon"), 1.0, r"parameters.epsilons\[0\].epsilon is stated as 1 and"),
-    "a little": (("parameters", "epsilons", 0, "epsilon"), 4.88650, "is stated as 4.8865 and the events give 4.88655"),
+    "a little": (("parameters", "epsilons", 1, "epsilon"), 4.88650, "is stated as 4.8865 and the events give 4.88655"),
     "delta": (("parameters", "epsilons", 0, "delta"), 1e-7, "delta is stated as"),
     "pure epsilon": (("parameters", "pure_epsilon"), 1.0, "parameters.pure_epsilon"),
     "rho": (("parameters", "rho"), 0.1, "parameters.rho is stated as 0.1 and the events give 0.5"),
     "mu": (("profile", "mu"), 0.5, "profile.mu is stated as 0.5"),
+    "advantage": (("profile", "advantage"), 0.1, "profile.advantage is stated as 0.1 and the events give 0.3829"),
+    "words": (("accounting", "in_words"), "All is well.", "accounting.in_words is stated as 'All is well.'"),
     "attack": (("profile", "attack_rates", 1, "true_positive_rate"), 0.01, "true_positive_rate"),
     "replace": (("parameters", "conversions", 0, "rho"), 0.5, r"conversions\[0\].rho is stated as 0.5"),
     "label": (("parameters", "conversions", 1, "epsilons", 0, "epsilon"), 1.0, r"conversions\[1\].epsilons"),

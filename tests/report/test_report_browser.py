@@ -1,17 +1,16 @@
 """The page of a sweep in a browser without a network: charts are drawn, and a click on a legend picks a series."""
 
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from report.browser import browser
 from report.test_sweep_report import plausible, some, timed
 from tacit.report import sweep
 from tacit.report.groups import SweepResults
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
 DOM = ("--dump-dom", "--virtual-time-budget=15000")
 PICTURE = ("--window-size=1200,1600", "--hide-scrollbars", "--virtual-time-budget=3000")
@@ -58,15 +57,13 @@ class Charts(HTMLParser):
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory):
     """Open HTML in a browser; returns the DOM that its scripts leave, or takes a picture."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
+    program = browser()
 
     def browse(html, *options):
         folder = tmp_path_factory.mktemp("browser")
         (folder / "page.html").write_text(html, encoding="utf-8")
         command = [
-            browser,
+            program,
             *OPTIONS,
             f"--user-data-dir={folder / 'profile'}",
             *options,

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 
-def inspect(release: Path, /, *, registry: Path | None = None, force: bool = False) -> None:
+def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False) -> None:
     """Check a release (hashes, arrays, every stated number) and print its card.
 
     Parameters
     ----------
     release
         Folder of a release.
+    key
+        Also check that the owner of this public key, a PEM file, signed all files.
     registry
         Also write an entry for a registry of deployments, as YAML.
     force
@@ -19,10 +21,24 @@ def inspect(release: Path, /, *, registry: Path | None = None, force: bool = Fal
     from tacit.releases.registry import registry_yaml
     from tacit.releases.release import Release
 
+    signed = _signed(release, key)
     loaded = Release.load(release).verify()
     if registry is not None:
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
-    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events\n")
+    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")
+    print(f"{signed}\n")
     print(loaded.card())
+
+
+def _signed(release: Path, key: Path | None) -> str:
+    """One line on who signed a release; with a key the signature is checked."""
+    from tacit.releases.reading import SIGNATURE
+    from tacit.releases.signing import check_signature
+
+    if key is not None:
+        return f"{release}: all files are signed by the key {check_signature(release, key)}"
+    if (release / SIGNATURE).exists():
+        return f"{release}: has a signature that was not checked; give the signer's public key with --key"
+    return f"{release}: not signed, so nothing shows who made it"

@@ -13,7 +13,8 @@ Method = Annotated[
 Budget = Annotated[
     str | None,
     Parameter(
-        help="epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. Methods with budget groups take --budgets a=1,b=2 instead."
+        help="epsilon=1, rho=0.5, epsilon=1,delta=1e-6, mu=1 or tpr=0.1@fpr=0.01. Methods with budget groups take "
+        "--budgets a=1,b=2 instead."
     ),
 ]
 Unit = Annotated[

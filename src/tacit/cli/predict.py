@@ -1,11 +1,17 @@
 """`tacit predict`: labels for new rows, from a release alone."""
 
+import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import shown_progress
 from tacit.cli.options import Features, Force, Split
 from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Columns = dict[str, NDArray[Any]]
 
 
 def predict(
@@ -33,17 +39,13 @@ def predict(
         Add a column for each class with its probability, named after the class.
     """
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
 
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.data.imports import read_data
     from tacit.releases.release import Release
 
-    writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
-    if out.suffix not in writers:
-        raise InputError(f"{out} must end in {' or '.join(writers)}; give a file name such as {out.stem}.parquet")
+    if out.suffix not in WRITERS:
+        raise InputError(f"{out} must end in {' or '.join(WRITERS)}; give a file name such as {out.stem}.parquet")
     check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()
@@ -60,5 +62,23 @@ def predict(
         else:
             columns["label"] = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
-            writers[out.suffix](pa.table(columns), temporary)
+            WRITERS[out.suffix](columns, temporary)
     print(f"{out}: {len(data.x)} rows")
+
+
+def _write_csv(columns: "Columns", path: Path) -> None:
+    """Write a table as CSV; pyarrow, which would take longer to import than most tables to write, is not used."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def _write_parquet(columns: "Columns", path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table(columns), path)
+
+
+WRITERS = {".parquet": _write_parquet, ".csv": _write_csv}

@@ -30,8 +30,7 @@ def thread_count() -> int:
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Yield the result of `function` on each item, in order; this thread draws the items, a few ahead."""
-    count = thread_count()
-    if count == 1 or (isinstance(items, Sized) and len(items) < 2):
+    if (isinstance(items, Sized) and len(items) < 2) or (count := thread_count()) == 1:
         for item in items:
             yield function(item)
         return

@@ -128,7 +128,9 @@ class Plan(_Part):
     delta: float = Field(1e-6, gt=0, lt=1, description="At which epsilon is stated")
     data: list[DataSet] = Field(min_length=1)
     learners: list[LearnerSpec] = Field(min_length=1)
-    budgets: list[Any] = Field([], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or a=1,b=2;delta=1e-5")
+    budgets: list[Any] = Field(
+        [], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, mu=1, inf, or a=1,b=2;delta=1e-5"
+    )
     imbalance: list[float] = Field([1.0], min_length=1, description="Ratios of the largest to the smallest class")
     timed: bool = Field(
         False, description="Whether cells measure run times: after a first fit that does not count, without shared work"

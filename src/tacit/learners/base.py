@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
 from tacit.data.persons import Persons, persons_under
-from tacit.errors import InputError, PrivacyLeakWarning, quoted
+from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.validation import validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
@@ -84,7 +84,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     ledger: Ledger | None = None
 
     # facts of the method, for checks and the documentation's tables
-    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")  # of finite budgets
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx", "gdp")  # of finite budgets
     units: ClassVar[tuple[Unit, ...]] = tuple(Unit)  # of its guarantees
     summary: ClassVar[str] = ""  # what is released, in a phrase
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
@@ -133,6 +133,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Quantities about the private data that the promise does not cover, beyond the class list."""
         return ()
 
+    def _check_budget(self) -> None:
+        """Refuse a budget in Gaussian DP where the events have no mu."""
+        budget = Budget.parse(self.budget)
+        if budget.mu is None or budget.infinite or budget.kind in self.budget_kinds:
+            return
+        which = "which this mu implies but not the other way round"
+        remedy = f"pass rho={budget.mu**2 / 2:.6g}, {which}, or epsilon=1,delta=1e-6"
+        raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} does not keep; {remedy}")
+
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge the promise, before any noise is drawn."""
         ledger.charge(promise, what=f"{type(self).__name__} fit")
@@ -167,6 +176,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             rule = f"unit={self.units[0]} does not imply it" if not Unit(self.unit).per_person else "it is not offered"
             offered = " or ".join(self.units)
             raise InputError(f"unit={self.unit} of {type(self).__name__}: {rule}; pass {offered}")
+        self._check_budget()
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         promise = self._guarantee()

@@ -10,22 +10,16 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
+
+from tacit.compute.compiled import compiled
 
 _LAX = {"reassoc", "contract", "nsz"}  # vectorizes the sum over a row; NaN and infinity keep their meaning
 _TINY = 1e-150  # the squares of a smaller norm may have underflowed
 _MOST = np.int64(2**31 - 1)  # the largest 32-bit integer
 SPREAD = 64  # entries that one transform mixes; a power of two
-
-
-def compiled(function: Any, **options: Any) -> Any:
-    """The compiled function, cached on disk if there is a folder for the cache."""
-    try:
-        return njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:
-        return njit(nogil=True, **options)(function)
 
 
 def readable(block: NDArray[Any]) -> NDArray[Any]:

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.compiled import compiled
 from tacit.compute.threads import in_threads
-from tacit.mechanisms.kernels import compiled
 
 ORDERS, PLACES = 256, 1 << 22  # public orders; fewer of very many classes, so that all have at most so many places
 EXACT = 32  # classes up to which all are sorted

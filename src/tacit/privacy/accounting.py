@@ -8,6 +8,9 @@ Each bound is an upper bound on epsilon at a given delta:
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
 - a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled.
 
+Loss distributions, and noise for a given epsilon, are computed by dp_accounting. It is imported where it is used, so
+that predicting from most releases, which checks their numbers, does without it.
+
 Events state their Renyi curves and loss distributions (`events/`). Sensitivity is already part of an event's
 parameters, so the library's neighbouring relations, which differ between its accountants, are not used.
 """
@@ -98,21 +101,58 @@ def _points(event: Event, interval: float) -> float:
 def attack_rate(event: Event, false_positive_rate: float) -> float:
     """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate."""
     event = event.base()
+    if all(part.exact_mu for part, _ in event.counted()):
+        return _gaussian_rate(event.mu, false_positive_rate)
+    return min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))
+
+
+def older_attack_rate(event: Event, false_positive_rate: float) -> float:
+    """`attack_rate` without the bound by the advantage, as documents of version 3 state it."""
+    event = event.base()
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
     bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):
-        from scipy.stats import norm
-
-        bounds.append(float(norm.cdf(norm.ppf(fpr) + event.mu)))
+        bounds.append(_gaussian_rate(event.mu, fpr))
     return min(1.0, *bounds)
+
+
+def _gaussian_rate(mu: float, false_positive_rate: float) -> float:
+    from scipy.special import ndtr, ndtri
+
+    return float(ndtr(ndtri(false_positive_rate) + mu))
 
 
 def attack_deltas(false_positive_rate: float) -> list[float]:
     """The deltas at which `attack_rate` evaluates epsilon."""
     return [false_positive_rate * 10.0**-power for power in range(7)]
+
+
+def advantage(event: Event) -> float:
+    """Most by which the true-positive rate of any attack exceeds its false-positive rate: the total variation distance.
+
+    The smallest of these bounds: 2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) /
+    (exp(epsilon) + 1) at each of `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by Pinsker's
+    inequality.
+    """
+    event = event.base()
+    if event.pure == 0:
+        return 0.0
+    curve = [(epsilon(event, delta), delta) for delta in advantage_deltas(event)]
+    bounds = [math.tanh(bound / 2) + delta * (1 - math.tanh(bound / 2)) for bound, delta in [(event.pure, 0.0), *curve]]
+    if math.isfinite(event.mu):
+        bounds.append(math.erf(event.mu / math.sqrt(8)))
+    if math.isfinite(event.rho):
+        bounds.append(math.sqrt(event.rho / 2))
+    return min(1.0, *bounds)
+
+
+def advantage_deltas(event: Event) -> tuple[float, ...]:
+    """The deltas at which `advantage` evaluates epsilon: none where mu is finite and not loose because of sampling."""
+    tight = math.isfinite(event.mu) and not any(part.sampled for part, _ in event.contained())
+    return () if tight else (0.1, 0.03, 0.01, 0.001)
 
 
 def gaussian_multiplier(epsilon_: float, delta: float) -> float:
@@ -177,28 +217,60 @@ def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
-    from dp_accounting import get_epsilon_gaussian
+    """Smallest epsilon, rounded up, at which the delta of one Gaussian [Balle and Wang 2018, Eq. 6] is small enough."""
+    low, high, goal = 0.0, 1.0, math.log(delta)
+    if _log_gaussian_delta(mu, low) <= goal:
+        return low
+    while _log_gaussian_delta(mu, high) > goal:
+        low, high = high, 10 * high
+    while high - low > 1e-13 + 4e-16 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _log_gaussian_delta(mu, middle) > goal else (low, middle)
+    return high
 
-    with np.errstate(divide="ignore"):
-        return float(get_epsilon_gaussian(1 / mu, delta))
+
+def _log_gaussian_delta(mu: float, epsilon_: float) -> float:
+    """Logarithm of Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)."""
+    from scipy.special import log_ndtr
+
+    middle = epsilon_ / mu
+    first, second = float(log_ndtr(mu / 2 - middle)), epsilon_ + float(log_ndtr(-mu / 2 - middle))
+    share = -math.expm1(second - first)
+    return first + math.log(share) if share > 0 else -math.inf
 
 
 @lru_cache(maxsize=1024)
 def _renyi_epsilon(event: Event, delta: float) -> float:
-    from dp_accounting.rdp import compute_epsilon
-
     curve = event.renyi(ORDERS)
     finite = np.isfinite(curve)
     if not finite.any():
         return math.inf
-    best, order = compute_epsilon(ORDERS[finite], curve[finite], delta)
+    best, order = _best_conversion(ORDERS[finite], curve[finite], delta)
     for width in (1e-1, 1e-3):  # the optimum is flat: two refinements leave a relative error below 1e-9
         if order > 1:
             near = 1 + (order - 1) * np.linspace(1 - width, 1 + width, 101)
             curve = event.renyi(near)
             finite = np.isfinite(curve)
-            best, order = min((best, order), compute_epsilon(near[finite], curve[finite], delta))
-    return float(best)
+            best, order = min((best, order), _best_conversion(near[finite], curve[finite], delta))
+    if event.best_orders:
+        orders = np.array(event.best_orders)
+        best = min(best, float(renyi_epsilons(event.renyi(orders), orders, delta)))
+    return best
+
+
+def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float, float]:
+    """Smallest epsilon of a Renyi curve at delta, and its order.
+
+    By [Canonne, Kamath and Steinke 2020, Prop. 12], which orders close to 1 make numerically unstable; and 0 where the
+    total variation is at most delta, by the inequality of Bretagnolle and Huber.
+    """
+    epsilons = np.full(len(orders), np.inf)
+    stable = orders > 1.01
+    orders_, values = orders[stable], curve[stable]
+    epsilons[stable] = values + np.log1p(-1 / orders_) - np.log(delta * orders_) / (orders_ - 1)
+    epsilons[delta**2 + np.expm1(-curve) > 0] = 0.0
+    best = int(np.argmin(epsilons))
+    return max(0.0, float(epsilons[best])), float(orders[best])
 
 
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:

@@ -7,7 +7,7 @@ currency is a filter for charges in any order, however they are chosen:
 
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
 `epsilon`  pure epsilon; for epsilon=...  [Rogers et al. 2016]
-`mu`       mu^2 of Gaussian DP; the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
+`mu`       mu^2 of Gaussian DP; for mu=... and the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
 `renyi`    Renyi divergence at an order that follows from (epsilon, delta): for events without a mu, such as zCDP and
            searches; it permits fewer Gaussian releases  [Feldman and Zrnic 2021; Lecuyer 2021]
 
@@ -38,7 +38,7 @@ NONE_LEFT = Decimal(0)
 _UNLIMITED = Decimal("Infinity")
 
 _MOST_WORK = 4e5  # microseconds that the epsilon of a first charge may take; it is computed a dozen times
-_CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi")}
+_CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi"), "gdp": ("mu",)}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Allowance:
         if budget.infinite:
             return math.inf
         if self.currency == "mu":
-            return budget.gaussian() ** -2
+            return budget.gaussian() ** -2 if budget.mu is None else budget.mu * budget.mu
         if self.currency == "renyi":
             return accounting.largest_renyi(self.order, float(budget.epsilon or 0), float(budget.delta or 0))
         return float((budget.rho if self.currency == "rho" else budget.epsilon) or 0)
@@ -183,7 +183,7 @@ class Allowance:
         if self.budget.infinite:
             return "nothing is refused"
         if self.budget.kind != "approx":
-            return f"the {self.currency} of every charge is subtracted"
+            return f"the {'mu^2' if self.currency == 'mu' else self.currency} of every charge is subtracted"
         counted = "mu^2 (Gaussian differential privacy)" if self.currency == "mu" else self.kind.partition(" under")[0]
         return (
             f"the {counted} of each charge is subtracted from {self.amount(self.total)}, except that the first charge "

@@ -1,8 +1,9 @@
 """A budget: what may be spent, as text or as a value, and the noise that spends it.
 
-`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate differential privacy. A budget is read
-under the unit of the learner that spends it. Calibrations round to the safe side: the noise that they return costs no
-more than the budget, in floats too.
+`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate and `mu=1` is Gaussian differential
+privacy. `tpr=0.1@fpr=0.01` states what an attack may reach; it is the mu of the Gaussian trade-off curve through that
+point. A budget is read under the unit of the learner that spends it. Calibrations round to the safe side: the noise
+that they return costs no more than the budget, in floats too.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
-_LEAST, _MOST = 1e-9, 1e9  # of a finite epsilon or rho
-_FORMS = "write epsilon=1 (pure), rho=0.5 (zCDP) or epsilon=1,delta=1e-6 (approximate)"
+_LEAST, _MOST = 1e-9, 1e9  # of a finite epsilon, rho or mu
+_FORMS = (
+    "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP) or "
+    "tpr=0.1@fpr=0.01 (the most that an attack may reach)"
+)
 _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
 
 # If a budget is split over several events, noise is larger by this factor, so that the costs of the events, added up
@@ -41,7 +46,7 @@ _PURE = _ROOT_RHO | {Unit.CHANGE_LABEL: 2.0}
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on the privacy cost, built by `pure`, `zcdp`, `approx` or `parse`.
+    """A limit on the privacy cost, built by `pure`, `zcdp`, `approx`, `gdp`, `attack` or `parse`.
 
     Examples
     --------
@@ -54,11 +59,12 @@ class Budget:
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         parts = self._parts()
-        if set(parts) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
-            raise BudgetError(f"budget with {', '.join(parts) or 'nothing'} is not one of the three kinds; {_FORMS}")
+        if set(parts) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}, {"mu"}):
+            raise BudgetError(f"budget with {', '.join(parts) or 'nothing'} is not one of the four kinds; {_FORMS}")
         for name, value in parts.items():
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
@@ -86,14 +92,43 @@ class Budget:
         return cls(epsilon=float(epsilon), delta=float(delta))
 
     @classmethod
+    def gdp(cls, mu: float) -> Budget:
+        """Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1)."""
+        return cls(mu=float(mu))
+
+    @classmethod
+    def attack(cls, true_positive_rate: float, false_positive_rate: float) -> Budget:
+        """The Gaussian DP budget of which no attack exceeds one true-positive rate at one false-positive rate.
+
+        It is mu = Phi^-1(tpr) - Phi^-1(fpr), rounded down, and so bounds attacks at every other rate too.
+
+        Raises
+        ------
+        BudgetError
+            Unless 0 < false_positive_rate < true_positive_rate < 1.
+
+        Examples
+        --------
+        >>> round(Budget.attack(0.1, 0.01).mu, 4)
+        1.0448
+        """
+        tpr, fpr = float(true_positive_rate), float(false_positive_rate)
+        if not 0 < fpr < tpr < 1:
+            rule = "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"
+            raise BudgetError(f"budget tpr={tpr:g}@fpr={fpr:g} {rule}; {_FORMS}")
+        quantile = NormalDist().inv_cdf
+        return cls(mu=(quantile(tpr) - quantile(fpr)) * (1 - 1e-12))
+
+    @classmethod
     def parse(cls, text: str | Budget) -> Budget:
-        """Read a budget from text such as "epsilon=1", "rho=0.5" or "epsilon=1,delta=1e-6"."""
+        """Read a budget from text such as "epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6" or "tpr=0.1@fpr=0.01"."""
         if isinstance(text, Budget):
             return text
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}
-        for item in text.split(","):
+        attack = "@" in text
+        for item in text.split("@" if attack else ","):
             name, _, number = (part.strip() for part in item.partition("="))
             try:
                 value = float(number)
@@ -101,14 +136,17 @@ class Budget:
                 value = math.nan
             if math.isinf(value) and "inf" not in number.lower():
                 value = math.nan  # an overflow such as 1e400 is a mistake; only "inf" asks for no protection
-            if name not in ("epsilon", "delta", "rho") or name in values or math.isnan(value):
+            known = ("tpr", "fpr") if attack else ("epsilon", "delta", "rho", "mu")
+            if name not in known or name in values or math.isnan(value):
                 raise BudgetError(f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}")
             values[name] = value
-        return cls(**values)
+        return cls.attack(values["tpr"], values["fpr"]) if attack else cls(**values)
 
     @property
     def kind(self) -> str:
-        """One of "pure", "zcdp", "approx"."""
+        """One of "pure", "zcdp", "approx", "gdp"."""
+        if self.mu is not None:
+            return "gdp"
         if self.rho is not None:
             return "zcdp"
         return "pure" if self.delta is None else "approx"
@@ -116,7 +154,7 @@ class Budget:
     @property
     def infinite(self) -> bool:
         """Whether the budget asks for no protection at all."""
-        return math.inf in (self.epsilon, self.rho)
+        return math.inf in (self.epsilon, self.rho, self.mu)
 
     def __str__(self) -> str:
         return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in self._parts().items())
@@ -125,6 +163,8 @@ class Budget:
         """Whether the privacy cost of `event` is within the budget."""
         if self.rho is not None:
             return event.rho <= self.rho
+        if self.mu is not None:
+            return event.mu <= self.mu
         assert self.epsilon is not None
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 
@@ -149,6 +189,10 @@ class Budget:
             z = 1 / math.sqrt(2 * self.rho)
             while Gaussian(z).rho > self.rho:
                 z = math.nextafter(z, math.inf)
+        elif self.mu is not None:
+            z = 1 / self.mu
+            while Gaussian(z).mu > self.mu:
+                z = math.nextafter(z, math.inf)
         elif self.delta is not None:
             assert self.epsilon is not None
             z = accounting.gaussian_multiplier(self.epsilon, self.delta)
@@ -170,6 +214,8 @@ class Budget:
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
             return epsilon / _ROOT_RHO[unit] / (_ROUNDED_UP if unit is Unit.CHANGE_LABEL else 1.0)
+        if self.mu is not None:
+            return calibrate(self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE)
         assert self.epsilon is not None
         return self.epsilon / _PURE[unit]
 
@@ -207,6 +253,11 @@ class Budget:
             assert self.epsilon is not None
             return self.epsilon
         return calibrate(self, PureDP, _LEAST_PURE, _MOST_PURE)
+
+
+def _exponential_under(epsilon: float, unit: Unit) -> Event:
+    """The cost under a unit of exponential mechanisms, one on each of several disjoint classes."""
+    return 2 * Exponential(epsilon) if unit is Unit.CHANGE_LABEL else Exponential(_ROOT_RHO[unit] * epsilon)
 
 
 def calibrate(

@@ -8,15 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
+from tacit.privacy.words import meaning, rounded_up, standing
+
+__all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
 THIS_RUN = "this run only"
+DELTAS = (1e-5, 1e-6, 1e-9)
+"""At which epsilon is stated."""
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+"""At which the most that an attack reaches is stated."""
+DECISIVE = 1e-6
+"""The delta at which words are about epsilon."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,16 @@ class Guarantee:
     def attack_rate(self, false_positive_rate: float) -> float:
         """Largest true-positive rate of any membership attack at this false-positive rate."""
         return max(accounting.attack_rate(event, false_positive_rate) for event in self.totals())
+
+    @property
+    def advantage(self) -> float:
+        """Most by which any membership attack's true-positive rate exceeds its false-positive rate; 2 Phi(mu/2) - 1."""
+        return max(accounting.advantage(event) for event in self.totals())
+
+    def in_words(self) -> str:
+        """What the guarantee means for one record or person, and where it stands against common guidance."""
+        epsilon = self.epsilon(DECISIVE)
+        return f"{meaning(self.unit, epsilon, DECISIVE, self.advantage)} {standing(epsilon, DECISIVE)}"
 
     def to(self, unit: Unit | str) -> Guarantee:
         """State the guarantee of the same release under another unit.
@@ -182,6 +200,9 @@ class Guarantee:
         if self.unit in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
             for unit in implied_units(self.unit):
                 lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
+        if self.bounded:
+            lines += self._against_attacks()
+        lines.append(self.in_words())
         if not self.groups or self.event.counted():
             lines.append(f"Sum of: {self.event.describe()}.")
         lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
@@ -189,6 +210,16 @@ class Guarantee:
         lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
         lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
         return "\n".join(lines)
+
+    def _against_attacks(self) -> list[str]:
+        """Epsilon at each delta, and what attacks reach: of the most expensive group."""
+        epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
+        rates = [f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES]
+        return [
+            f"Epsilon at delta: {', '.join(epsilons)}.",
+            f"Attacks: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
+            f"{rounded_up(self.advantage)}.",
+        ]
 
     def __str__(self) -> str:
         return self.statement()
@@ -235,12 +266,6 @@ class Guarantee:
         if math.isfinite(mu):
             numbers.append(f"mu = {rounded_up(mu)} (Gaussian DP)")
         return ", ".join(numbers)
-
-
-def rounded_up(value: float) -> str:
-    """A bound with six digits, rounded up (up to the error of float arithmetic)."""
-    digits = Context(prec=6, rounding=ROUND_CEILING)
-    return f"{float(digits.create_decimal(value * (1 - 1e-12))):.6g}"
 
 
 def check_most_records(number: object) -> None:

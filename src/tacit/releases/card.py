@@ -11,23 +11,41 @@ from pydantic import BaseModel
 
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
-from tacit.releases.schema import ITEMS, Document
+from tacit.releases.recipe import recipe
+from tacit.releases.schema import ITEMS, Accounting, Document
 
 _LABELS_SHOWN = 20
-_UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate")
+_UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
 # characters that Markdown would read as code, emphasis, HTML or a link
 _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
 
 def render_card(document: Document) -> str:
-    """Write the card: a heading for each of the 17 items."""
+    """Write the card: a heading for each of the 17 items, and since version 4 how to predict without tacit."""
     lines = [f"# {_text(document.product.name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
-    lines += [_text(document.accounting.statement), "", 'What nobody has stated reads "not stated".']
+    lines += [_text(document.accounting.statement), ""]
+    if isinstance(document.accounting, Accounting):
+        lines += [_text(document.accounting.in_words), ""]
+    lines += ['What nobody has stated reads "not stated".']
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]
+    if document.version >= 4:
+        lines += ["", "## Predicting without tacit", "", *_recipe(document)]
     return "\n".join(lines) + "\n"
+
+
+def _recipe(document: Document) -> list[str]:
+    rows = f"rows `X` of the same encoder, an array of shape (n, {document.contents.width})"
+    needs = "They need numpy and safetensors alone."
+    return [
+        f"Run in the folder of the release, these lines find the `labels` of {rows}. {needs}",
+        "",
+        "```python",
+        *recipe(document.contents),
+        "```",
+    ]
 
 
 def _item(item: Any) -> list[str]:

@@ -119,7 +119,7 @@ def of_learner(
                 who_sees_what="the curator sees the records and draws the noise; all others see only this release",
             ),
             contents=_contents(clf, released, arrays, sha256),
-            accounting=accounting_item(guarantee, items["parameters"], clf.noise_),  # type: ignore[arg-type]
+            accounting=accounting_item(guarantee, items["parameters"], items["profile"], clf.noise_),  # type: ignore[arg-type]
             mechanisms=Mechanisms(
                 noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
                 seed=_SEED[clf.noise_],

@@ -1,7 +1,7 @@
 """Files of a release, read as if an attacker had written them.
 
 Only the three known names are opened, never a name or path that a file mentions; sizes are checked before anything is
-parsed; nothing is unpickled.
+parsed; nothing is unpickled. What model hubs, git and signers put beside the three files is ignored, by name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,13 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import FORMAT, ONE_LINE, VERSION, Document, Recorded
+from tacit.releases.schema import FORMAT, ONE_LINE, VERSIONS, Document, Recorded
 
 DOCUMENT, ARRAYS, CARD = "release.json", "arrays.safetensors", "CARD.md"
+README, SIGNATURE = "README.md", "model.sig"
+OF_TRANSPORT = (".git", ".gitattributes", ".cache")
+"""What git and the clients of model hubs put into a folder."""
+NEVER_OPENED = (README, "LICENSE", SIGNATURE, *OF_TRANSPORT)
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
 HEADER_LIMIT = 2**20
 MOST_EVENTS, MOST_USES = 50, 10**6
@@ -40,14 +44,16 @@ def read_files(folder: Path) -> dict[str, bytes]:
         if is_store(folder) or holds_stores(folder):
             what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
             raise ReleaseError(f"{folder} is {what} and no release; give the folder of a release")
-    check_names(folder)
+    check_names(folder, besides=NEVER_OPENED)
     return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
 
 
-def check_names(folder: Path) -> None:
-    """Refuse anything in the folder that is not one of the three files."""
+def check_names(folder: Path, besides: Collection[str] = ()) -> None:
+    """Refuse anything in the folder that is not one of the three files, but for the names `besides`."""
     with os.scandir(folder) as entries:
         for entry in entries:
+            if entry.name in besides:
+                continue
             where = f"{folder}: {quoted(entry.name)}"
             if entry.name not in LIMITS:
                 raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
@@ -72,9 +78,10 @@ def parse_document(where: str, data: bytes) -> Document:
         raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
         raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
-    if stated.get("version") != VERSION:
+    if stated.get("version") not in VERSIONS:
         version = f"format version {stated.get('version')!r:.40}"
-        raise ReleaseError(f"{where} has {version}, this tacit reads {VERSION}; use the tacit that wrote it")
+        known = " and ".join(map(str, VERSIONS))
+        raise ReleaseError(f"{where} has {version}, this tacit reads {known}; use the tacit that wrote it")
     try:
         return Document.model_validate_json(data)
     except ValidationError as error:

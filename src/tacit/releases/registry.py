@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tacit.errors import ReleaseError
+from tacit.privacy.guarantee import DECISIVE
 from tacit.privacy.unit import Unit
 from tacit.releases.schema import NOT_STATED, Document, Utility
 
@@ -155,7 +156,7 @@ def _deployment(document: Document) -> Deployment:
 
 def _privacy_loss(document: Document) -> PrivacyLoss:
     parameters, unit = document.parameters, document.privacy_unit
-    at_delta = parameters.epsilons[0]
+    at_delta = next(point for point in parameters.epsilons if point.delta == DECISIVE)
     pure = parameters.pure_epsilon != "inf"
     stated: dict[str, Any] = {
         "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,

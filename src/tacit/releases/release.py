@@ -28,6 +28,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
+from tacit.releases.estimator import FittedClassifier
 from tacit.releases.fitted import Fitted
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
@@ -37,8 +38,10 @@ __all__ = ["Release", "Utility"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
+
+    It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is refused.
 
     Parameters
     ----------
@@ -177,8 +180,15 @@ class Release:
             If the folder exists or cannot be written.
         """
         folder = Path(folder)
+        files = self.files(allow_research=allow_research)
+        with atomic_folder(folder, force=force, ours=is_release) as part:
+            for name, data in files.items():
+                (part / name).write_bytes(data)
+        return folder
+
+    def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
+        """Return the bytes of the three files by name; errors are those of `save`."""
         self._check_stamp(allow_research)
-        check_writable(folder, force=force, ours=is_release)
         values = self.document.model_dump(mode="json")
         files = {
             DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
@@ -188,10 +198,7 @@ class Release:
         for name, data in files.items():
             if len(data) > LIMITS[name]:
                 raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
-        with atomic_folder(folder, force=force, ours=is_release) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return files
 
     def verify(self) -> Release:
         """Check that files, arrays and every stated number agree; returns this release.
@@ -210,7 +217,7 @@ class Release:
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
         try:
-            check_work(self.guarantee)
+            check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
@@ -336,7 +343,7 @@ class Release:
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
-        items = privacy_items(read_guarantee(guarantee, self.source))
+        items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
         document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 

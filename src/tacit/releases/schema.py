@@ -1,7 +1,9 @@
 """The document of a release: one strict model per item of what a release must say.
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
-value can pass for another item of the card. A changed field or wording raises VERSION: `Release.verify` rewrites all.
+value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
+and documents of earlier versions as they were. Documents of version 3 lack epsilon at 1e-5, the advantage and the words
+of item 9; their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -11,7 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from tacit.models.decisions import AnyDecision
 
-FORMAT, VERSION = "tacit-release", 3
+FORMAT = "tacit-release"
+Version = Literal[3, 4]
+VERSIONS = get_args(Version)
+VERSION = VERSIONS[-1]
 NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
@@ -122,11 +127,17 @@ class AttackRate(Model):
     true_positive_rate: Share
 
 
-class Profile(Model):
-    """Item 6."""
+class OlderProfile(Model):
+    """Item 6 of version 3."""
 
     mu: Number
     attack_rates: tuple[AttackRate, ...]
+
+
+class Profile(OlderProfile):
+    """Item 6."""
+
+    advantage: Share
 
 
 class Accesses(Model):
@@ -175,13 +186,19 @@ class Contents(Model):
         return classes
 
 
-class Accounting(Model):
-    """Item 9."""
+class OlderAccounting(Model):
+    """Item 9 of version 3."""
 
     method: Text
     composition: Text
     assumptions: tuple[Text, ...]
     statement: Text
+
+
+class Accounting(OlderAccounting):
+    """Item 9."""
+
+    in_words: Text
 
 
 class Mechanisms(Model):
@@ -313,7 +330,7 @@ class Document(Model):
     """All of `release.json`; each item's title is its heading in the card."""
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Literal[3] = 3
+    version: Version = 4
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")
@@ -321,10 +338,10 @@ class Document(Model):
     trust: Trust = Field(title="Trust setting")
     privacy_unit: PrivacyUnit = Field(title="Privacy unit")
     parameters: Parameters = Field(title="Privacy parameters")
-    profile: Profile = Field(title="Privacy profile")
+    profile: Profile | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
     contents: Contents = Field(title="What is released")
-    accounting: Accounting = Field(title="Accounting")
+    accounting: Accounting | OlderAccounting = Field(title="Accounting")
     mechanisms: Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
     pattern: Pattern = Field(title="Release pattern")
@@ -333,6 +350,12 @@ class Document(Model):
     utility: Utility | Literal["not stated"] = Field(title="Utility")
     public_inputs: PublicInputs = Field(title="Public data and encoder")
     audit: Audit = Field(title="Empirical audit")
+
+    @model_validator(mode="after")
+    def _of_its_version(self) -> "Document":
+        if {isinstance(self.profile, Profile), isinstance(self.accounting, Accounting)} != {self.version == VERSION}:
+            raise ValueError(f"advantage and in_words are stated from version {VERSION} on, and there always")
+        return self
 
 
 ITEMS: dict[str, str] = {name: field.title for name, field in Document.model_fields.items() if field.title}

@@ -12,25 +12,30 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import Guarantee, implied_units, rounded_up
+from tacit.privacy.guarantee import DECISIVE, DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
+from tacit.privacy.words import meaning, standing
 from tacit.releases.schema import (
     CLASS_SIZES,
     NOT_FOR_RELEASE,
+    VERSION,
     Accounting,
     Document,
     Model,
     Number,
+    OlderAccounting,
+    OlderProfile,
     Parameters,
+    Profile,
     Utility,
 )
 
-DELTAS = (1e-6, 1e-9)
-FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+OLDER_DELTAS = (1e-6, 1e-9)  # of documents of version 3
 TOLERANCE = 1e-6
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
@@ -59,23 +64,36 @@ def stamp(guarantee: Guarantee, noise: str) -> str | None:
     return NOT_FOR_RELEASE if noise == "research" or not guarantee.bounded else None
 
 
-def privacy_items(guarantee: Guarantee) -> dict[str, Model]:
+def privacy_items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Model]:
     """Items 2 and 4 to 7."""
     with np.errstate(all="ignore"):
-        items = _computed(_items(guarantee))
-    kinds = {name: Document.model_fields[name].annotation for name in items}
-    return {name: kinds[name].model_validate(item, strict=False) for name, item in items.items()}  # type: ignore[union-attr]
+        items = _computed(_items(guarantee, version))
+    kinds: dict[str, Any] = {name: Document.model_fields[name].annotation for name in items}
+    return {name: TypeAdapter(kinds[name]).validate_python(item, strict=False) for name, item in items.items()}
 
 
-def accounting_item(guarantee: Guarantee, parameters: Parameters, noise: str) -> Accounting:
-    """Item 9; its sentence repeats the numbers of item 5."""
-    return Accounting(
+def accounting_item(
+    guarantee: Guarantee, parameters: Parameters, profile: OlderProfile, noise: str
+) -> Accounting | OlderAccounting:
+    """Item 9; its sentences repeat the numbers of items 5 and 6."""
+    item = OlderAccounting(
         method="the smallest of the valid bounds: sum of pure epsilons, exact Gaussian curve, Renyi divergence, "
         "privacy loss distribution",
         composition=guarantee.event.describe(),
         assumptions=_assumptions(guarantee, noise),
         statement=formal_statement(guarantee.unit, parameters, noise),
     )
+    if not isinstance(profile, Profile):
+        return item
+    return Accounting(**dict(item), in_words=_in_words(guarantee.unit, parameters, profile, noise))
+
+
+def _in_words(unit: Unit, parameters: Parameters, profile: Profile, noise: str) -> str:
+    """What the numbers mean for one record or person, and where they stand."""
+    stated = next((point.epsilon for point in parameters.epsilons if point.delta == DECISIVE), math.inf)
+    epsilon = float(stated)
+    premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
+    return f"{premise}{meaning(unit, epsilon, DECISIVE, profile.advantage)} {standing(epsilon, DECISIVE)}"
 
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
@@ -92,16 +110,16 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     )
 
 
-def check_work(guarantee: Guarantee) -> None:
+def check_work(guarantee: Guarantee, version: int = VERSION) -> None:
     """Refuse events whose numbers would take too long to compute."""
-    if work(guarantee) > MOST_WORK:
+    if work(guarantee, version) > MOST_WORK:
         seconds = MOST_WORK / 1e6
         raise ReleaseError(f"its events would take more than about {seconds:g} s to account; use fewer or coarser ones")
 
 
-def work(guarantee: Guarantee) -> float:
+def work(guarantee: Guarantee, version: int = VERSION) -> float:
     """About how many microseconds it takes to compute every stated number; stops beyond MOST_WORK."""
-    items, total = _items(guarantee), 0.0
+    items, total = _items(guarantee, version), 0.0
     numbers = [value for _, _, value in _leaves(items, items, "") if isinstance(value, Computation)]
     needed = dict.fromkeys((event, delta) for one in numbers for event in one.events for delta in one.deltas)
     with np.errstate(all="ignore"):
@@ -123,9 +141,9 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
     if minority and CLASS_SIZES not in guarantee.unprotected:
         return f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected"
-    items = _items(guarantee)
+    items = _items(guarantee, document.version)
     stated = {name: getattr(document, name).model_dump() for name in items}
-    accounts = accounting_item(guarantee, document.parameters, noise).model_dump()
+    accounts = accounting_item(guarantee, document.parameters, document.profile, noise).model_dump()
     with np.errstate(all="ignore"):
         pairs = sorted(_leaves(stated, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
         for place, value, expected in (*pairs, *_leaves(document.accounting.model_dump(), accounts, ".accounting")):
@@ -165,13 +183,17 @@ def _computed(value: Any) -> Any:
     return value.number() if isinstance(value, Computation) else value
 
 
-def _items(guarantee: Guarantee) -> dict[str, Any]:
+def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
+    deltas = DELTAS if version == VERSION else OLDER_DELTAS
     implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
-    groups = tuple({"name": name} | _numbers(guarantee, name) for name, _ in guarantee.groups)
+    groups = tuple({"name": name} | _numbers(guarantee, deltas, name) for name, _ in guarantee.groups)
     totals = guarantee.totals()
+    of_curve = [delta for total in totals for delta in accounting.advantage_deltas(total.base())]
+    advantage = {"advantage": Computation(lambda: guarantee.advantage, totals, of_curve)} if version == VERSION else {}
+    attack_rate = guarantee.attack_rate if version == VERSION else partial(_older_attack_rate, guarantee)
     attacks = {
-        rate: Computation(partial(guarantee.attack_rate, rate), totals, accounting.attack_deltas(rate))
+        rate: Computation(partial(attack_rate, rate), totals, accounting.attack_deltas(rate))
         for rate in FALSE_POSITIVE_RATES
     }
     return {
@@ -181,10 +203,12 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
             "hides": f"whether {guarantee.unit.sentence}",
             "contribution_bound": _BOUNDS[guarantee.unit.entity],
         },
-        "parameters": _numbers(guarantee)
+        "parameters": _numbers(guarantee, deltas)
         | {
             "rho": _rho(guarantee),
-            "conversions": tuple(_numbers(other) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied),
+            "conversions": tuple(
+                _numbers(other, deltas) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied
+            ),
             "groups": groups,
             "group_budgets": "not stated whether they are public"
             if groups
@@ -195,7 +219,8 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
             "attack_rates": tuple(
                 {"false_positive_rate": rate, "true_positive_rate": attack} for rate, attack in attacks.items()
             ),
-        },
+        }
+        | advantage,
         "accesses": {
             "covered": guarantee.scope,
             "outside": "anything fitted or tuned on private rows before it, and any figure computed from them after it",
@@ -203,14 +228,18 @@ def _items(guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
-def _numbers(guarantee: Guarantee, group: str | None = None) -> dict[str, Any]:
+def _numbers(guarantee: Guarantee, deltas: Sequence[float], group: str | None = None) -> dict[str, Any]:
     """What a unit or a group pays."""
     totals = guarantee.totals(group)
-    epsilons = {delta: Computation(partial(guarantee.epsilon, delta, group), totals, (delta,)) for delta in DELTAS}
+    epsilons = {delta: Computation(partial(guarantee.epsilon, delta, group), totals, (delta,)) for delta in deltas}
     return {
         "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
         "epsilons": tuple({"epsilon": epsilon, "delta": delta} for delta, epsilon in epsilons.items()),
     }
+
+
+def _older_attack_rate(guarantee: Guarantee, false_positive_rate: float) -> float:
+    return max(accounting.older_attack_rate(total, false_positive_rate) for total in guarantee.totals())
 
 
 def _rho(guarantee: Guarantee) -> Computation:

@@ -75,4 +75,4 @@ def test_bad_input(given, message):
 
 def test_a_budget_for_nothing():
     with pytest.raises(BudgetError, match="allows no query"):
-        tacit.pate.calibrate(0.001, COUNTS[:, :2] / 100)
+        tacit.pate.calibrate(0.001, COUNTS[:, :2] / 1000)

@@ -12,7 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 import tacit
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
+from tacit.learners.pate.filter import allowance_of, query_event
 from tacit.privacy import accounting
+from tacit.privacy.budget import Budget
 
 CENTRES = 3 * np.eye(3, 4)
 BUDGETS = {"a": 1.0, "b": 2.0}
@@ -201,12 +203,13 @@ def test_interactive_voting_starts_with_a_confident_round():
 def test_calibration_fits_the_dearest_group():
     model = pate(budgets=BUDGETS, n_teachers=50, **FAST).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert isinstance(model.aggregator_, Confident)
-    allowed = {group: accounting.largest_rho(epsilon, 1e-5) for group, epsilon in BUDGETS.items()}
-    left = {group: rho - dict(model.spent_.groups)[group].rho for group, rho in allowed.items()}
+    allowed = {group: allowance_of(Budget.approx(epsilon, 1e-5), None) for group, epsilon in BUDGETS.items()}
+    left = {group: total.total - total.cost(dict(model.spent_.groups)[group]) for group, total in allowed.items()}
     one_more = {
-        group: model.aggregator_.check(s).rho + model.aggregator_.label(s).rho
+        group: allowed[group].cost(query_event(model.aggregator_, allowed[group], s))
         for group, s in model.answers_.sensitivity.items()
     }
+    assert min(left.values()) >= 0
     assert model.answers_.asked == 300 or any(left[group] < one_more[group] for group in allowed)
 
 
@@ -254,9 +257,9 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
     ledger.allow("epsilon=2.1,delta=1e-5", "replace")
     facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
     pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
-    assert ledger.account().spent.rho == pytest.approx(accounting.largest_rho(2.0, 1e-5))
+    assert accounting.epsilon(ledger.account().spent, 1e-5) == pytest.approx(2.0, rel=1e-6)
     monkeypatch.setattr("tacit.learners.pate.teachers.Ensemble.votes", interrupt)
-    with pytest.raises(tacit.TacitError, match="has no finite privacy cost in mu"):
+    with pytest.raises(tacit.TacitError, match="ledger"):
         pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 
 

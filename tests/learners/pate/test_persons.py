@@ -16,7 +16,8 @@ from tacit.data.persons import Persons
 from tacit.errors import InputError, LedgerError
 from tacit.learners.pate.allocation import allocate
 from tacit.learners.pate.teachers import Ensemble
-from tacit.mechanisms import votes as mechanism
+from tacit.mechanisms.noisy_argmax import label_event
+from tacit.mechanisms.noisy_check import check_event
 from tacit.privacy.unit import Unit
 
 CENTRES = 3 * np.eye(3, 4)
@@ -114,7 +115,7 @@ def test_all_neighbours_of_small_data_differ_by_one_vote_and_cost_what_is_stated
         found = {tuple(counts([*others[:place], block, *others[place:]]).tolist()) for block in blocks}
         pairs |= set(itertools.permutations(found, 2))
     assert max(np.abs(np.subtract(*pair)).sum() for pair in pairs) == 2  # one vote, from one class to another
-    label, check = mechanism.label_event(sigma, 1.0), mechanism.check_event(sigma1, 1.0)
+    label, check = label_event(sigma, 1.0), check_event(sigma1, 1.0)
     for epsilon in (0.0, 0.5, 1.0):
         for event, chances in (
             (label, lambda own: log_label_chances(np.array(own), sigma)),

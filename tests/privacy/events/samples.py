@@ -7,8 +7,11 @@ from scipy.stats import norm
 from tacit.privacy.events import (
     ZCDP,
     Exponential,
+    FilteredVotes,
     Gaussian,
     Laplace,
+    NoisyArgmax,
+    NoisyCheck,
     Parallel,
     PureDP,
     RandomizedResponse,
@@ -28,6 +31,9 @@ EVENTS = [
     RepeatAndSelect(Gaussian(4.0), 5, 1),
     RepeatAndSelect(Exponential(0.3), 3, 0),
     SampledGaussian(1.1, 0.05),
+    NoisyArgmax(8.0, 6.0),
+    NoisyCheck(6.0, 6.0),
+    FilteredVotes(6.0, 1.0, 1.4),
 ]
 
 

@@ -165,6 +165,8 @@ class ModelClassifier(PrivateClassifier):
     shape: tuple[int, ...] | None
 
     trains_logits = True
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")
+
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
 
     def fit(self, X: Any, y: Any, persons: Any = None) -> Self:

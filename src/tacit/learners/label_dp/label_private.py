@@ -154,7 +154,7 @@ class LabelPrivate(ModelClassifier):
 
     units = UNITS
     person_bound = "each of a person's m labels spends an m-th of the budget"
-    budget_kinds = ("pure", "zcdp", "approx")
+    budget_kinds = ("pure", "zcdp", "approx", "gdp")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
     no_release = "decides by a model that a release cannot hold; choose base='linear' or a network by name"

@@ -114,7 +114,7 @@ def aggregate(
     --------
     >>> import numpy as np, tacit
     >>> votes = np.repeat([[0], [1], [2], [1]], 1000, axis=1)
-    >>> out = tacit.pate.aggregate(votes, classes=3, aggregator="gnmax", sigma=10, budgets=1.0)
+    >>> out = tacit.pate.aggregate(votes, classes=3, aggregator="gnmax", sigma=9, budgets=1.0)
     >>> out.labels, out.asked, round(out.guarantee_.epsilon(1e-5), 4)
     (array([ 0,  1,  2, -1]), 3, 1.0)
     """

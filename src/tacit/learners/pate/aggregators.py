@@ -19,6 +19,8 @@ from tacit.errors import InputError
 from tacit.learners.common.parameters import real
 from tacit.mechanisms import vote_bounds, votes
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.noisy_argmax import label_event, noisy_argmax
+from tacit.mechanisms.noisy_check import check_event, noisy_exceeds
 from tacit.mechanisms.vote_bounds import LogQ
 from tacit.privacy.events import Event
 
@@ -48,10 +50,10 @@ class Aggregator(ABC):
         """Labels for counts of shape (queries, classes); `total` is the number of votes of each query, public."""
 
     @abstractmethod
-    def label(self, sensitivity: float) -> Event:
-        """Privacy cost of a bought label."""
+    def label(self, sensitivity: float, order: float | None = None) -> Event:
+        """Privacy cost of a bought label; if it is counted at one Renyi order, at the price of labels alone."""
 
-    def check(self, sensitivity: float) -> Event | None:
+    def check(self, sensitivity: float, order: float | None = None) -> Event | None:
         """Privacy cost of checking whether there will be a label, which every query pays; None without a check."""
         return None
 
@@ -72,10 +74,10 @@ class GNMax(Aggregator):
     sigma: float
 
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
-        return votes.noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
+        return noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
 
-    def label(self, sensitivity: float) -> Event:
-        return votes.label_event(self.sigma, sensitivity)
+    def label(self, sensitivity: float, order: float | None = None) -> Event:
+        return label_event(self.sigma, sensitivity, order)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         label = vote_bounds.gaussian_renyi(log_q(counts, self.sigma), self.sigma / sensitivity, orders)
@@ -90,17 +92,17 @@ class Confident(GNMax):
     threshold: float
 
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
-        paid = votes.noisy_exceeds(counts.max(axis=1), self.threshold, self.sigma1, noise)
+        paid = noisy_exceeds(counts.max(axis=1), self.threshold, self.sigma1, noise)
         return self._labels_where(paid, counts, noise), paid
 
     def _labels_where(self, paid: NDArray[np.bool_], counts: Integers, noise: NoiseSource) -> Integers:
         labels = np.full(len(counts), UNANSWERED, dtype=np.int64)
         if paid.any():
-            labels[paid] = votes.noisy_argmax(counts[paid], self.sigma, noise)
+            labels[paid] = noisy_argmax(counts[paid], self.sigma, noise)
         return labels
 
-    def check(self, sensitivity: float) -> Event | None:
-        return votes.check_event(self.sigma1, sensitivity)
+    def check(self, sensitivity: float, order: float | None = None) -> Event | None:
+        return check_event(self.sigma1, sensitivity, order)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
@@ -130,7 +132,7 @@ class Interactive(Confident):
         if scores is None:
             raise InputError("interactive voting needs the scores of a student; pass student_scores")
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
-        paid = votes.noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
+        paid = noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
         labels = self._labels_where(paid, counts, noise)
         free = ~paid & (scores.max(axis=1) > self.confidence)
         labels[free] = np.argmax(scores[free], axis=1)
@@ -154,7 +156,7 @@ class LaplaceMax(Aggregator):
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         return votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool)
 
-    def label(self, sensitivity: float) -> Event:
+    def label(self, sensitivity: float, order: float | None = None) -> Event:
         return votes.laplace_event(self.gamma, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
@@ -173,8 +175,8 @@ class Plurality(Aggregator):
     def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
         return np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool)
 
-    def label(self, sensitivity: float) -> Event:
-        return votes.label_event(0.0, sensitivity)
+    def label(self, sensitivity: float, order: float | None = None) -> Event:
+        return label_event(0.0, sensitivity)
 
     def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
         return np.zeros((len(counts), 1)), np.full((len(counts), len(orders)), math.inf)

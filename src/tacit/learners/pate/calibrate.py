@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.pate.aggregators import Aggregator, aggregator_of
-from tacit.mechanisms import votes as mechanism
-from tacit.privacy import accounting
+from tacit.learners.pate.filter import allowance_of, order_of
+from tacit.mechanisms.noisy_argmax import label_event
+from tacit.mechanisms.noisy_check import check_event
+from tacit.privacy.allowance import Allowance
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event, NoisyArgmax
+from tacit.privacy.prices import tolerance
+from tacit.privacy.prices.three_outcomes import estimate_of_argmax
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +28,9 @@ _SIGMAS = np.concatenate([np.geomspace(0.01, 2.0, 24), 4.0 ** np.arange(1, 6)]) 
 _CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
 _THRESHOLDS = np.linspace(0.2, 1.0, 9)
 _DRAWS = 8
+
+Payers = Sequence[tuple[Allowance, float]]
+"""Allowances, and what one record of those who have them moves, in votes."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +116,15 @@ def calibrate(
     >>> tacit.pate.calibrate(1.0, votes, n_queries=9000).labels > 50
     True
     """
-    rho = accounting.largest_rho(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
-    choice = best(rho, counts, n_queries, aggregator, accuracy, truth, seed)
+    allowed = Budget.approx(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
+    choice = best([(allowance_of(allowed, None), 1.0)], counts, n_queries, aggregator, accuracy, truth, seed)
     if choice is None:
         raise BudgetError(f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass a larger one")
     return choice
 
 
 def best(
-    rho: float,
+    payers: Payers,
     counts: Any,
     n_queries: int | None = None,
     aggregator: str | None = None,
@@ -123,7 +132,7 @@ def best(
     truth: Any = None,
     seed: int = 0,
 ) -> Calibration | None:
-    """`calibrate` for an allowance rho; None if no noise considered allows a single query."""
+    """`calibrate` for several payers; None if no noise considered allows a single query."""
     votes = np.asarray(counts, dtype=np.float64)
     if votes.ndim != 2 or 0 in votes.shape or not np.all(np.isfinite(votes) & (votes >= 0)):
         raise InputError(f"counts have shape {votes.shape}; pass votes per class, >= 0, of shape (simulated, classes)")
@@ -134,31 +143,45 @@ def best(
     right = np.zeros(len(votes), dtype=np.int64) if truth is None else np.asarray(truth)
     if right.shape != (len(votes),):
         raise InputError(f"truth has shape {right.shape}; pass the class of each of {len(votes)} simulated queries")
-    candidates = _candidates(votes, right, rho, queries, aggregator, np.random.default_rng(seed))
+    candidates = _candidates(votes, right, payers, queries, aggregator, np.random.default_rng(seed))
     return max(candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None)
 
 
 def _candidates(
-    votes: Floats, right: NDArray[Any], rho: float, queries: int, aggregator: str | None, rng: np.random.Generator
+    votes: Floats, right: NDArray[Any], payers: Payers, queries: int, aggregator: str | None, rng: np.random.Generator
 ) -> Iterator[Calibration]:
     n_teachers = float(votes.sum(axis=1).max())
     noise = rng.standard_normal((_DRAWS, *votes.shape))
     of_check = rng.standard_normal((_DRAWS, len(votes)))
     largest = votes.max(axis=1)
-    label_at_1, check_at_1 = mechanism.label_event(1.0, 1.0).rho, mechanism.check_event(1.0, 1.0).rho
     for sigma in (_SIGMAS * n_teachers).tolist():
         correct = np.argmax(votes + sigma * noise, axis=2) == right
-        label = label_at_1 / sigma**2
-        affordable = min(queries, math.floor(rho / label))
+        label = _share(payers, label_event, sigma)
+        affordable = min(queries, math.floor(1 / label))
         if aggregator != "confident" and affordable >= 1:
             yield Calibration("gnmax", sigma, None, None, float(affordable), float(correct.mean()))
         if aggregator == "gnmax":
             continue
         for sigma1 in (_CHECKS * sigma).tolist():
-            check = check_at_1 / sigma1**2
+            check = _share(payers, check_event, sigma1)
             for threshold in (_THRESHOLDS * n_teachers).tolist():
                 passed = largest + sigma1 * of_check >= threshold
                 share = float(passed.mean())
-                labels = share * min(queries, math.floor(rho / (check + share * label)))
-                if labels >= min(1.0, queries / 2) and check + label <= rho:
+                labels = share * min(queries, math.floor(1 / (check + share * label)))
+                if labels >= min(1.0, queries / 2) and check + label <= 1:
                     yield Calibration("confident", sigma, sigma1, threshold, labels, float(correct[passed].mean()))
+
+
+def _share(payers: Payers, event_of: Callable[[float, float, float | None], Event], sigma: float) -> float:
+    """The largest share of an allowance that a label or check with this noise takes, before prices are certified."""
+    events = [(allowance, event_of(sigma, sensitivity, order_of(allowance))) for allowance, sensitivity in payers]
+    return max(_planned(allowance, event) / allowance.total for allowance, event in events)
+
+
+def _planned(allowance: Allowance, event: Event) -> float:
+    """What an event will cost: an argmax is not certified here, since only the noise that is chosen has to be."""
+    if not isinstance(event, NoisyArgmax):
+        return allowance.cost(event)
+    order, step = event.order, 1 / event.noise_multiplier
+    price = min(1.0, estimate_of_argmax(order, step) * (1 + tolerance(order, step)))
+    return price * event.rho * order

@@ -116,12 +116,15 @@ class Election(Prepared):
 
 
 def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:
-    """How the student sees public rows: linear models see unit rows about the mean of the unit public rows."""
+    """How the student sees public rows: linear models see unit rows, about their mean unless labels are spread.
+
+    Neighbours agree more, and the student of their labels is better, where the mean is not subtracted.
+    """
     from sklearn.linear_model import LogisticRegression
 
     model = model_of(student)
     linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
-    centre = public_centre(public, public.shape[1]) if linear else None
+    centre = public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
     return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)
 
 

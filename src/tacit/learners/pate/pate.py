@@ -30,15 +30,16 @@ from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.election import Election, check_test, student_view
-from tacit.learners.pate.filter import allowances, promised
+from tacit.learners.pate.filter import allowance_of, cap, promised
 from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, model_of, with_fields
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
-from tacit.learners.pate.scheme import ALL, Scheme, checked_budgets, plain_scheme, scheme, unprotected
+from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
+from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Event, compose
 from tacit.privacy.guarantee import Guarantee
@@ -57,7 +58,8 @@ class PATE(ModelClassifier):
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Of every record, or of every person under "replace-person": zCDP or approximate; a pure budget is refused.
+        Of every record, or of every person under "replace-person": in zCDP, approximate, or in mu;
+        a pure budget is refused.
         "rho=inf" is plurality without noise.
     classes
         As in `NoisySumPrototypes`.
@@ -144,6 +146,7 @@ class PATE(ModelClassifier):
     """
 
     units = (Unit.REPLACE, Unit.CHANGE_LABEL, Unit.REPLACE_PERSON)
+    budget_kinds = ("zcdp", "approx", "gdp")
     person_bound = "all records of a person go to the same teachers"
     needs_public = True
     summary = "labels of public records by noisy votes, and a student (PATE, personalized PATE)"
@@ -195,12 +198,12 @@ class PATE(ModelClassifier):
     def _event(self) -> Event:
         if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is passed
             return ZCDP(math.inf)
-        rho = self._allowances()[ALL] if self.stopping == "filter" else math.inf
+        allowances = self._allowances() if self.stopping == "filter" else {ALL: UNLIMITED}
         noise, limits = voting_of(self.voting)[1], self._limits()
         if noise is None or limits is None:
-            return ZCDP(rho)
+            return cap(allowances[ALL])
         members = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
-        return promised(members, noise, {ALL: rho}, *limits)[ALL]
+        return promised(members, noise, allowances, *limits)[ALL]
 
     def _unprotected(self) -> tuple[str, ...]:
         return unprotected(self._dealt(), groups=self.budgets is not None)
@@ -214,22 +217,24 @@ class PATE(ModelClassifier):
         if self.budgets is None:
             return Guarantee(self._dealt(), self._event(), self._unprotected())
         filtered = self.stopping == "filter"
-        groups = tuple((group, ZCDP(rho if filtered else math.inf)) for group, rho in self._allowances().items())
+        allowances = self._allowances().items()
+        groups = tuple((group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances)
         return Guarantee(self._dealt(), compose([]), self._unprotected(), groups)
 
-    def _allowances(self) -> dict[str, float]:
-        """For each group, the largest rho whose zCDP guarantee implies the budget of the group."""
+    def _allowances(self) -> dict[str, Allowance]:
+        """What the budget of each group allows, in the currency of the filter."""
+        noise = voting_of(self.voting)[1]
         if self.budgets is not None:
             if self.budget != DEFAULT_BUDGET:
                 raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
-            return allowances(checked_budgets(self.budgets), real("delta", self.delta, 1e-30, 1 - 1e-9))
+            delta = real("delta", self.delta, 1e-30, 1 - 1e-9)
+            epsilons = checked_budgets(self.budgets)
+            return {group: allowance_of(Budget.approx(value, delta), noise) for group, value in epsilons.items()}
         budget = Budget.parse(self.budget)
-        if budget.infinite:
-            return {ALL: math.inf}
-        if budget.kind == "pure":
+        if budget.kind == "pure" and not budget.infinite:
             remedy = f"pass rho=... or epsilon={budget.epsilon:g},delta=1e-5"
             raise BudgetError(f"budget {budget} is pure and noisy votes have no pure epsilon; {remedy}")
-        return {ALL: budget.rho} if budget.rho else allowances({ALL: budget.epsilon or 0.0}, budget.delta or 0.0)
+        return {ALL: allowance_of(budget, noise)}
 
     def _limits(self) -> tuple[int, int] | None:
         """Upper bounds on the numbers of queries and labels; None if `n_queries` is not set."""
@@ -348,9 +353,9 @@ class PATE(ModelClassifier):
             budget = Budget.parse(self.budget)
             if self.stopping != "filter" and budget.kind == "zcdp":
                 raise BudgetError(f"stopping={self.stopping!r} needs a budget epsilon=...,delta=..., not {budget}")
-            rhos, aggregator = self._allowances(), noise or GNMax(1.0)
+            allowance, aggregator = self._allowances()[ALL], noise or GNMax(1.0)
             plan = plain_scheme(
-                n_queries, n_teachers, budget, rhos, self.delta, self.n_labels, aggregator, self._dealt()
+                n_queries, n_teachers, budget, allowance, self.delta, self.n_labels, aggregator, self._dealt()
             )
         else:
             plan = scheme(
@@ -366,6 +371,7 @@ class PATE(ModelClassifier):
                 unit=self._dealt(),
                 **({"aggregator": "gnmax", "sigma": 1.0} if noise is None else {"aggregator": name, **vars(noise)}),
             )
+            plan = replace(plan, allowances=self._allowances())  # that of `promise`, which may not know the noise
         if noise is not None or isinstance(plan.aggregator, Plurality):
             return plan
         return plan.calibrated(name, len(self.classes_), accuracy)

@@ -168,7 +168,16 @@ class RunFolder:
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
     """Hash of what decides the answers beside the votes: the scheme, the records of each teacher, and settings."""
-    facts = (plan.aggregator, plan.budgets, plan.delta, plan.rhos, plan.n_queries, plan.n_labels, records, settings)
+    facts = (
+        plan.aggregator,
+        plan.budgets,
+        plan.delta,
+        plan.allowances,
+        plan.n_queries,
+        plan.n_labels,
+        records,
+        settings,
+    )
     sensitivities = plan.collector.sensitivities(slice(0, plan.n_queries))
     return hash_of(repr(facts), plan.collector.payers(), sensitivities)
 

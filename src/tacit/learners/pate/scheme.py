@@ -24,13 +24,15 @@ from tacit.learners.pate.collectors import (
     holds_of,
     teachers_of,
 )
-from tacit.learners.pate.filter import ZCDPFilter, allowances, promised
+from tacit.learners.pate.filter import Filter, allowance_of, promised
+from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 ALL = "all"  # the group of plain PATE
+UNLIMITED = Allowance.of(Budget.zcdp(math.inf))
 LEAST_ACCURACY = 0.6  # of labels, by simulation, below which a fit warns
 SIMULATED = 400  # queries, to calibrate on
 
@@ -39,7 +41,7 @@ SIMULATED = 400  # queries, to calibrate on
 class Scheme:
     """Who votes with which weight, the noise, budgets and limits.
 
-    `aggregator` is as for plain PATE; `rhos` are the allowances of the groups; `n_labels` is the most labels to buy.
+    `aggregator` is as for plain PATE; `allowances` are those of the groups; `n_labels` is the most labels to buy.
     `unit` says what is dealt out to teachers: records or persons.
     """
 
@@ -47,31 +49,31 @@ class Scheme:
     aggregator: Aggregator
     budgets: dict[str, float]
     delta: float
-    rhos: dict[str, float]
+    allowances: dict[str, Allowance]
     n_queries: int
     n_labels: int
     unit: Unit = Unit.REPLACE
 
     def promise(self) -> Guarantee:
         """What voting costs at most, whatever the votes."""
-        return self.guarantee(promised(self.collector, self.aggregator, self.rhos, self.n_queries, self.n_labels))
+        return self.guarantee(promised(self.collector, self.aggregator, self.allowances, self.n_queries, self.n_labels))
 
     def without_filter(self) -> Scheme:
         """The scheme with limits alone."""
-        return replace(self, rhos=dict.fromkeys(self.rhos, math.inf))
+        return replace(self, allowances=dict.fromkeys(self.allowances, UNLIMITED))
 
     def affordable(self) -> bool:
         """Whether the first query fits in every allowance."""
-        account = ZCDPFilter(self.collector, self.aggregator, self.rhos)
+        account = Filter(self.collector, self.aggregator, self.allowances)
         return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
 
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
-        fault = f"budgets (in zCDP {self._allowed()}) do not allow one query under {self.aggregator}"
+        fault = f"budgets ({self._allowed()}) do not allow one query under {self.aggregator}"
         return BudgetError(f"{fault}; pass larger budgets, or more noise with more teachers")
 
     def _allowed(self) -> str:
-        return ", ".join(f"rho={rho:.4g} of group {group!r}" for group, rho in self.rhos.items())
+        return ", ".join(f"{allowance} of group {group!r}" for group, allowance in self.allowances.items())
 
     def calibrated(self, name: str, n_classes: int, accuracy: float) -> Scheme:
         """The scheme with the noise that answers most simulated queries within every allowance.
@@ -79,11 +81,12 @@ class Scheme:
         The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are simulated.
         """
         squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
-        allowance = ZCDPFilter(self.collector, self.aggregator, self.rhos).allowance
+        members = list(zip(self.allowances.values(), self.collector.payers(), strict=True))
         n_teachers = round(self.collector.n_teachers / self.collector.scale)
         counts = simulated_counts(SIMULATED, n_teachers, max(n_classes, 2), accuracy)
         for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):  # the mean may not leave enough for one query
-            choice = best(float(np.min(allowance / of_a_query)), counts, self.n_queries, name)
+            payers = [(allowance, math.sqrt(of_a_query[who].max())) for allowance, who in members]
+            choice = best(payers, counts, self.n_queries, name)
             if choice is None:
                 break
             scheme = replace(self, aggregator=choice.noise())
@@ -95,7 +98,7 @@ class Scheme:
                         stacklevel=6,  # where `fit` was called
                     )
                 return scheme
-        fault = f"budgets (in zCDP {self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
+        fault = f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
         raise BudgetError(f"{fault}; pass larger budgets")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
@@ -138,14 +141,15 @@ def scheme(
     most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
     if most > n_queries:
         raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
-    return Scheme(members, chosen, allowed, float(delta), allowances(allowed, delta), n_queries, most, Unit(unit))
+    totals = {group: allowance_of(Budget.approx(epsilon, delta), chosen) for group, epsilon in allowed.items()}
+    return Scheme(members, chosen, allowed, float(delta), totals, n_queries, most, Unit(unit))
 
 
 def plain_scheme(
     n_queries: int,
     n_teachers: int,
     budget: Budget,
-    rhos: dict[str, float],
+    allowance: Allowance,
     delta: float,
     n_labels: int | None,
     aggregator: Aggregator,
@@ -156,7 +160,7 @@ def plain_scheme(
     members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
     chosen = Plurality() if budget.infinite else aggregator
     labels = n_queries if n_labels is None else whole("n_labels", n_labels, 1, n_queries)
-    return Scheme(members, chosen, epsilons, budget.delta or delta, rhos, n_queries, labels, unit)
+    return Scheme(members, chosen, epsilons, budget.delta or delta, {ALL: allowance}, n_queries, labels, unit)
 
 
 def unprotected(unit: Unit, groups: bool = False) -> tuple[str, ...]:

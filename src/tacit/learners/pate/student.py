@@ -36,8 +36,8 @@ class Student:
     ----------
     model : scikit-learn classifier, str or callable, optional
         A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
-        networks; by default a logistic regression. Linear models are fitted to unit rows about the mean of the unit
-        public rows.
+        networks; by default a logistic regression. Linear models are fitted to unit rows, about the mean of the unit
+        public rows unless labels are spread.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, default=False

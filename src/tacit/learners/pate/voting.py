@@ -12,7 +12,7 @@ from tacit.compute.progress import progress
 from tacit.errors import BudgetError, InputError
 from tacit.learners.pate.aggregators import UNANSWERED, Aggregator
 from tacit.learners.pate.data_dependent import DataDependent, Odometer
-from tacit.learners.pate.filter import ZCDPFilter
+from tacit.learners.pate.filter import Filter
 from tacit.learners.pate.scheme import Scheme
 from tacit.mechanisms import votes as mechanism
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -62,7 +62,7 @@ class Voting:
 
     def __init__(self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False) -> None:
         self.plan, self.classes, self.stopping = plan, classes, stopping
-        self.account = ZCDPFilter(plan.collector, plan.aggregator, plan.rhos)
+        self.account = Filter(plan.collector, plan.aggregator, plan.allowances)
         self.odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
         self.labels = np.full(plan.n_queries, UNANSWERED, dtype=np.int64)
         self.paid = np.zeros(plan.n_queries, dtype=bool)

@@ -72,7 +72,7 @@ class NamePrototypes(PrivateClassifier):
     """
 
     estimates = "directions"
-    budget_kinds = ("pure", "zcdp", "approx")
+    budget_kinds = ("pure", "zcdp", "approx", "gdp")
     needs_names = True
     uses_records = False
     person_bound = "no record is used"

@@ -134,7 +134,7 @@ class PublicPrototypes(PrivateClassifier):
 
     estimates = "rows"
     person_bound = "each score is divided by the number of records of its person"
-    budget_kinds = ("pure", "zcdp", "approx")
+    budget_kinds = ("pure", "zcdp", "approx", "gdp")
     needs_public = True
     scores_public = True
     summary = "one public record per class (DPPL-Public); with --k 5 a set of five (DPPL-Public Top-K)"

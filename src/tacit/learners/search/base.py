@@ -60,6 +60,8 @@ class Search(PrivateClassifier):
     candidates: Any
     budget: Budget | str = field(kw_only=True)
 
+    budget_kinds = ("zcdp", "approx")
+
     validation = None  # no parameter, unless a search makes them
     score_share = 0.1
 

@@ -13,8 +13,11 @@ from typing import Any
 from tacit.errors import InputError, excerpt, quoted
 from tacit.privacy.events.base import Composition, Event, Losses, compose
 from tacit.privacy.events.exponential import Exponential
+from tacit.privacy.events.filtered_votes import FilteredVotes
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.laplace import Laplace
+from tacit.privacy.events.noisy_argmax import NoisyArgmax
+from tacit.privacy.events.noisy_check import NoisyCheck
 from tacit.privacy.events.parallel import Parallel
 from tacit.privacy.events.pure import PureDP
 from tacit.privacy.events.randomized_response import RandomizedResponse
@@ -28,9 +31,12 @@ __all__ = [
     "Composition",
     "Event",
     "Exponential",
+    "FilteredVotes",
     "Gaussian",
     "Laplace",
     "Losses",
+    "NoisyArgmax",
+    "NoisyCheck",
     "Parallel",
     "PureDP",
     "RandomizedResponse",
@@ -50,6 +56,9 @@ KINDS: tuple[type[Event], ...] = (
     Laplace,
     Parallel,
     RepeatAndSelect,
+    NoisyArgmax,
+    NoisyCheck,
+    FilteredVotes,
 )
 _BY_NAME = {kind.__name__: kind for kind in KINDS}
 

@@ -60,6 +60,8 @@ class Event(ABC):
         Whether `for_group` holds for groups of any size, and so for all records of a person.
     curve_work : float
         Microseconds that the Renyi curve takes, about.
+    best_orders : tuple of float
+        Renyi orders at which the curve is lower than beside them; conversions to epsilon try these too.
 
     Notes
     -----
@@ -72,6 +74,7 @@ class Event(ABC):
     sampled: ClassVar[bool] = False
     groups_of_any_size: ClassVar[bool] = True
     curve_work: ClassVar[float] = 300.0
+    best_orders: ClassVar[tuple[float, ...]] = ()
 
     if TYPE_CHECKING:  # declared for the type checker only, so that a field may state a fact (`ZCDP.rho`)
 
@@ -178,6 +181,10 @@ class Composition(Event):
     def bounded(self) -> bool:
         return all(event.bounded for event, _ in self.counts)
 
+    @property
+    def best_orders(self) -> tuple[float, ...]:  # type: ignore[override]
+        return tuple({order: None for event, _ in self.counts for order in event.best_orders})
+
     def counted(self) -> tuple[tuple[Event, int], ...]:
         return self.counts
 
@@ -219,10 +226,21 @@ def check_not_negative(name: str, value: float) -> None:
         raise InputError(f"{name}={value} must be zero or positive; pass a number such as {name}=1.0")
 
 
+def check_above_one(name: str, value: float) -> None:
+    """Refuse an order of an event that is not above 1 and finite."""
+    if not 1 < value < math.inf:
+        raise InputError(f"{name}={value} must be above 1 and finite; pass a number such as {name}=20.0")
+
+
 def check_event(value: Any) -> None:
     """Refuse anything but an event as a part of another event."""
     if not isinstance(value, Event):
         raise InputError(f"event={value!r} must be an event; pass for example Gaussian(1.0)")
+
+
+def lower_to(divergence: float, order: float, rho: float, orders: Floats) -> Floats:
+    """The Renyi curve of rho-zCDP, and at most `divergence` up to `order`, since divergences grow with the order."""
+    return np.minimum(rho * orders, np.where(orders <= order, divergence, math.inf))
 
 
 def _canonical(counts: dict[Event, int]) -> Event:

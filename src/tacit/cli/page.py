@@ -1,0 +1,29 @@
+"""`tacit page`: a release as a page that anybody can open, read and classify with."""
+
+from pathlib import Path
+
+from tacit.cli.options import Force
+
+
+def page(release: Path, /, *, out: Path, force: Force = False) -> None:
+    """Write a page that holds the card, what an attacker may learn, and the classifier; it needs no network.
+
+    Parameters
+    ----------
+    release
+        Folder of a release.
+    out
+        A page.html. It holds everything and asks for nothing else.
+    """
+    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.errors import InputError
+    from tacit.releases.release import Release
+    from tacit.report.release_page import release_page
+
+    if out.suffix != ".html":
+        raise InputError(f"--out {out} must end in .html; give a file name such as {out.stem}.html")
+    check_writable(out, force=force)
+    html = release_page(Release.load(release).verify())
+    with atomic_file(out, force=force) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    print(f"{out}: {len(html.encode('utf-8'))} bytes; it needs no network")

@@ -1,0 +1,91 @@
+"""What a guarantee means, in words for those who decide. Promises, cards and pages say the same sentences.
+
+Every sentence follows from numbers that a release states, so that it can be checked against them.
+"""
+
+import math
+from decimal import ROUND_CEILING, Context
+
+from tacit.privacy.unit import Unit
+
+_OTHERWISE = {
+    Unit.ADD_REMOVE: "if any one record had been left out",
+    Unit.REPLACE: "if any one record had been another",
+    Unit.CHANGE_LABEL: "if any one record had had another label",
+    Unit.ADD_REMOVE_PERSON: "if any one person had been left out with all their records",
+    Unit.REPLACE_PERSON: "if any one person had been another with other records",
+    Unit.CHANGE_LABELS_OF_PERSON: "if the records of any one person had had other labels",
+}
+_CONSERVATIVE, _REASONABLE = 1.0, 10.0
+
+
+def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
+    """What epsilon at delta and the advantage of attacks mean for one record or person.
+
+    Parameters
+    ----------
+    unit : Unit
+    epsilon, delta : float
+        One point of the privacy curve, delta above 0; epsilon is inf if no bound holds.
+    advantage : float
+        As `Guarantee.advantage`.
+
+    Notes
+    -----
+    For any event S, P[S] <= exp(epsilon) P'[S] + delta, which post-processing preserves. Whoever holds both data sets
+    equally likely is right with probability (1 + advantage)/2 at most, the Bayes risk of the two hypotheses.
+
+    Examples
+    --------
+    >>> print(meaning(Unit.ADD_REMOVE, 1.0, 1e-6, 0.25))
+    Whatever may happen because of the release is at most 2.719 times as likely as if any one record had been left \
+out, plus a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). Somebody who knows everything else and holds both \
+cases equally likely guesses right at most 62.5 times in 100 which of them is true; a coin does so 50 times.
+    """
+    if epsilon == 0 and advantage == 0:
+        return f"The release would be the same {_OTHERWISE[unit]}: it shows nothing about a single {unit.entity}."
+    if math.isinf(epsilon):
+        return f"No bound holds: the release may show everything about any one {unit.entity}."
+    return (
+        f"Whatever may happen because of the release is at most {_factor(epsilon)} times as likely as "
+        f"{_OTHERWISE[unit]}, plus a chance of 1 in {round(1 / delta):,} (epsilon = {_up(epsilon, 3)} at "
+        f"delta = {delta:g}). Somebody who knows everything else and holds both cases equally likely guesses right at "
+        f"most {_up(50 * (1 + advantage), 3)} times in 100 which of them is true; a coin does so 50 times."
+    )
+
+
+def standing(epsilon: float, delta: float) -> str:
+    """Where epsilon at delta stands against common guidance, in one sentence; inf if no bound holds.
+
+    Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
+
+    Examples
+    --------
+    >>> standing(0.8, 1e-6)
+    'Epsilon = 0.8 at delta = 1e-06 is within 1, up to which NIST SP 800-226 calls epsilon conservative.'
+    """
+    if math.isinf(epsilon):
+        return "NIST SP 800-226 calls epsilon up to 1 conservative; here it has no bound."
+    said = f"Epsilon = {_up(epsilon, 3)} at delta = {delta:g} is"
+    nist = f"{_CONSERVATIVE:g}, up to which NIST SP 800-226 calls epsilon conservative"
+    if epsilon <= _CONSERVATIVE:
+        return f"{said} within {nist}."
+    end = "is within" if epsilon <= _REASONABLE else "exceeds"
+    return (
+        f"{said} above {nist}, and {end} {_REASONABLE:g}, up to which Ponomareva et al. 2023 call it reasonable for "
+        "machine learning."
+    )
+
+
+def rounded_up(value: float) -> str:
+    """A bound with six digits, rounded up (up to the error of float arithmetic)."""
+    return _up(value, 6)
+
+
+def _up(value: float, digits: int) -> str:
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.create_decimal(value * (1 - 1e-12))):.{digits}g}"
+
+
+def _factor(epsilon: float) -> str:
+    return _up(math.exp(epsilon), 4) if epsilon < 700 else f"exp({_up(epsilon, 4)})"

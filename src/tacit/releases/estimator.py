@@ -1,0 +1,109 @@
+"""The interface of scikit-learn's fitted classifiers for what predicts and is never fitted.
+
+scikit-learn is imported where it asks, not before: predicting does not need it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import InputError, ReleaseError
+
+
+class FittedClassifier(ABC):
+    """A fitted classifier without parameters and without training code.
+
+    It can be the last step of a fitted pipeline, and `clone` returns it as it is. `fit`, and so cross-validation, is
+    refused.
+    """
+
+    @property
+    @abstractmethod
+    def classes(self) -> NDArray[Any]:
+        """The class list, of shape (C,)."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of columns of the rows to predict."""
+
+    @abstractmethod
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of each row, of shape (n,)."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The class list, of shape (C,), under scikit-learn's name."""
+        return self.classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the rows to predict, under scikit-learn's name."""
+        return self.width
+
+    def fit(self, X: object, y: object = None, **fit_params: object) -> NoReturn:
+        """Refuse: a release is fitted and holds no training code.
+
+        Raises
+        ------
+        ReleaseError
+            Always.
+        """
+        remedy = "fit a learner, such as tacit.AutoPrototypes, on data that a budget covers"
+        raise ReleaseError(f"a release is fitted and cannot be fitted or cross-validated; {remedy}")
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows that are classified as labelled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows that were not trained on.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+        """
+        labels, predicted = np.asarray(y), self.predict(X)
+        if labels.shape != predicted.shape:
+            fault = f"y has shape {labels.shape} and must have shape {predicted.shape}"
+            raise InputError(f"{fault}; give a label for each row")
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(predicted == labels, weights=weights))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return no parameters: there are none."""
+        return {}
+
+    def set_params(self, **params: object) -> Self:
+        """Return this release; it has no parameters to set.
+
+        Raises
+        ------
+        InputError
+            If any is given.
+        """
+        if params:
+            raise InputError(f"a release has no parameter {next(iter(params))!r}; fit a learner with other parameters")
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=False),
+            transformer_tags=None,
+            classifier_tags=ClassifierTags(),
+            regressor_tags=None,
+        )

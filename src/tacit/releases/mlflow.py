@@ -1,0 +1,85 @@
+"""Releases as models of MLflow, in its `pyfunc` flavour; needs the extra `mlflow`.
+
+The model holds the folder of the release as it is, and nothing that is unpickled. MLflow loads it by `_load_pyfunc`,
+which checks it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tacit.compute.extras import check_installed
+from tacit.errors import InputError
+from tacit.releases.release import Release
+from tacit.version import __version__
+
+
+def save_model(release: Release, path: Path | str, **options: Any) -> None:
+    """Save a release, which is verified first, as a model of MLflow.
+
+    Parameters
+    ----------
+    release : Release
+        As `Release.load` or `Release.of` returns it.
+    path : str or Path
+        A new folder. `mlflow.pyfunc.load_model(path).predict(X)` then gives labels, for an array or a DataFrame X.
+    options
+        Further arguments of `mlflow.pyfunc.save_model`.
+
+    Raises
+    ------
+    ReleaseError
+        If the release does not verify, or is stamped "NOT FOR RELEASE".
+    InputError
+        If MLflow is not installed.
+    """
+    _pass_on("save_model", release, options | {"path": str(path)})
+
+
+def log_model(release: Release, name: str, **options: Any) -> Any:
+    """Log a release, which is verified first, to the current run of MLflow; returns what MLflow says of the model.
+
+    Parameters
+    ----------
+    release : Release
+        As `Release.load` or `Release.of` returns it.
+    name : str
+        Of the model within the run.
+    options
+        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`.
+
+    Raises
+    ------
+    ReleaseError
+        If the release does not verify, or is stamped "NOT FOR RELEASE".
+    InputError
+        If MLflow is not installed.
+    """
+    return _pass_on("log_model", release, options | {"name": name})
+
+
+def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
+    if not isinstance(release, Release):
+        raise InputError(f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)")
+    for library in ("mlflow", "pandas"):
+        check_installed(library)
+    import mlflow.pyfunc
+
+    stated = {
+        "pip_requirements": [f"tacit=={__version__}"],
+        "metadata": {
+            "release": release.document.product.name,
+            "sha256": release.sha256,
+            "guarantee": release.document.accounting.statement,
+        },
+    }
+    with TemporaryDirectory() as temporary:
+        folder = release.verify().save(Path(temporary, "release"))
+        return getattr(mlflow.pyfunc, function)(loader_module=__name__, data_path=str(folder), **(stated | options))
+
+
+def _load_pyfunc(path: str) -> Release:
+    """What MLflow calls; a release has the `predict` that it needs."""
+    return Release.load(path).verify()

@@ -1,0 +1,146 @@
+"""A release as a folder that model hubs show: with a README, and a signature where a key is given.
+
+The README is the card below a header in YAML, in the form of the Hugging Face Hub's model cards. Loading a release
+never opens it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tacit.compute.atomic import atomic_folder, check_writable
+from tacit.compute.extras import check_installed
+from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.releases.reading import README, SIGNATURE, check_names
+from tacit.releases.release import Release
+from tacit.releases.schema import Document, Utility
+from tacit.releases.signing import sign
+
+__all__ = ["publish", "readme", "upload"]
+
+TASK = "tabular-classification"
+TAGS = ["differential-privacy", "embeddings"]
+
+
+def publish(
+    release: Release,
+    folder: Path | str,
+    *,
+    license: str | None = None,
+    key: Path | str | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a release, which is verified first, as a folder for a model hub.
+
+    Parameters
+    ----------
+    release : Release
+        As `Release.load` or `Release.of` returns it.
+    folder : str or Path
+        A new folder, returned as a Path.
+    license : str, optional
+        Identifier of the license for the header of README.md, such as "apache-2.0"; by default the header states none.
+    key : str or Path, optional
+        PEM file of the private key to sign the folder with; needs the extra `hub`.
+    force : bool, default=False
+        Replace an older release of that name, published or not; no other folder is ever replaced.
+
+    Raises
+    ------
+    ReleaseError
+        If the release does not verify, or is stamped "NOT FOR RELEASE".
+    InputError
+        If the folder exists or cannot be written, or there is no such key.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, tacit
+    >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
+    >>> release = tacit.Release.of(tacit.NoisySumPrototypes("rho=0.5", classes=2).fit(X, y), name="pets")
+    >>> folder = tacit.publish(release, tempfile.mkdtemp() + "/pets", license="apache-2.0")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['CARD.md', 'README.md', 'arrays.safetensors', 'release.json']
+    >>> tacit.Release.load(folder).verify().classes
+    array([0, 1])
+    """
+    folder = check_writable(folder, force=force, ours=_is_published)
+    files = release.verify().files() | {README: readme(release.document, license).encode("utf-8")}
+    with TemporaryDirectory() as signed:
+        made = Path(signed) / (folder.name or "release")  # a signature states the folder's name
+        made.mkdir()
+        for name, data in files.items():
+            (made / name).write_bytes(data)
+        if key is not None:
+            sign(made, Path(key))
+        with atomic_folder(folder, force=force, ours=_is_published) as part:
+            shutil.copytree(made, part, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    return folder
+
+
+def upload(folder: Path | str, repository: str) -> None:
+    """Upload a published folder to a repository of the Hugging Face Hub, which is made if there is none.
+
+    The hub's client finds the user's own login. A signature of an earlier upload is removed.
+
+    Raises
+    ------
+    InputError
+        If huggingface_hub is not installed, or the hub refuses.
+    """
+    check_installed("huggingface_hub")
+    from huggingface_hub import HfApi
+
+    try:
+        hub = HfApi()
+        hub.create_repo(repository, exist_ok=True)
+        hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
+    except Exception as error:  # of the network, the login, the name or the client
+        fault = excerpt(str(error)) or type(error).__name__
+        raise InputError(f"repository {repository} cannot be written ({fault}); log in with hf auth login") from error
+
+
+def readme(document: Document, license: str | None = None) -> str:
+    """README.md of a release: a header in YAML, and the card."""
+    import yaml
+
+    from tacit.releases.card import render_card
+
+    header: dict[str, Any] = {"library_name": "tacit", "pipeline_tag": TASK, "tags": TAGS}
+    if license is not None:
+        header["license"] = _checked(license)
+    if isinstance(document.utility, Utility):
+        header["model-index"] = [{"name": document.product.name, "results": [_result(document.utility)]}]
+    text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=10**6)
+    return f"---\n{text}---\n\n{render_card(document)}"
+
+
+def _result(utility: Utility) -> dict[str, Any]:
+    """Item 15 in the form of the hub's evaluation results."""
+    shares = {
+        "accuracy": utility.accuracy,
+        "balanced_accuracy": utility.balanced_accuracy,
+        "minority_accuracy": utility.minority_accuracy,
+    }
+    return {
+        "task": {"type": TASK},
+        "dataset": {"type": "embeddings", "name": utility.test_set},
+        "metrics": [{"type": name, "value": value} for name, value in shares.items() if value is not None],
+    }
+
+
+def _checked(license: str) -> str:
+    if not license.isprintable() or not license.strip() or len(license) > 80:
+        raise InputError(f"license={license!r:.60} must be the identifier of a license; pass for example 'apache-2.0'")
+    return license
+
+
+def _is_published(folder: Path) -> bool:
+    """Whether a folder holds a release, published or not, and nothing else."""
+    try:
+        check_names(folder, besides=(README, SIGNATURE))
+    except ReleaseError:
+        return False
+    return True

@@ -1,0 +1,141 @@
+"""How to predict from the files of a release with numpy and safetensors alone, as lines of Python for its card.
+
+The lines follow from what the document states of the decision and of the shapes of arrays. They compute what
+`tacit.models.decisions` computes, but for rounding and for rows whose squares leave the range of floating point. Ten
+lines suffice for all decisions but networks of convolutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tacit.models.decisions import Decision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.releases.schema import Contents
+
+Shapes = dict[str, tuple[int, ...]]
+
+HEAD = (
+    "import json",
+    "import numpy as np",
+    "from safetensors.numpy import load_file",
+    'X, arrays = np.asarray(X, float), load_file("arrays.safetensors")',
+)
+LABELS = 'labels = np.array(json.load(open("release.json", encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
+UNIT = "unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-150)"
+ABOUT = 'about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) - arrays["centre"], 0))'
+
+WINDOWS = "from numpy.lib.stride_tricks import sliding_window_view as windows"
+CONVOLUTION = (
+    "def convolution(x, name, pad=1):  # records last in channels",
+    '    w = arrays[name + ".weight"]',
+    "    x = windows(np.pad(x, [(0, 0), (pad, pad), (pad, pad), (0, 0)]), w.shape[2:], (1, 2))",
+    '    return np.tensordot(x, w, ([3, 4, 5], [1, 2, 3])) + arrays.get(name + ".bias", 0)',
+)
+POOL = "pool = lambda x: windows(x, (2, 2), (1, 2))[:, ::2, ::2].max((4, 5))"
+RELU = "relu = lambda x: np.maximum(x, 0)"
+NORM = (
+    "def norm(x, name):  # of groups of channels",
+    "    groups = x.reshape(len(x), -1, 8, x.shape[3] // 8)",
+    "    groups = (groups - groups.mean((1, 3), keepdims=True)) / np.sqrt(groups.var((1, 3), keepdims=True) + 1e-5)",
+    '    return groups.reshape(x.shape) * arrays[name + ".weight"] + arrays[name + ".bias"]',
+)
+
+
+def recipe(contents: Contents) -> list[str]:
+    """Lines that find the `labels` of rows `X`, an array of shape (n, d), run in the folder of the release."""
+    shapes = {array.name: array.shape for array in contents.arrays}
+    return [*_SCORES[type(contents.decision)](contents.decision, contents.width, shapes), LABELS]
+
+
+def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str]:
+    several, pooling = len(shapes.get("prototypes", ())) == 3, decision.pooling
+    lines = [*HEAD]
+    if pooling > 1:
+        columns = width // pooling
+        lines += [f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"]
+    if decision.metric == "euclidean":
+        each = "[np.linalg.norm(X - one, axis=1) for one in prototypes]"
+        if several:
+            each = "[[np.linalg.norm(X - one, axis=1) for one in of_class] for of_class in prototypes]"
+        scores = f"scores = -np.array({each}){'.mean(axis=1)' if several else ''}.T"
+        return [*lines, 'prototypes = arrays["prototypes"].astype(float)', scores]
+    rows, of_prototypes = _normalised(shapes), "unit" if decision.centred == "rows" else _normalised(shapes)
+    mean, axes = ("directions.mean(axis=1)", "(1, 2)") if several else ("directions", "1")
+    return [
+        *lines,
+        *_unit(shapes),
+        f'directions = {of_prototypes}(arrays["prototypes"].astype(float))',
+        f"scores = {rows}(X) @ {mean}.T",
+        f"scores[:, ~directions.any({axes})] = -np.inf",
+    ]
+
+
+def _linear(decision: LinearHead, width: int, shapes: Shapes) -> list[str]:
+    scores = f'scores = {_normalised(shapes)}(X) @ arrays["coefficients"].T + arrays["intercepts"]'
+    return [*HEAD, *_unit(shapes), scores]
+
+
+def _quadratic(decision: QuadraticHead, width: int, shapes: Shapes) -> list[str]:
+    squares = '(rows @ arrays["axes"]) ** 2 @ arrays["squares"].T'
+    return [
+        *HEAD,
+        *_unit(shapes),
+        f"rows = {_normalised(shapes)}(X)",
+        f'scores = {squares} + rows @ arrays["coefficients"].T + arrays["intercepts"]',
+    ]
+
+
+def _unit(shapes: Shapes) -> list[str]:
+    return [UNIT, ABOUT] if "centre" in shapes else [UNIT]
+
+
+def _normalised(shapes: Shapes) -> str:
+    return "about" if "centre" in shapes else "unit"
+
+
+def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
+    scaled = "X" if decision.scale == 1 else f"X / {decision.scale}"
+    if decision.network in ("linear", "mlp"):
+        hidden = ['x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'] * (decision.network == "mlp")
+        return [*HEAD, f"x = np.float32({scaled})", *hidden, _last("x", 3 if hidden else 1)]
+    picture = f"x = np.float32({scaled}).reshape{(-1, *decision.shape)}.transpose(0, 2, 3, 1)"
+    flat = "x.transpose(0, 3, 1, 2).reshape(len(x), -1)"
+    if decision.network == "cnn":
+        return [
+            *(*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION, POOL, RELU, picture),
+            'x = relu(pool(convolution(relu(pool(convolution(x, "0"))), "3")))',
+            f'x = relu({flat} @ arrays["7.weight"].T + arrays["7.bias"])',
+            _last("x", 9),
+        ]
+    lines = [*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION, *NORM, RELU]
+    if decision.network == "vgg":
+        return [
+            *(*lines, POOL, picture),
+            "for i in (0, 7, 14):",
+            '    x = relu(norm(convolution(x, f"{i}"), f"{i + 1}"))',
+            '    x = relu(pool(norm(convolution(x, f"{i + 3}"), f"{i + 4}")))',
+            _last(flat, 22),
+        ]
+    return [
+        *(*lines, picture),
+        'x = relu(norm(convolution(x, "0"), "1"))',
+        'for block, step in (("3", 1), ("4", 2), ("5", 2)):',
+        '    main = relu(norm(convolution(x, block + ".main.0")[:, ::step, ::step], block + ".main.1"))',
+        '    main = norm(convolution(main, block + ".main.3"), block + ".main.4")',
+        '    x = relu(main + (x if step == 1 else convolution(x[:, ::2, ::2], block + ".shortcut", 0)))',
+        _last(flat, 7),
+    ]
+
+
+def _last(rows: str, layer: int) -> str:
+    """The scores by the last layer."""
+    return f'scores = {rows} @ arrays["{layer}.weight"].T + arrays["{layer}.bias"]'
+
+
+_SCORES: dict[type[Decision], Callable[[Any, int, Shapes], list[str]]] = {
+    NearestPrototype: _nearest,
+    LinearHead: _linear,
+    QuadraticHead: _quadratic,
+    NetworkHead: _network,
+}

@@ -1,0 +1,137 @@
+"""Certified prices: never below what neighbouring votes can cost, close to it, and those of an independent table."""
+
+import json
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+import tacit
+from conftest import SHARED
+from mechanisms.exact_votes import divergence, log_label_chances, share_of_argmax, share_of_check
+from tacit.learners.pate.filter import allowance_of, query_event
+from tacit.privacy.budget import Budget
+from tacit.privacy.prices import LEAST
+from tacit.privacy.prices import three_outcomes as argmax
+from tacit.privacy.prices import two_outcomes as bit
+from tacit.privacy.prices.three_outcomes import estimate_of_argmax, price_of_argmax
+from tacit.privacy.prices.two_outcomes import estimate_of_bit, price_of_bit
+
+QUICK = [(1.5, 0.1), (2.0, 0.005), (5.0, 0.05), (17.75, 0.025), (50.0, 0.01)]
+
+
+@pytest.mark.parametrize(("order", "step"), QUICK)
+def test_prices_are_just_above_the_largest_cost_on_a_grid(order, step):
+    for price, share in ((price_of_argmax, share_of_argmax), (price_of_bit, share_of_check)):
+        assert share(order, step) <= price(order, step) <= share(order, step) * 1.002
+
+
+def test_prices_of_small_steps_are_those_of_the_limit():
+    assert price_of_bit(2.0, 1e-4) == pytest.approx(2 / math.pi * 1.001, rel=1e-6)
+    assert price_of_argmax(2.0, 1e-4) == pytest.approx(0.63997 * 1.001, rel=1e-5)
+
+
+def test_an_argmax_costs_more_than_two_classes_do():
+    """The worst case is not that of two classes."""
+    assert estimate_of_argmax(5.0, 0.01) > 1.005 * estimate_of_bit(5.0, math.sqrt(2) * 0.01)
+
+
+@pytest.mark.parametrize(("order", "step"), [(1.01, 0.1), (5000.0, 0.1), (2.0, 1e-7), (2.0, 2.5), (100.0, 0.5)])
+def test_where_nothing_is_certified_the_price_is_that_of_the_counts(order, step):
+    assert price_of_argmax(order, step) == price_of_bit(order, step) == 1.0
+
+
+def test_prices_lie_between_the_least_and_the_whole():
+    for order in (1.05, 3.0, 40.0):
+        for step in (1e-5, 0.02, 0.05):
+            assert LEAST <= price_of_bit(order, step) <= price_of_argmax(order, step) * 1.001
+            assert price_of_argmax(order, step) <= 1
+
+
+def test_the_cost_grows_with_the_step():
+    steps = np.geomspace(0.01, 0.2, 8)
+    costs = [price_of_argmax(10.0, float(step)) * step**2 for step in steps]
+    assert np.all(np.diff(costs) > 0)
+
+
+@pytest.mark.parametrize(("order", "step"), [(2.0, 0.1), (17.75, 0.025)])
+def test_no_price_below_the_largest_cost_is_certified(order, step):
+    assert argmax._certified(order, step, estimate_of_argmax(order, step) * 1.0005)
+    assert not argmax._certified(order, step, estimate_of_argmax(order, step) * 0.9999)
+    assert bit._certified(order, step, estimate_of_bit(order, step) * 1.0005)
+    assert not bit._certified(order, step, estimate_of_bit(order, step) * 0.9999)
+
+
+def test_laws_are_accurate_relative_to_their_size():
+    """The error that every bound is widened by, against integration with 40 digits."""
+    rng = np.random.default_rng(0)
+    points = [(rng.uniform(-8, 8), rng.uniform(-8, 4)) for _ in range(3)] + [(0.74, 0.74), (-7.5, 9.0), (5.9, -5.9)]
+    law = np.empty(3)
+    with mpmath.workdps(30):
+        for u, v in points:
+            argmax._laws(u, v, *argmax._rules(), law)
+            for found, (a, b) in zip(law[1:], [(u, v), (v, u)], strict=True):
+                pieces = [*np.arange(0, 12, 0.25), 12, 16, 40]
+                exact = mpmath.quad(lambda x, a=a, b=b: mpmath.npdf(x - a) * mpmath.ncdf(x - b), pieces)
+                assert abs(found / exact - 1) < 1e-12
+            assert law.sum() == pytest.approx(1, abs=1e-13)
+
+
+def shared_table():
+    path = SHARED / "argmax_price.json"
+    if not path.exists():
+        pytest.skip(f"the table of prices is absent: {path} does not exist")
+    return [row for row in json.loads(path.read_text(encoding="utf-8")) if row.get("ok")]
+
+
+def assert_prices_of(rows):
+    for row in rows:
+        price = price_of_argmax(float(row["lam"]), row["s"])
+        assert price == pytest.approx(row["c3cert"], abs=2e-6)
+        assert price_of_bit(float(row["lam"]), row["s"] * math.sqrt(2)) == pytest.approx(row["c2"] * 1.001, abs=2e-6)
+
+
+def test_prices_are_those_of_the_independent_table():
+    assert_prices_of(shared_table()[::9])
+
+
+@pytest.mark.thorough
+def test_all_prices_are_those_of_the_independent_table():
+    rows = shared_table()
+    assert len(rows) > 70
+    assert_prices_of(row for row in rows if price_of_argmax(float(row["lam"]), row["s"]) < 0.79)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("order", [1.5, 2.0, 3.5, 7.0, 17.75, 50.0])
+def test_no_neighbouring_votes_cost_more_than_the_price(order):
+    """2 to 10 classes, 1 to 5 votes that move: 17,000 pairs for each order, of which many are near the worst case."""
+    rng = np.random.default_rng(round(order * 10))
+    sigma = 5 + 4 * order
+    for s in (1, 2, 3, 5):
+        stated = price_of_argmax(order, s / sigma) * order * s**2 / sigma**2
+        worst = 0.0
+        for _ in range(2100):
+            n_classes = int(rng.integers(2, 11))
+            counts = rng.normal(0, sigma * rng.choice([0.1, 0.5, 1.5]), n_classes)
+            counts[:2] = counts[2:].max(initial=-9.0) + sigma * rng.normal([0.7, 0.7], 0.4)
+            move = np.zeros(n_classes)
+            move[rng.permutation(n_classes)[:2] if rng.random() < 0.3 else [0, 1]] = s, -s
+            laws = [log_label_chances(own, sigma) for own in (counts, counts + move)]
+            worst = max(worst, divergence(*laws, order), divergence(*laws[::-1], order))
+        assert 0.9 * stated < worst <= stated
+
+
+@pytest.mark.parametrize(
+    ("sigma", "labels", "with_checks"), [(40, 75, 62), (62.9, 188, 154), (100, 476, 390), (200, 1907, 1562)]
+)
+def test_labels_that_epsilon_1_buys(sigma, labels, with_checks):
+    """The table of docs/pate.md."""
+    budget = Budget.approx(1.0, 1e-5)
+    for voting, bought in (
+        (tacit.pate.GNMax(sigma), labels),
+        (tacit.pate.Confident(sigma, 1.5 * sigma, 1.0), with_checks),
+    ):
+        allowed = allowance_of(budget, voting)
+        assert math.floor(allowed.total / allowed.cost(query_event(voting, allowed))) == bought

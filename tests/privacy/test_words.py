@@ -1,0 +1,135 @@
+import math
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+
+from privacy.events.samples import EVENTS
+from tacit.privacy import accounting
+from tacit.privacy.events import (
+    ZCDP,
+    Exponential,
+    Gaussian,
+    Laplace,
+    PureDP,
+    RandomizedResponse,
+    RepeatAndSelect,
+    SampledGaussian,
+    compose,
+)
+from tacit.privacy.guarantee import DECISIVE, Guarantee
+from tacit.privacy.unit import Unit
+from tacit.privacy.words import meaning, standing
+
+PHI = NormalDist().cdf
+
+
+def of(event, unit=Unit.ADD_REMOVE, **groups):
+    return Guarantee(unit, event, groups=tuple(groups.items()))
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 1.0, 4.0])
+def test_the_advantage_against_gaussian_noise_is_that_of_its_curve(mu):
+    assert of(Gaussian(1 / mu)).advantage == pytest.approx(2 * PHI(mu / 2) - 1, rel=1e-12)
+    assert of(4 * Gaussian(2 / mu)).advantage == pytest.approx(2 * PHI(mu / 2) - 1, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+def test_the_advantage_of_a_pure_mechanism_is_that_of_randomized_response(epsilon):
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for event in (PureDP(epsilon), RandomizedResponse(epsilon, 2)):
+        assert of(event).advantage == pytest.approx(2 * keep - 1, rel=1e-9)
+
+
+def test_the_advantage_bounds_the_total_variation_where_it_is_known():
+    for epsilon in (0.1, 1.0, 4.0):  # of Laplace noise 1 - exp(-epsilon/2); of bounded range tanh(epsilon/4)
+        assert 1 - math.exp(-epsilon / 2) <= of(Laplace(1 / epsilon)).advantage <= math.tanh(epsilon / 2)
+        assert math.tanh(epsilon / 4) <= of(Exponential(epsilon)).advantage <= math.tanh(epsilon / 2)
+    for rate, z in ((0.01, 0.5), (0.3, 1.0)):  # of one sampled use: the rate times that of Gaussian noise
+        unsampled = 2 * PHI(1 / (2 * z)) - 1
+        assert rate * unsampled <= of(SampledGaussian(z, rate)).advantage < unsampled
+    gaussian = Gaussian(math.sqrt(1 / 0.2))
+    assert of(gaussian).advantage <= of(ZCDP(gaussian.rho)).advantage <= math.sqrt(gaussian.rho / 2)
+
+
+def test_the_advantage_of_a_search_follows_from_its_curve():
+    search = RepeatAndSelect(Gaussian(20.0), 5, 1)
+    bounds = [
+        (math.expm1(e) + 2 * d) / (math.exp(e) + 1) for d in (0.1, 0.03, 0.01, 0.001) if (e := of(search).epsilon(d))
+    ]
+    assert of(search).advantage == pytest.approx(min(bounds), rel=1e-9)
+    assert of(Gaussian(20.0)).advantage < of(search).advantage < 0.9
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=str)
+def test_no_attack_exceeds_the_advantage(event):
+    guarantee = of(event)
+    for rate in (0.001, 0.1, 0.3, 0.7):
+        assert rate < guarantee.attack_rate(rate) <= rate + guarantee.advantage + 1e-12
+        assert guarantee.attack_rate(rate) <= accounting.older_attack_rate(event, rate) * (1 + 1e-9)
+
+
+def test_no_bound_and_no_cost_are_the_ends():
+    assert of(Gaussian(0.0)).advantage == 1
+    assert of(compose([])).advantage == 0
+    assert (
+        of(Gaussian(0.0)).in_words().startswith("No bound holds: the release may show everything about any one record")
+    )
+    assert of(compose([])).in_words().startswith("The release would be the same if any one record had been left out")
+
+
+def test_the_most_expensive_group_decides():
+    both = of(compose([]), low=Gaussian(10.0), high=Gaussian(1.0))
+    assert both.advantage == of(Gaussian(1.0)).advantage
+    assert both.in_words() == of(Gaussian(1.0)).in_words()
+
+
+def test_words_repeat_the_numbers_rounded_up():
+    guarantee = of(Gaussian(1.0))
+    said = guarantee.in_words()
+    epsilon = guarantee.epsilon(DECISIVE)
+    assert "at most 132.5 times as likely" in said
+    assert 132.4 < math.exp(epsilon) <= 132.5
+    assert "guesses right at most 69.2 times in 100" in said
+    assert 69.1 < 50 * (1 + guarantee.advantage) <= 69.2
+    assert "plus a chance of 1 in 1,000,000 (epsilon = 4.89 at delta = 1e-06)" in said
+    assert "is above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10" in said
+    assert "\n" not in said
+
+
+def test_a_huge_epsilon_is_written_as_a_power():
+    assert "at most exp(800) times as likely" in meaning(Unit.REPLACE, 800.0, 1e-6, 1.0)
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_every_unit_says_what_would_have_been_otherwise(unit):
+    said = meaning(unit, 1.0, 1e-6, 0.2)
+    assert f"any one {unit.entity}" in said
+    assert ("label" in said) is ("label" in unit)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [
+        (1.0, "within 1, up to which"),
+        (1.0000001, "above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10"),
+        (10.5, "and exceeds 10"),
+        (math.inf, "it has no bound"),
+    ],
+)
+def test_where_epsilon_stands(epsilon, said):
+    assert said in standing(epsilon, 1e-6)
+
+
+def test_a_promise_states_three_deltas_and_what_attacks_reach():
+    said = of(Gaussian(1.0)).statement()
+    assert "Epsilon at delta: 4.37718 at 1e-05, 4.88656 at 1e-06, 6.17394 at 1e-09." in said
+    assert "true-positive rate at most 0.0182985 at 0.001, 0.0923623 at 0.01, 0.389144 at 0.1" in said
+    assert "advantage at most 0.382925" in said
+    assert of(Gaussian(1.0)).in_words() in said
+
+
+def test_the_documentation_quotes_the_words_of_the_default_budget():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    quoted = " ".join(line[2:] for line in page.splitlines() if line.startswith("> "))
+    assert quoted == of(Gaussian(1.0)).in_words()

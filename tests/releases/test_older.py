@@ -1,0 +1,69 @@
+"""Releases of document version 3, which an earlier tacit wrote, load and verify as they are."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.errors import ReleaseError
+from tacit.privacy.events import Exponential, Gaussian, RepeatAndSelect
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
+from tacit.releases import statement
+from tacit.releases.release import Release, Utility
+from tacit.releases.schema import OlderAccounting, OlderProfile
+from tacit.releases.statement import privacy_items
+
+WRITTEN = Path(__file__).parent / "written" / "version-3"
+UTILITY = Utility(
+    test_set="t",
+    rows=10,
+    accuracy=0.5,
+    balanced_accuracy=0.5,
+    per_class={},
+    interval=(0.4, 0.6),
+    interval_of="accuracy",
+)
+
+
+def test_it_verifies_and_says_what_it_said(tmp_path):
+    release = Release.load(WRITTEN).verify()
+    assert (type(release.document.profile), type(release.document.accounting)) == (OlderProfile, OlderAccounting)
+    assert [point.delta for point in release.document.parameters.epsilons] == [1e-6, 1e-9]
+    release.save(tmp_path / "again")
+    assert (tmp_path / "again" / "CARD.md").read_bytes() == (WRITTEN / "CARD.md").read_bytes()
+    assert len(release.predict(np.ones((3, release.width)))) == 3
+
+
+def test_it_keeps_its_version_when_its_utility_is_added(tmp_path):
+    measured = Release.load(WRITTEN).with_utility(UTILITY)
+    reloaded = Release.load(measured.save(tmp_path / "measured")).verify()
+    assert (reloaded.document.version, reloaded.document.utility) == (3, UTILITY)
+
+
+def test_it_is_refused_for_no_more_work_than_its_own_numbers_take():
+    search = Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Gaussian(4.0), 5, 1))
+    assert 0 < statement.work(search, 3) < statement.work(search)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
+    folder = tmp_path / "mixed"
+    shutil.copytree(WRITTEN, folder)
+    document = json.loads((folder / "release.json").read_text())
+    document["version"] = version
+    if version == 3:
+        document["profile"]["advantage"] = 0.5
+    (folder / "release.json").write_text(json.dumps(document))
+    with pytest.raises(ReleaseError, match="advantage and in_words are stated from version 4 on, and there always"):
+        Release.load(folder)
+
+
+def test_its_attack_rates_are_those_of_its_version():
+    selection = Guarantee(Unit.ADD_REMOVE, Exponential(2.0))
+    older, newer = (privacy_items(selection, version)["profile"].attack_rates[-1] for version in (3, 4))
+    assert older.true_positive_rate == pytest.approx(0.1 * math.exp(selection.epsilon(0.1)) + 0.1, rel=1e-9)
+    assert newer.true_positive_rate == pytest.approx(0.1 + 0.5, rel=1e-9)  # by the advantage, sqrt(rho/2)
