@@ -219,6 +219,27 @@ def test_the_promise_is_the_smaller_of_budget_and_limits():
     assert many.guarantee_.unit == "replace"
 
 
+def test_a_failed_check_costs_the_check_alone():
+    votes, _ = ballots(600, 250)
+    facts = {"classes": 10, "sigma": 40, "sigma1": 60, "threshold": 5000, "budgets": 1.0, "noise": "research"}
+    out = tacit.pate.aggregate(votes, random_state=0, **facts)
+    order = own_order(1.0)
+    label, check = own_costs(order, 1.0, 40.0, 60.0)
+    allowed = 1 - math.log1p(-1 / order) + math.log(DELTA * order) / (order - 1)
+    assert out.answered == 0
+    assert out.asked == pytest.approx((allowed - label) / check, rel=0.01)
+    assert out.asked > 1.5 * (0.030557 - 1 / 40**2) * 2 * 60**2
+
+
+def test_each_group_is_counted_at_the_order_of_its_own_budget():
+    votes, _ = ballots(40, 250)
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 100, "shares": {"a": 0.5, "b": 0.5}}
+    out = tacit.pate.aggregate(votes, budgets={"a": 1.0, "b": 3.0}, collector="weighting", **facts)
+    for group, epsilon in (("a", 1.0), ("b", 3.0)):
+        (event,) = [event for event, _ in dict(out.spent_.groups)[group].counted()]
+        assert event.order == pytest.approx(own_order(epsilon), rel=1e-3)
+
+
 def test_limits_end_the_voting():
     votes, _ = ballots(400, 250)
     out = tacit.pate.aggregate(
