@@ -28,6 +28,7 @@ from tacit.privacy.events.base import ORDERS, Floats
 
 _LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
 _LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
+_MOST_CURVES = 3e5  # microseconds of curves, beyond which even the estimate of the work is left
 _MOST_USES = 10**6  # that a loss distribution composes; beyond, the Renyi curve serves
 _FINE_PARTS = 10  # up to so many distinct events are composed on the finer grid
 MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
@@ -63,10 +64,12 @@ def work(event: Event, delta: float) -> float:
     event = _without_free_parts(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded or _has_exact_curve(event, delta):
         return 0.0
+    curves = sum(part.curve_work for part, _ in event.contained())
+    if curves > _MOST_CURVES:
+        return curves
     interval = _interval(event, delta, min(event.pure, _renyi_epsilon(event, delta)))
     points = _points(event, interval) if interval > 0 else math.inf
     uses = [n for _, n in event.counted()]
-    curves = sum(part.curve_work for part, _ in event.contained())
     return curves + points * max(1.0, len(uses) / 5) + sum(uses) if points <= MOST_POINTS else curves
 
 

@@ -330,6 +330,26 @@ def test_a_group_pays_what_its_dearest_teacher_does():
     assert totals["a"].rho < 0.5 * always
 
 
+def test_a_promise_covers_every_payer_of_a_group_at_every_order():
+    """Few votes of more weight may cost less at the order that is counted, and more at others."""
+    groups = [["c"], ["a"], ["c", "b"], ["a", "c"], ["c"], ["a"], ["b"], ["c"]]
+    budgets = {"a": 2.0, "b": 6.0, "c": 8.0}
+    sigma = 14.0
+    out = tacit.pate.aggregate(
+        np.zeros((6, 8), dtype=int), classes=2, aggregator="gnmax", collector="vanishing", sigma=sigma,
+        budgets=budgets, teacher_groups=groups,
+    )  # fmt: skip
+    turns = collectors.VanishingCollector(budgets, collectors.holds_of(groups, list(budgets)))
+    voting = turns.participation(slice(0, 6))
+    weights = np.floor(2**20 * 8 / voting.sum(axis=1)) / 2**20 * voting.T
+    for group, event in out.guarantee_.groups:
+        order = own_order(budgets[group])
+        for own in (weights[i] for i, names in enumerate(groups) if group in names):
+            assert np.sum(own**2) / sigma**2 <= event.rho * (1 + 1e-9)
+            labels = [own_costs(order, float(s), sigma, math.inf)[0] for s in own if s > 0]
+            assert sum(labels) <= event.renyi(np.array([order * 0.9999]))[0]
+
+
 def test_vanishing_teachers_take_equal_turns():
     budgets = {"a": 1.0, "b": 2.5}
     turns = collectors.VanishingCollector(budgets, collectors.holds_of(["a"] * 7 + ["b"] * 5, list(budgets)))

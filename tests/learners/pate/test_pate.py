@@ -351,3 +351,14 @@ def test_names_need_a_linear_student(student):
         pytest.importorskip("torch", reason="networks need torch")
     with pytest.raises(InputError, match="names need a logistic regression as student, not .*; leave one of them out"):
         pate("rho=0.5", names=CENTRES, student=student, **FAST).fit(X, Y, public=PUBLIC)
+
+
+def test_a_fit_whose_limits_cost_less_than_its_budget_can_be_released(tmp_path):
+    voting = tacit.pate.Confident(sigma=40.0, sigma1=60.0, threshold=20.0)
+    model = pate(
+        "epsilon=2,delta=1e-5", n_queries=10, **FAST | {"voting": voting, "noise": "secure", "random_state": None}
+    )
+    model.fit(X, Y, public=PUBLIC)
+    assert {type(event).__name__ for event, _ in model.guarantee_.event.counted()} == {"NoisyArgmax", "NoisyCheck"}
+    tacit.Release.of(model).save(tmp_path / "student")
+    assert tacit.Release.load(tmp_path / "student").verify().guarantee == model.guarantee_

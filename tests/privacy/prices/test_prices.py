@@ -37,6 +37,20 @@ def test_an_argmax_costs_more_than_two_classes_do():
     assert estimate_of_argmax(5.0, 0.01) > 1.005 * estimate_of_bit(5.0, math.sqrt(2) * 0.01)
 
 
+@pytest.mark.parametrize("product", [0.9, 1.1, 1.24, 1.26, 2.0, 3.0])
+def test_prices_are_certified_for_larger_steps_too(product):
+    """To a tolerance of a hundredth instead of a thousandth where they take long."""
+    for order in (4.0, 17.75):
+        price, found = price_of_argmax(order, product / order), estimate_of_argmax(order, product / order)
+        assert found < price <= found * 1.0101 < 1
+
+
+def test_a_certificate_checks_cells_at_the_smallest_costs_too():
+    order, step = 1.05, math.sqrt(1.01e-9 / (1.05 * 0.05))
+    assert price_of_argmax(order, step) < 0.65
+    assert not argmax._certified(order, step, 0.6395)
+
+
 @pytest.mark.parametrize(("order", "step"), [(1.01, 0.1), (5000.0, 0.1), (2.0, 1e-7), (2.0, 2.5), (100.0, 0.5)])
 def test_where_nothing_is_certified_the_price_is_that_of_the_counts(order, step):
     assert price_of_argmax(order, step) == price_of_bit(order, step) == 1.0
@@ -44,7 +58,7 @@ def test_where_nothing_is_certified_the_price_is_that_of_the_counts(order, step)
 
 def test_prices_lie_between_the_least_and_the_whole():
     for order in (1.05, 3.0, 40.0):
-        for step in (1e-5, 0.02, 0.05):
+        for step in (1e-3, 0.02, 0.05):
             assert LEAST <= price_of_bit(order, step) <= price_of_argmax(order, step) * 1.001
             assert price_of_argmax(order, step) <= 1
 
@@ -57,7 +71,7 @@ def test_the_cost_grows_with_the_step():
 
 @pytest.mark.parametrize(("order", "step"), [(2.0, 0.1), (17.75, 0.025)])
 def test_no_price_below_the_largest_cost_is_certified(order, step):
-    assert argmax._certified(order, step, estimate_of_argmax(order, step) * 1.0005)
+    assert argmax._certified(order, step, estimate_of_argmax(order, step) * 1.0008)
     assert not argmax._certified(order, step, estimate_of_argmax(order, step) * 0.9999)
     assert bit._certified(order, step, estimate_of_bit(order, step) * 1.0005)
     assert not bit._certified(order, step, estimate_of_bit(order, step) * 0.9999)
@@ -99,7 +113,7 @@ def test_prices_are_those_of_the_independent_table():
 @pytest.mark.thorough
 def test_all_prices_are_those_of_the_independent_table():
     rows = shared_table()
-    same_tolerance = [row for row in rows if row["lam"] * row["s"] <= 1.5]
+    same_tolerance = [row for row in rows if row["lam"] * row["s"] <= 1.25]
     assert len(same_tolerance) > 60
     assert_prices_of(same_tolerance)
 

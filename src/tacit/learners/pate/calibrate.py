@@ -19,8 +19,7 @@ from tacit.mechanisms.noisy_check import check_event
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, NoisyArgmax
-from tacit.privacy.prices import tolerance
-from tacit.privacy.prices.three_outcomes import estimate_of_argmax
+from tacit.privacy.prices.three_outcomes import estimate_of_argmax, tolerance
 
 Floats = NDArray[np.float64]
 

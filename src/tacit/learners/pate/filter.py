@@ -14,11 +14,12 @@ budgets in zCDP and Laplace noise in rho.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import BudgetError
 from tacit.learners.pate.aggregators import Aggregator, GNMax
 from tacit.learners.pate.collectors import Collector
 from tacit.privacy import accounting
@@ -28,8 +29,10 @@ from tacit.privacy.events import ZCDP, Event, FilteredVotes, Gaussian, compose
 from tacit.privacy.prices import LEAST
 
 Floats = NDArray[np.float64]
+Measure = Callable[[Allowance, Event], float]
 
 _TYPICAL = GNMax(100.0)  # stands for noise that is not chosen yet
+LEAST_RHO = 1e-9  # of a budget
 _ROUNDING = 1e-10  # relative: what sums of costs in floating point may lack
 
 
@@ -39,6 +42,8 @@ def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
         return Allowance.of(budget)
     if not isinstance(aggregator, GNMax | None):  # `FilteredVotes` bounds rho and mu for Gaussian noise alone
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))
+        if rho < LEAST_RHO:
+            raise BudgetError(f"budget {budget} is too small for a label at any noise; pass a larger one")
         return Allowance.of(Budget.zcdp(rho))
     renyi, mu = Allowance.of(budget, currency="renyi"), Allowance.of(budget, currency="mu")
     query = _TYPICAL if aggregator is None else aggregator
@@ -72,7 +77,7 @@ class Filter:
         self.spent = np.zeros(len(self.groups))
         self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
 
-    def costs(self, sensitivities: Floats) -> tuple[Floats, Floats]:
+    def costs(self, sensitivities: Floats, measure: Measure = Allowance.cost) -> tuple[Floats, Floats]:
         """Cost of the check and of the label of each query to each account, of shape (accounts, queries)."""
         of_accounts = sensitivities[self.payers]
         check, label = np.zeros_like(of_accounts), np.zeros_like(of_accounts)
@@ -81,8 +86,8 @@ class Filter:
             for value in np.unique(of_accounts[rows][of_accounts[rows] > 0]):
                 alike = rows[:, None] & (of_accounts == value)
                 check_event = self.aggregator.check(float(value), order_of(allowance))
-                check[alike] = 0.0 if check_event is None else allowance.cost(check_event)
-                label[alike] = allowance.cost(self.aggregator.label(float(value), order_of(allowance)))
+                check[alike] = 0.0 if check_event is None else measure(allowance, check_event)
+                label[alike] = measure(allowance, self.aggregator.label(float(value), order_of(allowance)))
         return check, label
 
     def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
@@ -114,9 +119,30 @@ class Filter:
         self.uses[tuple(sensitivities[:, 0])] = asked, bought
 
     def events(self) -> list[Event]:
-        """What each group spent: the events of its most expensive payer."""
-        accounts = [np.flatnonzero(self.groups == group) for group in range(len(self.allowances))]
-        return [self._events(int(of_group[np.argmax(self.spent[of_group])])) for of_group in accounts]
+        """What each group spent: the events of its dearest payer, or what covers all payers if none is so in all.
+
+        A payer with fewer votes of more weight may cost less at the order that is counted, and more at others.
+        """
+        cost, rho, pure = (self._totals(measure) for measure in (Allowance.cost, _rho, _pure))
+        found: list[Event] = []
+        for group, allowance in enumerate(self.allowances):
+            own = np.flatnonzero(self.groups == group)
+            dearest, order = int(own[np.argmax(cost[own])]), order_of(allowance)
+            if all(total[dearest] >= total[own].max() * (1 - _ROUNDING) for total in (cost, rho, pure)):
+                found.append(self._events(dearest))
+            elif order is None:
+                found.append(ZCDP(float(rho[own].max())))
+            else:
+                found.append(FilteredVotes(order, float(cost[dearest]), math.sqrt(0.5 / rho[own].max())))
+        return found
+
+    def _totals(self, measure: Measure) -> Floats:
+        """What each account spent by this measure, of shape (accounts,)."""
+        if not self.uses:
+            return np.zeros(len(self.groups))
+        asked, bought = np.array(list(self.uses.values()), dtype=np.float64).T
+        check, label = self.costs(np.array(list(self.uses)).T, measure)
+        return np.asarray(check @ asked + label @ bought)
 
     def _events(self, account: int) -> Event:
         payer, order = self.payers[account], order_of(self.allowances[self.groups[account]])
@@ -155,6 +181,14 @@ def cap(allowance: Allowance) -> Event:
         return Gaussian(allowance.total**-0.5)
     largest_rho = allowance.total / (allowance.order * LEAST)
     return FilteredVotes(allowance.order, allowance.total, math.sqrt(0.5 / largest_rho))
+
+
+def _rho(allowance: Allowance, event: Event) -> float:
+    return event.rho
+
+
+def _pure(allowance: Allowance, event: Event) -> float:
+    return 0.0 if math.isinf(event.pure) else event.pure
 
 
 def _by_query(sensitivities: Floats, queries: int) -> Floats:

@@ -18,8 +18,9 @@ import math
 from functools import lru_cache
 
 from tacit.compute.compiled import compiled
-from tacit.privacy.prices import LEAST, certifiable, tolerance
+from tacit.privacy.prices import LEAST, certifiable
 
+TOLERANCE = 1e-3  # by which a certified price is above the largest cost that was found
 _ROOT = math.sqrt(2)
 _NARROWEST = 1e-6
 _MOST_REACH = 30
@@ -33,7 +34,7 @@ def price_of_bit(order: float, step: float) -> float:
     """
     if not certifiable(order, step):
         return 1.0
-    price = estimate_of_bit(order, step) * (1 + tolerance(order, step))
+    price = estimate_of_bit(order, step) * (1 + TOLERANCE)
     return max(LEAST, price) if price < 1 and _certified(order, step, price) else 1.0
 
 
