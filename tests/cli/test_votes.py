@@ -46,7 +46,7 @@ def test_classes_read_off_the_votes_are_listed(ballots, run):
     status, out, _ = run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --out labels")
     assert status == 0
     assert "class list (read off the votes)" in Path("labels/statement.txt").read_text()
-    assert "for the first 110 of 400 queries" in out
+    assert "for the first 171 of 400 queries" in out
 
 
 def test_research_noise_is_stamped(ballots, run):

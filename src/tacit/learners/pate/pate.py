@@ -15,17 +15,19 @@ from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.models import (
+    TRIED,
     Model,
     ModelClassifier,
     View,
     as_flat,
     check_kind,
+    check_learns,
     finite_rows,
     record_shape,
     shape_of,
 )
 from tacit.learners.common.names import name_directions
-from tacit.learners.common.parameters import array_of, real, value_of, whole
+from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
@@ -261,9 +263,10 @@ class PATE(ModelClassifier):
         groups : sequence of str of length n, optional
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
-            Public records to query, in this order; by default the parameter of that name.
+            Public records to query, in this order; by default the parameter of that name. Data frames, and torch
+            tensors in main memory, are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
-            Records and labels to measure teachers and student by.
+            Records and labels to measure teachers and student by, of the same kinds.
 
         Returns
         -------
@@ -296,7 +299,7 @@ class PATE(ModelClassifier):
         public = self.public if public is None else public
         if public is None:
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
-        rows = finite_rows(as_flat(public), "public", width)
+        rows = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
         teachers, student = value_of("teachers", self.teachers, Teachers), value_of("student", self.student, Student)
         model = model_of(student)
@@ -304,12 +307,12 @@ class PATE(ModelClassifier):
             check_kind(role, kind, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
-        if self.collector not in COLLECTORS:
-            raise InputError(f"collector={self.collector!r} must be one of {', '.join(COLLECTORS)}; leave it out")
+        one_of("collector", self.collector, COLLECTORS)
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
             raise InputError(f"student={model!r:.60} has no predict_proba for interactive voting; choose another")
         of_student = student_view(student, sides, rows, X.dtype)
+        check_learns(model, of_student(rows[:TRIED]))
         names = name_directions(self.names, self.classes, width, of_student.centre)
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")

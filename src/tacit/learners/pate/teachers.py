@@ -70,8 +70,8 @@ class Teachers:
             whole("number of teachers", self.number, 1, 10**6)
         Training.of(self.training)
         real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
-        if self.n_jobs != -1:
-            whole("n_jobs", self.n_jobs, 1, 10**4)
+        if whole("n_jobs", self.n_jobs, -1, 10**4) == 0:
+            raise InputError("n_jobs=0 starts no process; pass 1 or more, or -1 for all cores")
 
     def number_for(self, members: int) -> int:
         """How many teachers so many records, or persons, have."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.errors import BudgetError, InputError
+from tacit.errors import BudgetError
+from tacit.learners.common.parameters import one_of
 from tacit.learners.pate.aggregators import UNANSWERED, Aggregator
 from tacit.learners.pate.data_dependent import DataDependent, Odometer
 from tacit.learners.pate.filter import Filter
@@ -138,8 +139,8 @@ class Voting:
 
 def check_stopping(stopping: str, noise: str) -> None:
     """Refuse data-dependent stopping under noise that is for release."""
-    if stopping not in ("filter", "data-dependent"):
-        raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
+    one_of("stopping", stopping, ("filter", "data-dependent"))
+    one_of("noise", noise, ("secure", "research"))
     if stopping == "data-dependent" and noise != "research":
         remedy = "pass stopping='filter', or noise='research' to repeat a published table"
         raise BudgetError(f"stopping='data-dependent' tells about the votes, which no budget covers; {remedy}")
