@@ -68,8 +68,6 @@ def test_folders_and_votes_of_odd_kinds(stores, run):
     refused(run, f"{fit} --out release --folder release/run", "lie in one another")
     refused(run, f"{fit} --out release --folder 5", "as ./5")
     refused(run, f"{fit} --out release --seed -1", "seed=-1")
-    np.savez("votes.npz", votes=np.zeros((3, 4), dtype=int))
-    refused(run, "votes votes.npz --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     Path("cut.npy").write_bytes(b"PK\x03\x04 cut")
     refused(run, "votes cut.npy --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     np.save("votes.npy", np.zeros((3, 4), dtype=int))

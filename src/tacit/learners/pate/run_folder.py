@@ -158,7 +158,7 @@ class RunFolder:
         _write_table(self.path / "teachers.csv", teachers)
         names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
         costs = {f"epsilon {name or 'all'}": answers.spent_.epsilon(plan.delta, name) for name in names}
-        internal = {f"internal epsilon {name}": value for name, value in answers.internal_.epsilon.items()}
+        internal = {f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()}
         facts = {"aggregator": str(plan.aggregator), "asked": answers.asked, "answered": answers.answered}
         _write_table(self.path / "votings.csv", [facts | {"delta": plan.delta} | costs | internal])
         labels = int(np.sum(answers.labels >= 0))

@@ -57,6 +57,15 @@ class Answers:
     spent_: Guarantee
     internal_: DataDependent = field(repr=False)
 
+    def epsilon_given_votes(self) -> dict[str, float]:
+        """What is known of each group's epsilon at `internal_.delta`, given the votes: private.
+
+        It is the smaller of the data-dependent epsilon and of what was spent, which bounds the cost of any votes.
+        """
+        groups: list[str | None] = [name for name, _ in self.spent_.groups] or [None]
+        known = zip(groups, self.internal_.epsilon.items(), strict=True)
+        return {name: min(raw, self.spent_.epsilon(self.internal_.delta, group)) for group, (name, raw) in known}
+
 
 class Voting:
     """A voting in progress; `stopping` and `exact_q` are those of `tacit.pate.aggregate`."""
