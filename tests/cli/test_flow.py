@@ -1,5 +1,6 @@
 """The main job by commands, as the README has it."""
 
+import csv
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import tacit
 from cli.conftest import CLASSES, rows
@@ -515,3 +517,18 @@ def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys
 def test_the_package_runs_as_a_module():
     ran = subprocess.run([sys.executable, "-m", "tacit", "--version"], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == tacit.__version__
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # naive Bayes divides by variances, which underflow in float16
+def test_teachers_by_name_measured_on_test_data(stores, run):
+    line = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10 --teacher naive-bayes"
+    status, _, err = run(f"{line} --student logistic-regression --test test --folder run --out release")
+    assert (status, err) == (0, "")
+    with Path("run/teachers.csv").open() as file:
+        accuracies = [float(row["test_accuracy"]) for row in csv.DictReader(file)]
+    test = EmbeddingStore.open("test")
+    private, public = EmbeddingStore.open("private"), EmbeddingStore.open("public")
+    model = tacit.PATE.of_flat(budget="epsilon=8,delta=1e-5", classes=CLASSES, n_teachers=10, teacher=GaussianNB())
+    model.fit(private.x, private.labels, public=public.x, test=(test.x, test.labels))
+    np.testing.assert_allclose(model.votes_.accuracies, accuracies)
+    assert run("evaluate release test")[0] == 0

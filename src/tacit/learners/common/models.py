@@ -132,7 +132,7 @@ class IndexClassifier:
     ) -> None:
         from sklearn.base import clone
 
-        rows = as_rows(X)
+        rows = _wide_rows(X)
         self.kind, self.width = classifier, rows.shape[1]
         self.present, labels = np.unique(y, return_inverse=True)
         self.fitted = None
@@ -149,7 +149,7 @@ class IndexClassifier:
         if self.fitted is None:
             return np.full(len(X), self.present[0], dtype=np.int64)
         with _faults(self.kind):
-            return np.asarray(self.present[self.fitted.predict(as_rows(X))], dtype=np.int64)
+            return np.asarray(self.present[self.fitted.predict(_wide_rows(X))], dtype=np.int64)
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class in `present`, of shape (n, present)."""
@@ -158,7 +158,7 @@ class IndexClassifier:
         if not hasattr(self.fitted, "predict_proba"):
             raise InputError(f"{self.fitted} has no predict_proba, so no scores; choose another classifier")
         with _faults(self.kind):
-            return np.asarray(self.fitted.predict_proba(as_rows(X)), dtype=np.float64)
+            return np.asarray(self.fitted.predict_proba(_wide_rows(X)), dtype=np.float64)
 
 
 @contextmanager
@@ -227,6 +227,12 @@ def as_rows(X: Any) -> NDArray[Any]:
     return records.reshape(len(records), -1)
 
 
+def _wide_rows(X: Any) -> NDArray[Any]:
+    """Records as rows, float16 as float64: variances of some classifiers would underflow."""
+    rows = as_rows(X)
+    return rows.astype(np.float64) if rows.dtype == np.float16 else rows
+
+
 def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2) -> None:
     """Refuse a `role` that is neither a scikit-learn classifier nor a network for records of this shape."""
     from sklearn.base import is_classifier
@@ -256,6 +262,13 @@ def check_learns(classifier: Any, records: NDArray[Any]) -> None:
     if hasattr(classifier, "fit"):
         some = records[:TRIED]
         IndexClassifier(classifier, some, np.arange(len(some)) % 2, [0])
+
+
+def has_release(kind: Any) -> bool:
+    """Whether a release can hold models of this kind: networks by name, and logistic regressions."""
+    from sklearn.linear_model import LogisticRegression
+
+    return isinstance(kind, str | LogisticRegression)
 
 
 def check_labels(y: NDArray[Any], records: int, n_classes: int) -> None:

@@ -19,7 +19,7 @@ from tacit.learners.common.parameters import array_of, public_centre
 from tacit.learners.common.training import Training
 from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.allocation import Allocation
-from tacit.learners.pate.grouped import model_of
+from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.run_folder import RunFolder
 from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Ensemble, Teachers

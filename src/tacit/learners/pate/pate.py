@@ -23,6 +23,7 @@ from tacit.learners.common.models import (
     check_kind,
     check_learns,
     finite_rows,
+    has_release,
     record_shape,
     shape_of,
 )
@@ -30,10 +31,11 @@ from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
+from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.election import Election, check_test, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, model_of, with_fields
+from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
@@ -416,7 +418,11 @@ class PATE(ModelClassifier):
             "public records asked about": self.answers_.asked,
             "answered": self.answers_.answered,
         }
-        return self._released(self.student_, election.student.model, "noisy votes", facts)
+        return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+
+    def releasable(self) -> bool:
+        """Whether a release can hold the student."""
+        return has_release(model_of(value_of("student", self.student, Student)))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
         return self.answers_.spent_
