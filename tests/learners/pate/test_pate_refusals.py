@@ -1,5 +1,6 @@
 """What the estimator refuses: one line, and nothing charged."""
 
+import csv
 import json
 import math
 import struct
@@ -13,6 +14,8 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import tacit
 from tacit.errors import TacitError
+from tacit.learners.pate.filter import allowance_of
+from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 
 RNG = np.random.default_rng(0)
@@ -239,3 +242,28 @@ def test_data_frames_and_tensors_of_public_and_test_rows():
         np.testing.assert_array_equal(model.coefficients_, of_arrays.coefficients_)
     with pytest.raises(TacitError, match="public has dtype object; features must be real numbers"):
         pate().fit(X, Y, public=pd.DataFrame({"a": ["x"], "b": [1], "c": [2]}))
+
+
+def test_the_table_of_a_voting_states_settings_and_costs(tmp_path):
+    """All columns that a comparison of votings needs; costs add up to what was spent."""
+    groups = np.where(np.arange(600) % 2, "a", "b")
+    model = pate(
+        budget="rho=0.5", budgets={"a": 1.0, "b": 2.0}, n_teachers=30, folder=tmp_path / "run", seed=3,
+        noise="research", random_state=7, aggregator="confident", sigma1=80.0, threshold=5.0,
+    )  # fmt: skip
+    model.fit(X, Y, groups=groups, public=PUBLIC, test=(X, Y))
+    (voting,) = csv.DictReader((tmp_path / "run" / "votings.csv").open())
+    stated = {"teachers": "30", "collector": "weighting", "budget": "a=1 b=2", "seed": "3", "random_state": "7"}
+    assert stated.items() <= voting.items()
+    plan = model.answers_
+    for group, account in plan.spent_.groups:
+        allowance = allowance_of(Budget.approx(model.budgets[group], model.delta), model.aggregator_)
+        assert float(voting[f"allowed {group}"]) == allowance.total
+        check, label = (float(voting[f"cost of a {what} {group}"]) for what in ("check", "label"))
+        assert plan.asked * check + plan.answered * label == pytest.approx(allowance.cost(account), rel=1e-6)
+        internal, spent = float(voting[f"internal epsilon {group}"]), float(voting[f"epsilon {group}"])
+        assert internal <= spent <= model.budgets[group]
+    (student,) = csv.DictReader((tmp_path / "run" / "students.csv").open())
+    right = model.predict(X) == Y
+    for c in (0, 1):
+        assert float(student[f"test_accuracy of {c}"]) == pytest.approx(right[c == Y].mean())

@@ -408,10 +408,8 @@ class PATE(ModelClassifier):
             folder.write_answers(run, voting, self.votes_.votes, charge, promise)
         self.answers_ = replace(voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
-        test = election.test
-        accuracy = None if test is None else float(np.mean(self.student_.nearest(test[0]) == test[1]))
-        accuracies = (self.validation_accuracy_, accuracy)
-        folder.write_tables(election.allocation, self.votes_, plan, self.answers_, *accuracies)
+        if folder.path is not None:
+            self._write_tables(election)
         facts = {
             "teachers": self.votes_.votes.shape[1],
             "aggregator": str(self.aggregator_),
@@ -419,6 +417,20 @@ class PATE(ModelClassifier):
             "answered": self.answers_.answered,
         }
         return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+
+    def _write_tables(self, election: Election) -> None:
+        budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget
+        settings = {name: getattr(self, name) for name in ("collector", "stopping", "seed", "noise", "random_state")}
+        accuracies = {"validation_accuracy": self.validation_accuracy_, "test_accuracy": None}
+        if election.test is not None:
+            rows, labels = election.test
+            right = self.student_.nearest(rows) == labels
+            accuracies["test_accuracy"] = float(right.mean())
+            for c in np.unique(labels):
+                accuracies[f"test_accuracy of {self.classes_[c]}"] = float(right[labels == c].mean())
+        settings = {"budget": str(budget), **settings}
+        plan = election.voting.plan
+        election.folder.write_tables(election.allocation, self.votes_, plan, self.answers_, settings, accuracies)
 
     def releasable(self) -> bool:
         """Whether a release can hold the student."""
