@@ -114,6 +114,8 @@ def fit(
         labels = labels_of(data, store)
         listed = data.classes if declared is None and data.classes_declared else declared
         learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
+        if "shape" in data.card and "shape" in learner.flat_parameters() and learner.shape is None:
+            learner.set_params(shape=data.card["shape"])
         of_names = names_for(names, data, listed, private) if "names" in learner.flat_parameters() else None
         if of_names is not None:
             learner.set_params(names=of_names.rows)
