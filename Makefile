@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test test-all check lint bench utility persons pate label-dp docs mutants clean
+.PHONY: demo test test-all check lint bench utility persons probabilities pate label-dp docs mutants clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -47,6 +47,9 @@ bench: .venv/.dev
 # benchmarks/utility/names.py writes
 utility: .venv/.dev
 	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) $(if $(NAMES),--names $(NAMES)) --out utility
+
+probabilities: .venv/.dev
+	$(BIN)/python benchmarks/probabilities/run.py $(EMBEDDINGS) --out probabilities
 
 persons: .venv/.dev
 	$(BIN)/python benchmarks/persons/run.py $(EMBEDDINGS) --out persons

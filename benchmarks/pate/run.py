@@ -60,7 +60,7 @@ def groups_of(n: int, shares: str, seed: int) -> np.ndarray:
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:
     """Compute a cell; return it and the seconds it took."""
-    name, many, shares, collector, stopping, seed = task
+    name, _, shares, *_, seed = task
     given = problem(data, name, seed)
     groups = None if shares == PLAIN else groups_of(len(given.y), shares, seed)
     started, fits = time.perf_counter(), []

@@ -157,6 +157,19 @@ def test_check_refuses_the_shape_that_fit_refuses(method, variant):
 
 
 @ALL
+@pytest.mark.parametrize("rows", [[0], list(range(120))])
+def test_probabilities_sum_to_one_and_their_largest_is_predicted(method, variant, rows):
+    for spend in (usual(method, variant), "epsilon=inf"):
+        learner = make(method, variant, budget=spend).fit(X[rows], Y[rows])
+        found = learner.predict_proba(X)
+        assert found.shape == (len(X), 3)
+        assert found.dtype == np.float64
+        assert np.allclose(found.sum(axis=1), 1, rtol=0, atol=1e-9)
+        assert found.min() >= 0
+        assert np.array_equal(learner.classes_[found.argmax(axis=1)], learner.predict(X))
+
+
+@ALL
 @pytest.mark.parametrize("rows", [[0], [0, 50], list(range(40))])
 def test_classes_without_records_simply_work(method, variant, rows):
     budget = usual(method, variant)

@@ -82,7 +82,8 @@ def test_the_scores_are_those_of_the_release_and_what_is_added():
 def test_a_refined_release_keeps_what_its_steps_taught():
     assert REFINED.decision.rule == "linear"
     adapted = tacit.adapt(REFINED, NEW).release
-    assert set(adapted.arrays) == {"coefficients", "intercepts", "centre"}
+    assert set(adapted.arrays) == {"coefficients", "intercepts", "centre", "probabilities"}
+    assert np.array_equal(adapted.arrays["probabilities"], REFINED.arrays["probabilities"])
     assert accuracy(adapted) > accuracy(REFINED) - 0.01
     change = adapted.arrays["coefficients"] - REFINED.arrays["coefficients"]
     assert 0 < np.abs(change).max() < np.abs(REFINED.arrays["coefficients"]).max()

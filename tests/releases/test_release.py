@@ -11,6 +11,7 @@ import pytest
 
 import tacit
 from tacit.errors import InputError, ReleaseError
+from tacit.models.probabilities import Probabilities
 from tacit.privacy.events import (
     Exponential,
     Gaussian,
@@ -266,7 +267,7 @@ def test_no_fact_about_the_private_data_is_stated(kind):
             model = tacit.NoisySumPrototypes(classes=3).fit(rows, labels)
             learned = {"prototypes": CENTRES}
         arrays = model.released_.arrays | learned  # as if this had been learned
-        model.released_ = replace(model.released_, arrays=arrays)
+        model.released_ = replace(model.released_, arrays=arrays, probabilities=Probabilities(2.0))
         return Release.of(model, date="2026-01-01")
 
     few, many = fitted(1), fitted(7)
@@ -429,3 +430,30 @@ def test_the_example_runs():
 def test_what_learners_and_searches_do_is_never_too_much_to_account(event):
     """Else a release would be refused after its fit was charged."""
     assert statement.work(Guarantee(Unit.ADD_REMOVE, event)) < 0.8 * statement.MOST_WORK
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_probabilities_travel_with_a_release_and_keep_its_decision(name, tmp_path):
+    learner = LEARNERS[name]()
+    release = Release.of(learner)
+    expected = learner.predict_proba(TEST_ROWS)
+    assert np.array_equal(release.predict_proba(TEST_ROWS), expected)
+    loaded = Release.load(release.save(tmp_path / "r", allow_research=True)).verify()
+    assert np.array_equal(loaded.predict_proba(TEST_ROWS), expected)
+    assert np.allclose(expected.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.array_equal(loaded.classes[expected.argmax(axis=1)], loaded.predict(TEST_ROWS))
+
+
+def test_a_release_without_the_scale_predicts_and_refuses_probabilities(tmp_path):
+    model = noisy_sum()
+    model.released_ = replace(model.released_, probabilities=None)
+    older = Release.load(Release.of(model).save(tmp_path / "r")).verify()
+    assert np.array_equal(older.predict(TEST_ROWS), model.predict(TEST_ROWS))
+    with pytest.raises(ReleaseError, match="was made before probabilities, so it does not say .*; fit again, or use"):
+        older.predict_proba(TEST_ROWS)
+
+
+def test_a_scale_out_of_range_is_refused():
+    release = Release.of(noisy_sum())
+    with pytest.raises(ReleaseError, match=r"probabilities: scale=-1.0 must be above 0"):
+        replace(release, arrays=release.arrays | {"probabilities": np.array([-1.0, 0.0])})._check_arrays()

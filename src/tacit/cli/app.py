@@ -20,6 +20,7 @@ VERBS = {
     "adapt": "Adapt a release of auto to unlabelled rows of its task, if they suit it.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
+    "export": "Write a release as an ONNX file, which predicts without tacit.",
     "page": "Write a release as a page that shows what it reveals, and classifies.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "privatize-labels": "Randomize the label column of a table.",

@@ -22,6 +22,7 @@ def predict(
     out: Path,
     x: Features = None,
     split: Split = None,
+    probabilities: bool = False,
     force: Force = False,
 ) -> None:
     """Predict the class of every row and write them as a table.
@@ -34,6 +35,8 @@ def predict(
         Rows: a store's folder, or any file that `tacit import` reads.
     out
         A .parquet or .csv file with the columns row and label.
+    probabilities
+        Add a column for each class with its probability, named after the class.
     """
     import numpy as np
 
@@ -47,10 +50,20 @@ def predict(
     with shown_progress():
         loaded = Release.load(release).verify()
         data = read_data(store, x=x, split=split, width=loaded.width)
-        labels = loaded.predict(data.x)
+        columns: dict[str, Any] = {"row": np.arange(len(data.x))}
+        if probabilities:
+            of_classes = loaded.predict_proba(data.x)
+            names = [str(label) for label in loaded.classes]
+            for name in {"row", "label"} & set(names):
+                fault = f"class {name!r} has the name of another column of {out}"
+                raise InputError(f"{fault}; leave --probabilities out, or use Release.predict_proba")
+            columns["label"] = loaded.classes[np.argmax(of_classes, axis=1)]
+            columns |= dict(zip(names, of_classes.T, strict=True))
+        else:
+            columns["label"] = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
-            WRITERS[out.suffix]({"row": np.arange(len(labels)), "label": labels}, temporary)
-    print(f"{out}: {len(labels)} rows")
+            WRITERS[out.suffix](columns, temporary)
+    print(f"{out}: {len(data.x)} rows")
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:

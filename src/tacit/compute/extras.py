@@ -10,6 +10,7 @@ EXTRAS = {
     "huggingface_hub": "hub",
     "mlflow": "mlflow",
     "model_signing": "hub",
+    "onnx": "onnx",
     "onnxruntime": "encoders",
     "opacus": "dpsgd",
     "open_clip": "encoders",

@@ -23,9 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.data.labels import class_indices, class_list
 from tacit.data.persons import Persons, persons_under
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
+from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.validation import validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
+from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
@@ -59,6 +61,9 @@ class Predictor(Protocol):
     def nearest(self, rows: NDArray[Any]) -> Integers:
         """Index of the nearest class of each row, of shape (n,)."""
 
+    def probabilities_of(self, rows: NDArray[Any]) -> Floats:
+        """Probability of each class for each row, of shape (n, C); that of the nearest class is the largest."""
+
 
 @dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -90,6 +95,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
     estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
     person_bound: ClassVar[str] = "what a person's records add up to is scaled down to the norm of one record"
+    trains_logits: ClassVar[bool] = False  # whether similarities are logits of a softmax that was trained
     no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
     flat_names: ClassVar[Mapping[str, str]] = {}  # the command line's names: n_teachers for teachers__number
     _dtypes: ClassVar[list[Any]] = FLOATS
@@ -242,6 +248,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         fitted = worker._fit(prepared, noise)
+        if isinstance(fitted, Released) and fitted.probabilities is None:
+            fitted = replace(fitted, probabilities=worker._probabilities(fitted, X.shape[1]))
         if of_records is not None and isinstance(fitted, Released):
             fitted = replace(fitted, mechanism=fitted.mechanism | {"bound of a person": self.person_bound})
         worker.noise_ = self.noise
@@ -263,6 +271,28 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Class of each row of X (n, d), of shape (n,)."""
         rows = self._rows(X)
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class for each row of X (n, d), of shape (n, C); columns are in the order of `classes_`.
+
+        Rows add up to 1, and the most likely class is that of `predict`. The classes are taken to be equally frequent,
+        unless `balanced=False` or the like says otherwise. No private record is used for this, beyond what was released
+        anyway. docs/probabilities.md says how each method's follow, and how well they are calibrated.
+
+        Raises
+        ------
+        InputError
+            If X does not have that form, or the model has no scores.
+        """
+        return np.asarray(self.predictor_.probabilities_of(self._rows(X)))
+
+    def _probabilities(self, released: Released, width: int) -> Probabilities:
+        """How probabilities follow from the similarities of what is released, by public rows or by its arrays."""
+        return (
+            Probabilities(1.0)
+            if self.trains_logits
+            else reference_scale(released, width, getattr(self, "public", None))
+        )
 
     def _rows(self, X: Any) -> NDArray[Any]:
         """Rows to predict, checked."""

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.posterior import ClassPosterior
+from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats
 
 PREFIX = "posterior."
@@ -66,8 +67,8 @@ class CarriedPosterior:
 
 
 def deciding(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """The arrays that a decision needs: all but those of the posterior."""
-    return {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+    """The arrays that a decision needs: all but those of the posterior and of probabilities."""
+    return {name: array for name, array in arrays.items() if not name.startswith(PREFIX) and name != ARRAY}
 
 
 def carried(arrays: Arrays) -> CarriedPosterior | None:

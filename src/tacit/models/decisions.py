@@ -208,6 +208,14 @@ class NetworkHead(Decision):
             return f"arrays are not the float32 weights of network {self.network!r} for {n_classes} classes"
         return None
 
+    def module(self, arrays: Arrays, n_classes: int) -> Any:
+        """The network with these weights, a torch module."""
+        import torch
+
+        module = self._module(n_classes, "cpu")
+        module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+        return module
+
     def _module(self, n_classes: int, device: str) -> Any:
         import torch
 
@@ -215,11 +223,8 @@ class NetworkHead(Decision):
             return network(self.network)(tuple(self.shape), n_classes)
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        import torch
-
         last = max(int(name.split(".")[0]) for name in arrays)
-        module = self._module(len(arrays[f"{last}.bias"]), "cpu")
-        module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+        module = self.module(arrays, len(arrays[f"{last}.bias"]))
 
         def similarity(rows: Floats) -> Floats:
             return np.asarray(scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64)
@@ -234,6 +239,13 @@ def pooled(rows: Floats, pooling: int) -> Floats:
     """Rows of shape (n, d) averaged over `pooling` consecutive columns, of shape (n, d // pooling)."""
     width = rows.shape[1] // pooling
     return rows if pooling == 1 else rows[:, : width * pooling].reshape(len(rows), width, pooling).mean(axis=2)
+
+
+def mean_directions(prototypes: Floats, centre: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+    """Means (C, d) of the unit prototypes (C, k, d) of each class about a centre; and which classes have none, (C,)."""
+    each = (unit_rows_about(prototypes[:, j], centre) for j in range(prototypes.shape[1]))
+    directions = np.stack(list(each), axis=1)
+    return directions.mean(axis=1), np.asarray(~directions.any(axis=(1, 2)))
 
 
 def _not_of_shape(arrays: Arrays, name: str, shape: tuple[int, ...]) -> str | None:
@@ -251,10 +263,7 @@ def _unknown(arrays: Arrays, *known: str) -> str | None:
 def _cosine(
     prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int, products: InnerProducts
 ) -> Callable[[Floats], Floats]:
-    each = (unit_rows_about(prototypes[:, j], of_prototypes) for j in range(prototypes.shape[1]))
-    directions = np.stack(list(each), axis=1)
-    empty = ~directions.any(axis=(1, 2))
-    mean = directions.mean(axis=1)
+    mean, empty = mean_directions(prototypes, of_prototypes)
 
     def similarity(rows: Floats) -> Floats:
         rows, lengths = with_lengths_about(pooled(rows, pooling), centre)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.decisions import AnyDecision
+from tacit.models.probabilities import Probabilities
 from tacit.models.rows import Floats
 
 
@@ -16,7 +17,8 @@ from tacit.models.rows import Floats
 class Released:
     """What a learner may release: `what` it is in words, and public facts of the `mechanism` that made it.
 
-    `carried` are further arrays, which the decision does not need: see `tacit.models.carried`.
+    `carried` are further arrays, which the decision does not need: see `tacit.models.carried`. `probabilities` say how
+    probabilities follow from similarities; None if the learner leaves this to `PrivateClassifier`.
     """
 
     what: str
@@ -24,6 +26,7 @@ class Released:
     decision: AnyDecision
     mechanism: dict[str, Any] = field(default_factory=dict)
     carried: dict[str, NDArray[Any]] = field(default_factory=dict)
+    probabilities: Probabilities | None = None
 
     def copy(self) -> Released:
         """The same value with copied arrays."""
@@ -36,6 +39,10 @@ class Released:
     def nearest(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Position of the nearest class of each row, of shape (n,)."""
         return self.decision.nearest(self.arrays, rows)
+
+    def probabilities_of(self, rows: NDArray[Any]) -> Floats:
+        """Probability of each class for each row, of shape (n, C)."""
+        return (self.probabilities or Probabilities(1.0)).of(self.similarities(rows))
 
 
 def _copied(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tacit.errors import InputError, ReleaseError
 from tacit.models.adapting import Task
 from tacit.models.carried import IN_RELEASE, carried, deciding
+from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.releases.card import render_card
 from tacit.releases.reading import arrays_file, read_only, refusal
@@ -120,6 +121,7 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     arrays["intercepts"] += added.offsets
     if not linear:
         arrays["squares"] += added.squares
+    arrays |= {name: array for name, array in release.arrays.items() if name == ARRAY}
     why = f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by {found.gain:.3g} nats"
     item = item.model_copy(update={"held_out_gain": found.gain})
     return Adapted(_with(release, arrays, item), why, found.gain, len(rows))

@@ -86,7 +86,8 @@ def released_of(clf: Any) -> Released:
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
     """The arrays as they are stored: indices whole, all else floating point."""
     stored = {}
-    for name, array in (released.arrays | released.carried).items():
+    confidence = {} if released.probabilities is None else released.probabilities.arrays()
+    for name, array in (released.arrays | released.carried | confidence).items():
         values = np.asarray(array)
         stored[name] = read_only(values if values.dtype.name in get_args(DType) else values.astype(np.float64))
     return stored

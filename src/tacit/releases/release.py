@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.compute.atomic import atomic_folder
+from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
+from tacit.models.probabilities import Probabilities, stated
+from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.rows import check_finite
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -48,7 +50,8 @@ class Release(FittedClassifier):
     arrays : dict of str to ndarray
         By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
         public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
-        (d,) or without. Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
+        (d,) or without. `probabilities` of shape (2,), which older releases lack: see `tacit.models.probabilities`.
+        Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -245,6 +248,88 @@ class Release(FittedClassifier):
         """
         return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), as_wide_rows(X, self.width))])
 
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n, C)
+            Rows add up to 1; the columns are in the order of `classes`. The most likely class is that of `predict`.
+            The classes are taken to be equally frequent, unless the card says that the method did not balance them.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than probabilities.
+        InputError
+            If X does not have that form.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. docs/probabilities.md says how well they are calibrated.
+        """
+        return self.stated_probabilities().of(self.similarities(X))
+
+    def stated_probabilities(self) -> Probabilities:
+        """How probabilities follow from similarities; ReleaseError if the release is older than this."""
+        found = stated(self.arrays)
+        if found is None:
+            fault = "was made before probabilities, so it does not say how they follow from its scores"
+            raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
+        return found
+
+    def to_onnx(
+        self,
+        path: Path | str,
+        *,
+        encoder: Path | str | None = None,
+        force: bool = False,
+        allow_research: bool = False,
+        **preparation: Any,
+    ) -> Path:
+        """Write the release as an ONNX file, which predicts without tacit.
+
+        Its input is `embeddings` of shape (n, d), float32; its outputs are `label` of shape (n,) and `probabilities` of
+        shape (n, C). Guarantee and card are in its metadata.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; returned as a Path.
+        encoder : str or Path, optional
+            The ONNX file of the encoder: then the input is that of the encoder, and `preparation` may have `sidecar`,
+            `mirror`, `projection` and `dtype` as for `tacit encode`.
+        force : bool, default=False
+            Replace an older file.
+        allow_research : bool, default=False
+            Write a release that is stamped "NOT FOR RELEASE".
+
+        Raises
+        ------
+        ReleaseError
+            If it is stamped, or older than probabilities.
+        InputError
+            If onnx is not installed, the file exists or cannot be written, or the encoder does not fit.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. docs/probabilities.md has the size and the operators.
+        """
+        from tacit.releases.onnx_graph import head_model
+        from tacit.releases.onnx_joining import joined_model
+
+        self._check_stamp(allow_research)
+        path = check_writable(path, force=force)
+        model = head_model(self) if encoder is None else joined_model(self, Path(encoder), **preparation)
+        with atomic_file(path, force=force) as temporary:
+            temporary.write_bytes(model.SerializeToString(deterministic=True))
+        return path
+
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
         return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
@@ -307,7 +392,9 @@ class Release(FittedClassifier):
         if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
         of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
-        fault = self.decision.fits(of_decision, *size) or misfit(self.arrays, *size)
+        fault = (
+            self.decision.fits(of_decision, *size) or misfit(self.arrays, *size) or probabilities_misfit(self.arrays)
+        )
         if fault:
             raise self._error(fault)
 

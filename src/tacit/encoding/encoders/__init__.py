@@ -92,7 +92,7 @@ def load_encoder(
         raise OtherKindError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
-    matrix = None if projection is None else _read_projection(Path(projection))
+    matrix = None if projection is None else read_projection(Path(projection))
     paths = [None if path is None else existing(path) for path in (weights, sidecar)]
     backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(
         Request(name, paths[0], kind, device, precision, paths[1])
@@ -107,7 +107,9 @@ def load_encoder(
     return Features(backbone, mirror, matrix, facts)
 
 
-def _read_projection(path: Path) -> NDArray[np.float32]:
+def read_projection(path: Path) -> NDArray[np.float32]:
+    """The public matrix (dim, new_dim) of a file; anything else is refused."""
+    """The public matrix (dim, new_dim) of a file; anything else is refused."""
     matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")

@@ -52,8 +52,10 @@ class OnnxModel(Backbone):
         self.path, self.input = path, input
         self.session = _session(path, threads=1)
         inputs = {tensor.name: tensor for tensor in self.session.get_inputs()}
-        self.input_name = _tensor(input_name, list(inputs), "input", path)
-        self.output_name = _tensor(output_name, [tensor.name for tensor in self.session.get_outputs()], "output", path)
+        self.input_name = tensor_called(input_name, list(inputs), "input", path)
+        self.output_name = tensor_called(
+            output_name, [tensor.name for tensor in self.session.get_outputs()], "output", path
+        )
         shape = inputs[self.input_name].shape
         if isinstance(shape[0], int):
             self.batch, self.fixed_batch = shape[0], True
@@ -97,7 +99,8 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
         raise InputError(f"{path} is no JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
 
 
-def _tensor(name: str | None, names: list[str], what: str, path: Path) -> str:
+def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> str:
+    """The tensor of this name, or the first; an unknown name is refused."""
     if name is not None and name not in names:
         raise InputError(f"{path} has no {what} {name!r}; choose from: {', '.join(names)}")
     return name or names[0]

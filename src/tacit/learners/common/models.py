@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from tacit.data.rows import as_rows as checked_rows
 from tacit.data.rows import numeric_array, one_line
@@ -25,6 +25,7 @@ from tacit.learners.common.parameters import whole
 from tacit.mechanisms.noise import Integers
 from tacit.models.decisions import LinearHead, NetworkHead
 from tacit.models.networks import Factory, network, scores, weights
+from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.models.rows import BLOCK_ROWS, Floats, centre_array, normalisation, unit_rows_about
 
@@ -85,6 +86,10 @@ class Model:
         if isinstance(self.fitted, IndexClassifier):  # it may have no probabilities
             return self.fitted.predict(rows if self.view is None else self.view(rows))
         return np.asarray(np.argmax(self.log_probabilities(rows), axis=1))
+
+    def probabilities_of(self, rows: Any) -> Floats:
+        """Probability of each class for each row, of shape (n, n_classes)."""
+        return Probabilities(1.0).of(self.log_probabilities(rows), self.nearest(rows))
 
     def head(self) -> tuple[Floats, Floats] | None:
         """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's LogisticRegression.
@@ -176,6 +181,7 @@ class ModelClassifier(PrivateClassifier):
 
     shape: tuple[int, ...] | None
 
+    trains_logits = True
     budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx")
 
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
@@ -211,11 +217,6 @@ class ModelClassifier(PrivateClassifier):
         if isinstance(released, Released) and "coefficients" in released.arrays:
             self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
         return released
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class, of shape (n, C)."""
-        rows = self._rows(X)
-        return np.asarray(softmax(self.predictor_.similarities(rows), axis=1))
 
     def _rows(self, X: Any) -> NDArray[Any]:
         return super()._rows(as_flat(X))

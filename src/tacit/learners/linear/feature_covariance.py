@@ -78,6 +78,7 @@ class FeatureCovariance(SecondOrderClassifier):
     (array([0]), 0.5)
     """
 
+    trains_logits = True
     summary = "one linear score per class, by noisy gradients over noisy second moments (DP-FC)"
 
     clip: float = 1.0

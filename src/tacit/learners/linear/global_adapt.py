@@ -84,6 +84,7 @@ class GlobalAdapt(GradientDescent):
     (array([0]), 0.5)
     """
 
+    trains_logits = True
     summary = "one linear score per class, by noisy logistic regression under an adapted threshold (DPSGD-Global-Adapt)"
 
     threshold: float = LONGEST

@@ -93,6 +93,7 @@ class GradientDescent(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    trains_logits = True
     summary = "one linear score per class, by noisy logistic regression"
 
     steps: int | None = None

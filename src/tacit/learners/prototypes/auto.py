@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.calibration import Slopes, posterior_probabilities
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
@@ -152,14 +153,18 @@ class AutoPrototypes(UnitRowClassifier):
         }
         if self.refined_:
             rest = self._part(1 - spent)
-            self.coefficients_ = refinement.refine(self.coefficients_, prepared, self.sizes_, rest, noise)
+            slopes, start = Slopes(), self.coefficients_
+            self.coefficients_ = refinement.refine(start, prepared, self.sizes_, rest, noise, slopes)
+            refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
+            confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
             what = f"one linear score per class, from noisy class sums and noisy gradients{IN_RELEASE}"
-            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays))
+            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
-        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays))
+        confidence = posterior_probabilities(carried, prior.sample, scores.of)
+        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
 
     def _arrays(self) -> dict[str, Floats]:
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)

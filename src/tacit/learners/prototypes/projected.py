@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import rounded
+from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.privacy.budget import Budget
@@ -205,7 +206,8 @@ class ProjectedPrototypes(UnitRowClassifier):
         }
         far = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
         what += ", through a privately learned layer"
-        return self._head(prepared, what, _unit(self.prototypes_) @ layer, facts, far)
+        released = self._head(prepared, what, _unit(self.prototypes_) @ layer, facts, far)
+        return replace(released, probabilities=Probabilities(float(self.scale)))
 
     @phase(SET_UP)
     def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:

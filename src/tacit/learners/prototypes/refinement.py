@@ -1,6 +1,7 @@
 """Noisy gradient descent from the scores that AutoPrototypes has from its sums.
 
-The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike.
+The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike. Each noisy
+gradient also says how the loss changes with the scale of the scores: see `tacit.models.calibration`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.softmax import noisy_gradient
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.calibration import Slopes
 from tacit.models.rows import Floats
 
 # where each was chosen: docs/auto.md
@@ -24,13 +26,28 @@ RIDGE, CLIP, LONGEST_STEP = 0.3, 1.0, 4.0
 
 
 @phase(SOLVING)
-def refine(start: Floats, records: UnitRows, sizes: Floats, multiplier: float, noise: NoiseSource) -> Floats:
-    """Coefficients (C, d) after the descent, whose steps together cost `outer_products.event(multiplier)`."""
+def refine(
+    start: Floats,
+    records: UnitRows,
+    sizes: Floats,
+    multiplier: float,
+    noise: NoiseSource,
+    slopes: Slopes | None = None,
+) -> Floats:
+    """Coefficients (C, d) after the descent, whose steps together cost `outer_products.event(multiplier)`.
+
+    What the gradients say of the scale is added to `slopes`.
+    """
     z, n, n_classes = multiplier * math.sqrt(STEPS), float(sizes.sum()), len(sizes)
     blocks, added = records.block_list(exact=z == 0), log_shares(sizes, 0.0)
+    slopes = Slopes() if slopes is None else slopes
+    slopes.clip = CLIP if z > 0 else math.inf
 
     def gradient(moved: Floats) -> Floats:
-        of_loss = noisy_gradient(start + moved, added, blocks, clip=CLIP, multiplier=z, noise=noise)
+        head = start + moved
+        of_loss = noisy_gradient(head, added, blocks, clip=CLIP, multiplier=z, noise=noise)
+        slopes.values.append(float((head * of_loss).sum()) / n)
+        slopes.noises.append(z * CLIP * float(np.linalg.norm(head)) / n)
         return of_loss + RIDGE * moved
 
     longest = LONGEST_STEP * n_classes

@@ -2,7 +2,8 @@
 
 An event records one use of the private data, with parameters that are public. Equal parameters make equal events; an
 event never changes and never looks at data. Events add: `a + b` stands for both uses, in any order and adaptively, and
-`n * a` for `n` uses of `a`. The event of a guarantee is such a sum. `base.py` says what an event states about itself.
+`n * a` for `n` uses of `a`. The event of a guarantee is such a sum. `base.py` says what an event states about itself;
+`priced.py` is the base of those that release less than the noisy numbers behind them.
 
 To add a kind of event, write one file here with a frozen dataclass that derives from `Event`, and add the class to
 KINDS below. `tests/contracts/test_events.py` names the tests that it needs.

@@ -226,21 +226,10 @@ def check_not_negative(name: str, value: float) -> None:
         raise InputError(f"{name}={value} must be zero or positive; pass a number such as {name}=1.0")
 
 
-def check_above_one(name: str, value: float) -> None:
-    """Refuse an order of an event that is not above 1 and finite."""
-    if not 1 < value < math.inf:
-        raise InputError(f"{name}={value} must be above 1 and finite; pass a number such as {name}=20.0")
-
-
 def check_event(value: Any) -> None:
     """Refuse anything but an event as a part of another event."""
     if not isinstance(value, Event):
         raise InputError(f"event={value!r} must be an event; pass for example Gaussian(1.0)")
-
-
-def lower_to(divergence: float, order: float, rho: float, orders: Floats) -> Floats:
-    """The Renyi curve of rho-zCDP, and at most `divergence` up to `order`, since divergences grow with the order."""
-    return np.minimum(rho * orders, np.where(orders <= order, divergence, math.inf))
 
 
 def _canonical(counts: dict[Event, int]) -> Event:

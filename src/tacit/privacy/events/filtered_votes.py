@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from tacit.privacy.events.base import Event, Floats, Losses, check_above_one, check_not_negative, lower_to
+from tacit.privacy.events.base import Event, check_not_negative
 from tacit.privacy.events.gaussian import Gaussian
+from tacit.privacy.events.priced import Priced
 
 
 @dataclass(frozen=True)
-class FilteredVotes(Event):
+class FilteredVotes(Priced):
     """Noisy argmaxes and checks, until the sum of their Renyi divergences at one public order would exceed a limit.
 
     Parameters
@@ -34,35 +34,17 @@ class FilteredVotes(Event):
     assumption = "labels and checks are priced without their counts, by bounds computed to a stated error"
 
     def __post_init__(self) -> None:
-        check_above_one("order", self.order)
+        super().__post_init__()
         check_not_negative("divergence", self.divergence)
-        check_not_negative("noise_multiplier", self.noise_multiplier)
 
-    @property
-    def pure(self) -> float:
-        return Gaussian(self.noise_multiplier).pure
+    def behind(self) -> Gaussian:
+        return Gaussian(self.noise_multiplier)
 
-    @property
-    def rho(self) -> float:
-        return Gaussian(self.noise_multiplier).rho
-
-    @property
-    def mu(self) -> float:
-        return Gaussian(self.noise_multiplier).mu
-
-    @property
-    def best_orders(self) -> tuple[float, ...]:  # type: ignore[override]
-        return (self.order,)
+    def at_order(self) -> float:
+        return self.divergence
 
     def for_group(self, size: int) -> Event:
         return self if size == 1 else Gaussian(self.noise_multiplier / size)
 
     def describe(self) -> str:
         return f"noisy votes, up to a Renyi divergence of {self.divergence:.6g} at order {self.order:.6g}"
-
-    def _renyi(self, orders: Floats) -> Floats:
-        return lower_to(self.divergence, self.order, self.rho, orders)
-
-    def losses(self, uses: int) -> Losses:
-        """Those of a Gaussian release that costs as much as the noisy numbers."""
-        return Losses("gaussian", {"standard_deviation": self.noise_multiplier / math.sqrt(uses)}, uses=None)

@@ -1,0 +1,54 @@
+"""`tacit export`: a release as an ONNX file."""
+
+from pathlib import Path
+
+from tacit.cli.options import Force
+
+
+def export(
+    release: Path,
+    /,
+    *,
+    onnx: Path,
+    encoder: Path | None = None,
+    sidecar: Path | None = None,
+    mirror: bool = False,
+    projection: Path | None = None,
+    dtype: str | None = None,
+    force: Force = False,
+) -> None:
+    """Write a release as an ONNX file, which predicts without tacit.
+
+    Its input is embeddings, of shape (n, d) and float32; its outputs are label, of shape (n,), and probabilities, of
+    shape (n, C). With --encoder its input is that of the encoder. The guarantee and the card are in its metadata.
+
+    Parameters
+    ----------
+    release
+        Folder of a release.
+    onnx
+        The file to write.
+    encoder
+        The ONNX file of the encoder of its rows, to join with: pictures in, labels out.
+    sidecar
+        A JSON file that states the encoder's input; by default the encoder's name with .json.
+    mirror
+        The rows are means with mirrored pictures: what tacit encode --mirror makes.
+    projection
+        The .npy matrix of tacit encode --projection.
+    dtype
+        In which type rows were stored, as --dtype of tacit encode; by default float16.
+    """
+    from tacit.errors import InputError
+    from tacit.releases.release import Release
+
+    preparation = {"sidecar": sidecar, "mirror": mirror or None, "projection": projection, "dtype": dtype}
+    given = {name: value for name, value in preparation.items() if value is not None}
+    if encoder is None and given:
+        options = ", ".join(f"--{name}" for name in given)
+        raise InputError(f"{options}: only with the encoder of pictures; pass --encoder FILE.onnx, or leave it out")
+    loaded = Release.load(release).verify()
+    written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=True, **given)
+    stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
+    taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
+    print(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")
