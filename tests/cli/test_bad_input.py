@@ -62,14 +62,27 @@ def test_groups(stores, run):
     refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
 
 
+def test_teachers_and_students_that_cannot_be(stores, run):
+    run("ledger private --allow rho=100 --unit replace")
+    fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --out release"
+    known = "choose one of logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm, linear,"
+    refused(run, f"{fit} --teacher forest", "model 'forest' is unknown", known)
+    refused(run, f"{fit} --student forest", "model 'forest' is unknown", known)
+    refused(run, f"{fit} --student random-forest", "a release cannot hold", "LogisticRegression or a network by name")
+    refused(run, f"{fit} --test test", "--test test is for the tables in a folder; name one with --folder")
+    refused(run, f"{FIT} --test test", "--test does not apply to NoisySumPrototypes")
+    folder = f"{fit} --n-teachers 10 --folder"
+    for test, message in (("public", "public holds no labels"), ("nowhere", "nowhere does not exist")):
+        refused(run, f"{folder} run{test} --test {test}", message)
+    assert "0 charges" in run("ledger private")[1]
+
+
 def test_folders_and_votes_of_odd_kinds(stores, run):
     fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10"
     refused(run, f"{fit} --out release --folder release", "lie in one another")
     refused(run, f"{fit} --out release --folder release/run", "lie in one another")
     refused(run, f"{fit} --out release --folder 5", "as ./5")
     refused(run, f"{fit} --out release --seed -1", "seed=-1")
-    np.savez("votes.npz", votes=np.zeros((3, 4), dtype=int))
-    refused(run, "votes votes.npz --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     Path("cut.npy").write_bytes(b"PK\x03\x04 cut")
     refused(run, "votes cut.npy --out labels --sigma 10 --aggregator gnmax", "not a .npy array")
     np.save("votes.npy", np.zeros((3, 4), dtype=int))

@@ -1,5 +1,6 @@
 """The main job by commands, as the README has it."""
 
+import csv
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import tacit
 from cli.conftest import CLASSES, rows
@@ -515,3 +517,49 @@ def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys
 def test_the_package_runs_as_a_module():
     ran = subprocess.run([sys.executable, "-m", "tacit", "--version"], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == tacit.__version__
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # naive Bayes divides by variances, which underflow in float16
+def test_teachers_by_name_measured_on_test_data(stores, run):
+    line = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10 --teacher naive-bayes"
+    status, _, err = run(f"{line} --student logistic-regression --test test --folder run --out release")
+    assert (status, err) == (0, "")
+    with Path("run/teachers.csv").open() as file:
+        accuracies = [float(row["test_accuracy"]) for row in csv.DictReader(file)]
+    test = EmbeddingStore.open("test")
+    private, public = EmbeddingStore.open("private"), EmbeddingStore.open("public")
+    model = tacit.PATE.of_flat(budget="epsilon=8,delta=1e-5", classes=CLASSES, n_teachers=10, teacher=GaussianNB())
+    model.fit(private.x, private.labels, public=public.x, test=(test.x, test.labels))
+    np.testing.assert_allclose(model.votes_.accuracies, accuracies)
+    assert run("evaluate release test")[0] == 0
+
+
+@pytest.fixture
+def pictures(run, tmp_path, monkeypatch):
+    """Stores `private` and `public` that were imported from pictures, and the pictures of the first."""
+    monkeypatch.chdir(tmp_path)
+    pixels, y = np.random.default_rng(0).integers(1, 255, (80, 8, 8), dtype=np.uint8), np.arange(80) % 2
+    np.savez("private.npz", x=pixels[:60], y=y[:60])
+    np.savez("public.npz", x=pixels[60:, None])
+    assert run("import private.npz --out private --classes 2")[1] == "private: 60 rows of width 64, 2 classes\n"
+    assert run("import public.npz --out public")[0] == 0
+    return pixels[:60]
+
+
+def test_imported_pictures_keep_their_shape(pictures, run):
+    store = EmbeddingStore.open("private")
+    assert store.card["shape"] == EmbeddingStore.open("public").card["shape"] == [1, 8, 8]
+    np.testing.assert_allclose(store.x, pictures.reshape(60, 64) / 255, atol=3e-4)
+    np.savez("last.npz", x=np.ones((5, 8, 8, 3), np.uint8))
+    status, _, err = run("import last.npz --out last")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "shape (5, 8, 8, 3), whose channels, 1 or 3, must come before height and width; save x.transpose" in err
+
+
+def test_networks_see_imported_pictures_in_their_shape(pictures, run):
+    pytest.importorskip("torch", reason="networks need torch")
+    line = "fit pate private --public public --budget rho=100 --n-teachers 2 --teacher cnn --student cnn"
+    line += " --aggregator gnmax --sigma 1 --teacher-training epochs=1 --student-training epochs=1 --out release"
+    assert run(line)[0] == 0
+    assert tacit.Release.load("release").decision.shape == (1, 8, 8)
+    assert run("evaluate release private")[0] == 0

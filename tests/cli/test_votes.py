@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tacit.learners.pate import aggregate
 from tacit.privacy.guarantee import Guarantee
 
 VOTES = (
@@ -46,7 +49,7 @@ def test_classes_read_off_the_votes_are_listed(ballots, run):
     status, out, _ = run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --out labels")
     assert status == 0
     assert "class list (read off the votes)" in Path("labels/statement.txt").read_text()
-    assert "for the first 110 of 400 queries" in out
+    assert "for the first 171 of 400 queries" in out
 
 
 def test_research_noise_is_stamped(ballots, run):
@@ -54,6 +57,92 @@ def test_research_noise_is_stamped(ballots, run):
     assert run(line + "one")[0] == run(line + "two")[0] == 0
     assert Path("one/labels.csv").read_text() == Path("two/labels.csv").read_text()
     assert Path("one/statement.txt").read_text().startswith("NOT FOR RELEASE")
+
+
+GNMAX = "--aggregator gnmax --sigma 60 --budgets 1 --classes 10 --noise research --seed 1"
+
+
+def test_votes_of_every_format_give_the_same_labels(ballots, run):
+    votes = np.load("votes.npy")
+    header, columns = ",".join(f"t{i}" for i in range(250)), {f"t{i}": votes[:, i] for i in range(250)}
+    np.savez("one.npz", anything=votes)
+    np.savez("named.npz", votes=votes, truth=ballots)
+    np.savetxt("votes.csv", votes, "%d", ",", header=header, comments="")
+    pq.write_table(pa.table(columns), "votes.parquet")
+    assert run(f"votes votes.npy {GNMAX} --out first")[0] == 0
+    for file in ("one.npz", "named.npz", "votes.csv", "votes.parquet"):
+        assert run(f"votes {file} {GNMAX} --out out --force")[::2] == (0, ""), file
+        assert Path("out/labels.csv").read_bytes() == Path("first/labels.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("bare.csv", "bare.csv begins with numbers and not with a header; name the columns in its first line"),
+        ("gap.csv", "gap.csv row 1 has no number in column 1; correct it"),
+        ("empty.csv", "empty.csv has no rows"),
+        ("several.npz", "several.npz holds a, b; save it with one array, or with one that is named 'votes'"),
+        ("votes.txt", "votes.txt has an unknown ending; give votes as .npy, .npz, .csv, .tsv or .parquet"),
+        ("half.csv", "votes have dtype float64; pass whole numbers"),
+        ("cut.parquet", "cut.parquet is truncated or not a Parquet file"),
+    ],
+)
+def test_files_of_votes_that_cannot_be_read(ballots, run, file, message):
+    for name, text in {
+        "bare.csv": "0,1\n1,1\n", "gap.csv": "a,b\n0,1\n1,\n", "empty.csv": "a,b\n", "half.csv": "a,b\n0,.5\n",
+        "votes.txt": "0 1\n", "cut.parquet": "PAR1",
+    }.items():  # fmt: skip
+        Path(name).write_text(text)
+    np.savez("several.npz", a=ballots, b=ballots)
+    status, out, err = run(f"votes {file} {GNMAX} --out labels")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert not Path("labels").exists()
+
+
+def test_interactive_votes_as_the_library_does(ballots, run):
+    votes = np.load("votes.npy")
+    scores = np.where(np.arange(10) == ballots[:, None], 0.91, 0.01)
+    np.save("scores.npy", scores)
+    noise = {"sigma": 60.0, "sigma1": 60.0, "threshold": 100.0, "confidence": 0.9}
+    options = " ".join(f"--{name} {value}" for name, value in noise.items())
+    line = f"votes votes.npy --aggregator interactive {options} --budgets 1 --classes 10 --noise research --seed 1"
+    assert run(f"{line} --student-scores scores.npy --out labels")[0] == 0
+    expected = aggregate(
+        votes, classes=10, aggregator="interactive", student_scores=scores, budgets=1.0, noise="research",
+        random_state=1, **noise,
+    )  # fmt: skip
+    np.testing.assert_array_equal(_labels("labels"), expected.labels)
+    assert np.sum(expected.labels >= 0) > expected.answered
+    assert "needs student_scores" in run(f"{line} --out more")[2]
+
+
+def test_groups_of_teachers_from_a_file(ballots, run):
+    names = ["a"] * 100 + ["b a"] * 50 + ["b"] * 100
+    Path("groups.txt").write_text("\n".join(names) + "\n")
+    line = GNMAX.replace("--budgets 1", "--budgets a=1,b=2") + " --collector weighting"
+    assert run(f"votes votes.npy {line} --teacher-groups groups.txt --out labels")[0] == 0
+    expected = aggregate(
+        np.load("votes.npy"), classes=10, aggregator="gnmax", collector="weighting", sigma=60.0,
+        budgets={"a": 1.0, "b": 2.0}, teacher_groups=[name.split() for name in names], noise="research", random_state=1,
+    )  # fmt: skip
+    np.testing.assert_array_equal(_labels("labels"), expected.labels)
+    unnamed = "a\n" * 124 + "\n" + "b\n" * 125
+    for text, message in (("a\nb\n", "has 2 entries for 250"), (unnamed, "teacher 124 has no group"), ("", "is not a")):
+        Path("groups.txt").write_text(text) if text else Path("groups.txt").unlink()
+        status, _, err = run(f"votes votes.npy {line} --teacher-groups groups.txt --out other")
+        assert (status, err.count("\n")) == (2, 1)
+        assert message in err
+
+
+def test_the_owner_is_told_no_more_than_was_spent(ballots, run):
+    """Where teachers disagree, data-dependent bounds exceed the cost that holds for any votes."""
+    np.save("split.npy", np.tile(np.arange(250) % 2, (400, 1)))
+    assert "given these votes 0.9993" in run(f"votes split.npy {GNMAX} --out split")[1]
+
+
+def _labels(folder):
+    return [int(line.split(",")[1]) for line in Path(folder, "labels.csv").read_text().splitlines()[1:]]
 
 
 @pytest.mark.parametrize(

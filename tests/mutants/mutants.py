@@ -563,6 +563,7 @@ MUTANTS = [
     _of(PATE, "pate", "pate: labels are bought again", "stored = folder.read_answers(run, len(self.classes_))", "stored = None"),
     _of(PATE, "calibrate", "pate: noise for the cheapest group", "return max(_planned(allowance, event) / allowance.total", "return min(_planned(allowance, event) / allowance.total", "learners/pate/test_pate.py"),
     _of(PATE, "pate", "pate: given noise bounds an infinite budget", "if Budget.parse(self.budget).infinite:  # plurality", "if False:  # plurality", "learners/pate/test_pate_refusals.py"),
+    _of(PATE, "voting", "pate: given the votes, more than was spent", "min(raw, self.spent_", "max(raw, self.spent_", "cli/test_votes.py"),
     _of(PATE, "collectors", "collectors: vanishing is alike for all queries", "varies = True", "varies = False", AGGREGATE),
     _of(PATE, "run_folder", "pate: answers to other votes are taken", "stored.votes != hash_of(\"\", votes)", "not stored.votes", "learners/pate/test_pate_refusals.py"),
     _of(PATE, "run_folder", "pate: answers to other settings are taken", "if stored.run != run:", "if not stored.run:", "learners/pate/test_pate.py"),

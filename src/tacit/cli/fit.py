@@ -39,6 +39,7 @@ def fit(
     names: str | None = None,
     classes: str | None = None,
     groups: Path | None = None,
+    test: Path | None = None,
     unit: Unit = None,
     ledger: Path | None = None,
     noise: Noise = "secure",
@@ -70,6 +71,8 @@ def fit(
         A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
     groups
         A file with the budget group of each record, one a line, for methods with --budgets.
+    test
+        Labelled test data, by which pate measures teachers and student for the tables in its --folder.
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     seed
@@ -97,6 +100,8 @@ def fit(
     )
     check_releasable(learner, allow_research)
     check_folder(getattr(learner, "folder", None), out, store, public, None if stated is None else Path(stated))
+    if test is not None:
+        _check_test(test, learner)
     facts = asdict(card or CardFacts())
     facts["name"] = facts["name"] or out.name
     check_facts(facts)
@@ -109,6 +114,8 @@ def fit(
         labels = labels_of(data, store)
         listed = data.classes if declared is None and data.classes_declared else declared
         learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
+        if "shape" in data.card and "shape" in learner.flat_parameters() and learner.shape is None:
+            learner.set_params(shape=data.card["shape"])
         of_names = names_for(names, data, listed, private) if "names" in learner.flat_parameters() else None
         if of_names is not None:
             learner.set_params(names=of_names.rows)
@@ -119,6 +126,9 @@ def fit(
             said = f"--unit {learner.unit} needs ids of persons, and {store} has none"
             raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
         of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
+        if test is not None:
+            measured = read_data(test, width=data.x.shape[1])
+            of_records["test"] = measured.x, labels_of(measured, test)
         if data.persons is not None:
             of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
         learner.fit(data.x, labels, **of_records)
@@ -166,6 +176,14 @@ def _read_public(learner: Any, public: Path, split: str | None, private: "Data",
     data = read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
     check_other_data("public", public, data, private, store, RELEASED)
     return data
+
+
+def _check_test(path: Path, learner: Any) -> None:
+    """Refuse test data for methods without tables, or without the folder that holds them."""
+    if "test" not in inspect.signature(learner.fit).parameters:
+        raise InputError(f"--test does not apply to {type(learner).__name__}; leave it out, and see tacit evaluate")
+    if learner.folder is None:
+        raise InputError(f"--test {path} is for the tables in a folder; name one with --folder")
 
 
 def _groups(path: Path, learner: Any) -> list[str]:

@@ -1,11 +1,15 @@
 """`tacit import`: arrays and tables to a store."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import number_of_persons, read_classes, shown_progress
 from tacit.cli.names import names_for
 from tacit.cli.options import Persons
 from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
 
 
 def import_(
@@ -23,6 +27,9 @@ def import_(
     force: bool = False,
 ) -> None:
     """Make a store from files. A folder with several splits becomes a folder of stores, one per split.
+
+    Pictures, bytes of shape (n, height, width) or (n, channels, height, width), become rows from 0 to 1; `tacit fit`
+    knows their shape from the store. For an encoder's embeddings of them use `tacit encode`.
 
     Parameters
     ----------
@@ -67,8 +74,8 @@ def import_(
         listed = data.classes if declared is None and data.classes_declared else declared
         of_names = names_for(names, data, listed, located(files[0], name))
         store = EmbeddingStore.write(
-            folder, data.x, data.labels, persons=data.persons, classes=listed, card=data.card, identity=identity,
-            names=None if of_names is None else of_names.rows,
+            folder, _from_bytes(data), data.labels, persons=data.persons, classes=listed, card=data.card,
+            identity=identity, names=None if of_names is None else of_names.rows,
             names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
         )  # fmt: skip
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
@@ -89,3 +96,11 @@ def import_(
             made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts}
     for name, text in made.items():
         print(f"{out / name}: {text}")
+
+
+def _from_bytes(data: "Data") -> Any:
+    """The features; pixels that are bytes as numbers from 0 to 1, as networks take them."""
+    import numpy as np
+
+    pixels = data.x.dtype == np.uint8 and "shape" in data.card
+    return np.divide(data.x, 255, dtype=np.float32) if pixels else data.x

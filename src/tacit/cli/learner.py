@@ -65,6 +65,8 @@ def make_learner(
 
 def check_releasable(learner: Any, allow_research: bool) -> None:
     """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
+    if not learner.releasable():
+        raise InputError(f"{type(learner).__name__} {learner.no_release}")
     no_bound = not learner.promise().bounded
     if (no_bound or learner.noise != "secure") and not allow_research:
         why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"

@@ -23,11 +23,14 @@ def votes(
     collector: str = "gnmax",
     budgets: str | None = None,
     shares: str | None = None,
+    teacher_groups: Path | None = None,
     copies: str | None = None,
     sigma: float | None = None,
     sigma1: float | None = None,
     threshold: float | None = None,
     gamma: float | None = None,
+    confidence: float | None = None,
+    student_scores: Path | None = None,
     n_labels: int | None = None,
     delta: float = 1e-5,
     stopping: str = "filter",
@@ -41,29 +44,38 @@ def votes(
     Parameters
     ----------
     votes
-        A .npy file of whole numbers, one row a query, one column a teacher.
+        Whole numbers, one row a query, one column a teacher: .npy; .npz with one array or one named votes; .csv or
+        .tsv with a header; or .parquet.
     out
         Folder for labels.csv, guarantee.json and statement.txt.
     classes
         A number N for 0..N-1. If left out it is read off the votes, which is listed as unprotected.
     aggregator
-        confident, gnmax or laplace.
+        confident, gnmax, interactive or laplace.
     collector
         How budget groups vote together: gnmax, upsampling, vanishing or weighting.
     budgets
         Epsilon of each group, such as a=1,b=2,c=3, or one number for all.
     shares
         Share of each group in the records, such as a=.5,b=.3,c=.2; the columns are laid out in this order.
+    teacher_groups
+        Instead of shares: a text file with the group of each teacher's records, one line a teacher, or several groups
+        separated by spaces.
     copies
         For upsampling: how many teachers hold a record of each group, such as a=1,b=2.
     sigma
         Standard deviation of the noise on each count, in votes.
     sigma1
-        The same for the check of the confident aggregator.
+        The same for the check of the confident and interactive aggregators.
     threshold
         Votes that the top class must have, about, to be answered.
     gamma
         For laplace: noise of scale 1/gamma.
+    confidence
+        For interactive: where teachers and student agree, the student's label counts if its probability exceeds this.
+    student_scores
+        For interactive: a file like that of the votes, with the student's probability of each class (predict_proba),
+        one row a query, one column a class. It must be public, learned from labels that were released before.
     n_labels
         Stop after so many labels.
     delta
@@ -76,14 +88,12 @@ def votes(
         Seed of research noise.
     """
     from tacit.compute.atomic import atomic_folder, check_writable
-    from tacit.data.formats.npy import map_npy
+    from tacit.data.matrices import read_matrix
     from tacit.learners.pate import aggregate
     from tacit.learners.pate.labels_folder import holds_labels, write_labels
 
     check_writable(out, force=force, ours=holds_labels)
-    if not votes.exists():
-        raise InputError(f"{votes} does not exist; give a .npy file of votes")
-    ballots, declared = map_npy(votes), read_classes(classes)
+    ballots, declared = read_matrix(votes, "votes"), read_classes(classes)
     with shown_progress():
         answers = aggregate(
             ballots,
@@ -92,11 +102,14 @@ def votes(
             collector=collector,
             budgets=_numbers("budgets", budgets),
             shares=_numbers("shares", shares),
+            teacher_groups=None if teacher_groups is None else _groups(teacher_groups),
             copies=_copies(copies),
             sigma=sigma,
             sigma1=sigma1,
             threshold=threshold,
             gamma=gamma,
+            confidence=confidence,
+            student_scores=None if student_scores is None else read_matrix(student_scores, "student_scores"),
             n_labels=n_labels,
             delta=delta,
             stopping=stopping,
@@ -133,6 +146,14 @@ def _numbers(option: str, text: str | None) -> Any:
     return numbers
 
 
+def _groups(path: Path) -> list[list[str]]:
+    """The groups of each teacher, from the lines of a file; an empty line is a teacher without a group."""
+    try:
+        return [line.split() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--teacher-groups {path} is not a readable text file; give one line a teacher") from error
+
+
 def _copies(text: str | None) -> Any:
     copies = _numbers("copies", text)
     if isinstance(copies, float):
@@ -144,11 +165,11 @@ def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> N
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
     print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
     print(answers.guarantee_.statement(delta))
-    for name, raw in zip(groups, answers.internal_.epsilon.values(), strict=True):
+    for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
         of_group = f"{name}: " if name else ""
         print(
             f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
-            f"votes {raw:.4g} (internal: it depends on them, do not publish it)"
+            f"votes {known:.4g} (internal: it depends on them, do not publish it)"
         )
     if noise != "secure":
         print("Not for release: research noise is seeded.")

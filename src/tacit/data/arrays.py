@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.formats.sizes import check_width
@@ -58,7 +59,13 @@ def make_arrays(
     card: dict[str, Any] | None = None,
     persons: Any = None,
 ) -> Arrays:
-    """Arrays of features, raw labels and ids; labels that index named classes become the class values."""
+    """Arrays of features, raw labels and ids; labels that index named classes become the class values.
+
+    Pictures of bytes become rows, and the card states their `shape`, (channels, height, width).
+    """
+    shape = _picture_shape(x, files[0])
+    if shape:
+        x, card = x.reshape(len(x), math.prod(shape)), (card or {}) | {"shape": list(shape)}
     x = as_rows(x, str(files[0]))
     listed = None if classes is None else class_list(classes)
     labels = None if y is None else clean_labels(y, len(x))
@@ -66,6 +73,18 @@ def make_arrays(
         labels = decode_labels(encode_labels(labels, listed), listed)
     ids = None if persons is None else stored_ids(persons, len(x))
     return Arrays(x, labels, listed, identity, files, card or {}, persons=ids)
+
+
+def _picture_shape(x: Any, path: Path) -> tuple[int, ...]:
+    """Channels, height and width of pictures of bytes, of shape (n, h, w) or (n, c, h, w); empty for other arrays."""
+    if getattr(x, "dtype", None) != np.uint8 or x.ndim not in (3, 4):
+        return ()
+    shape: tuple[int, ...] = x.shape
+    sides = (1, *shape[1:]) if len(shape) == 3 else shape[1:]
+    if sides[0] not in (1, 3):
+        fault = f"{path} has pictures of shape {shape}, whose channels, 1 or 3, must come before height and width"
+        raise InputError(f"{fault}; save x.transpose(0, 3, 1, 2)")
+    return sides
 
 
 def from_named(

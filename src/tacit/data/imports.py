@@ -13,6 +13,9 @@
 
 Ids of persons are those that a store carries, or are named by `persons`: a column or array of the data, or a file.
 
+Bytes of shape (n, height, width) or (n, channels, height, width) are pictures: they become rows, and the card has their
+shape.
+
 `FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in `_train`.
 """
 
@@ -102,7 +105,8 @@ def read_data(
             raise InputError(f"{files[0]} is a store, which has a card; leave card= out")
         stated = cards.read(Path(card))
         classes = data.classes if stated.classes is None else stated.classes
-        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, stated.facts, data.persons)
+        facts = stated.facts | {key: data.card[key] for key in ("shape",) if key in data.card}
+        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, facts, data.persons)
     if persons is not None and column is None:
         data = _with_persons(data, read_ids(persons))
     elif column is not None and isinstance(data, EmbeddingStore):

@@ -52,7 +52,10 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
     InputError
         If a row is not finite, all zeros or of another width, or a class has no row.
     """
-    if isinstance(names, str | Mapping) or not (hasattr(names, "__len__") and hasattr(names, "__iter__")):
+    from scipy.sparse import issparse
+
+    rows = hasattr(names, "__iter__") and getattr(names, "ndim", 1) > 0 and not issparse(names)
+    if isinstance(names, str | Mapping) or not rows or not hasattr(names, "__len__"):
         fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"
         raise InputError(f"{fault}; pass an array")
     if any(isinstance(of_class, str) for of_class in names):

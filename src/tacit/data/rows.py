@@ -24,7 +24,7 @@ def as_rows(x: Any, name: str = "X") -> Any:
     if hasattr(x, "x") and not hasattr(x, "shape"):
         raise InputError(f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x")
     if not hasattr(x, "shape"):
-        x = _as_array(x, name)
+        x = numeric_array(x, name)
     if len(x.shape) != 2:
         said = f"{name} has {len(x.shape)} dimension(s), not two (rows, columns)"
         raise InputError(f"{said}; reshape it to one row a record")
@@ -45,7 +45,7 @@ def checked_blocks(
     for first in range(0, rows, cut):
         end = min(first + cut, rows)
         for start in range(first, end, step):
-            block = _as_array(x[start : min(start + step, end)], name)
+            block = numeric_array(x[start : min(start + step, end)], name)
             yield _checked(block, start, dtype or block.dtype, name)
 
 
@@ -68,7 +68,7 @@ def check_rows(x: Any, *, name: str = "X") -> None:
     step = max(1, BLOCK_VALUES // x.shape[1])
 
     def checked(start: int) -> int:
-        block = _as_array(x[start : start + step], name)
+        block = numeric_array(x[start : start + step], name)
         cached = max(1, CACHED // block[0].nbytes)  # blocks are read large and checked in runs that fit the caches
         for first in range(0, len(block), cached):
             _checked(block[first : first + cached], start + first, block.dtype, name)
@@ -83,7 +83,8 @@ def one_line(error: Exception) -> str:
     return excerpt(" ".join(str(error).split()))
 
 
-def _as_array(values: Any, name: str) -> NDArray[Any]:
+def numeric_array(values: Any, name: str) -> NDArray[Any]:
+    """`values` as an array of real numbers; anything else is an error that calls them `name`."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:

@@ -79,13 +79,13 @@ class Csv(Table):
     def __init__(self, path: Path) -> None:
         self.path = path
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
-        self.names = next(self._rows(), [])
+        self.names = next(self.rows(), [])
         if not self.names:
             raise InputError(f"{path} is no CSV in UTF-8 (it is empty); give a table with a header")
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
         place = self.place(name)
-        return _chunked((row[place] for row in islice(self._rows(), 1, None)), rows)
+        return _chunked((row[place] for row in islice(self.rows(), 1, None)), rows)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
         """Write a copy to `out` with the values of a column passed through `replace`; CSV has no place for `note`."""
@@ -98,12 +98,12 @@ class Csv(Table):
                 (careful if any("\r" in cell for cell in row) else plain).writerow(row)
 
             write(self.names)
-            for chunk in _chunked(islice(self._rows(), 1, None), rows):
+            for chunk in _chunked(islice(self.rows(), 1, None), rows):
                 for row, value in zip(chunk, replace([row[place] for row in chunk]), strict=True):
                     row[place] = str(value)
                     write(row)
 
-    def _rows(self) -> Iterator[list[str]]:
+    def rows(self) -> Iterator[list[str]]:
         """The header and the rows."""
         delimiter = "\t" if ".tsv" in self.path.suffixes else ","
         try:

@@ -166,6 +166,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         groups = {target.partition("__")[0] for target in cls.flat_names.values()}
         return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
+    def releasable(self) -> bool:
+        """Whether a release can hold what a fit learns, as far as the parameters tell."""
+        return True
+
     def promise(self) -> Guarantee:
         """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
         if not isinstance(self.ledger, Ledger | None):

@@ -1,5 +1,6 @@
 """What the estimator refuses: one line, and nothing charged."""
 
+import csv
 import json
 import math
 import struct
@@ -7,11 +8,14 @@ import zipfile
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, Perceptron
-from sklearn.naive_bayes import GaussianNB
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import tacit
 from tacit.errors import TacitError
+from tacit.learners.pate.filter import allowance_of
+from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 
 RNG = np.random.default_rng(0)
@@ -76,6 +80,14 @@ def test_answers_state_the_guarantee_of_the_fit():
         ({"semi_supervised": "no"}, "semi_supervised='no'"),
         ({"expected_accuracy": "x"}, "expected_accuracy='x'"),
         ({"teacher": LinearRegression()}, "is no classifier"),
+        ({"teacher": len}, "teacher=<built-in function len> makes no network .*pass a function from"),
+        ({"student": lambda shape, n_classes: 5}, "makes a int and no network"),
+        ({"teacher": MultinomialNB()}, "does not take these records or settings .Negative values"),
+        ({"student": MultinomialNB()}, "does not take these records or settings .Negative values"),
+        ({"student": LogisticRegression(C=-1)}, "C=-1.* does not take these records or settings"),
+        ({"collector": {}}, "collector={} must be one of"),
+        ({"names": csr_matrix(np.eye(3))}, "must be rows of each class"),
+        ({"names": np.array(5)}, "names=array.5. must be rows of each class"),
         ({"teacher": "cnn"}, "needs pictures"),
         ({"student": "cnn"}, "needs pictures"),
         ({"aggregator": "interactive", "sigma1": 5.0, "threshold": 5.0, "confidence": 0.5, "student": Perceptron()},
@@ -93,6 +105,9 @@ def test_parameters(ledger, given, message):
         ({"test": (X,)}, "test=\\(records, labels\\)"),
         ({"test": (X[:2], [[1], [1, 2]])}, "different lengths"),
         ({"public": PUBLIC.astype(object)}, "dtype object"),
+        ({"public": csr_matrix(PUBLIC)}, "public is a sparse matrix; pass a dense array, public.toarray()"),
+        ({"test": (csr_matrix(X), Y)}, "test is a sparse matrix; pass a dense array, test.toarray()"),
+        ({"public": [[1.0], [1.0, 2.0]]}, "public cannot be read as a numeric array"),
         ({"public": np.ones((5, 3), dtype=np.uint8)}, "encode both alike"),
         ({"X": X.astype(np.uint8)}, "encode both alike"),
         ({"groups": [["a"], ["a", "b"]]}, "groups has entries of different lengths"),
@@ -212,3 +227,43 @@ def test_infinite_for_some_groups_only():
         pate(budget="rho=0.5", budgets={"a": 1.0, "b": math.inf}, collector="upsampling").fit(
             X, Y, groups=np.where(Y == 0, "a", "b"), public=PUBLIC
         )
+
+
+def test_data_frames_and_tensors_of_public_and_test_rows():
+    pd, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    learn = {"noise": "research", "random_state": 0}
+    of_arrays = pate(**learn).fit(X, Y, public=PUBLIC, test=(X, Y))
+    of_frames = pate(**learn).fit(X, Y, public=pd.DataFrame(PUBLIC), test=(pd.DataFrame(X), pd.Series(Y)))
+    tensor = torch.tensor(PUBLIC, requires_grad=True)
+    of_tensors = pate(**learn).fit(X, Y, public=tensor, test=(torch.tensor(X), torch.tensor(Y)))
+    for model in (of_frames, of_tensors):
+        np.testing.assert_array_equal(model.answers_.labels, of_arrays.answers_.labels)
+        np.testing.assert_array_equal(model.votes_.accuracies, of_arrays.votes_.accuracies)
+        np.testing.assert_array_equal(model.coefficients_, of_arrays.coefficients_)
+    with pytest.raises(TacitError, match="public has dtype object; features must be real numbers"):
+        pate().fit(X, Y, public=pd.DataFrame({"a": ["x"], "b": [1], "c": [2]}))
+
+
+def test_the_table_of_a_voting_states_settings_and_costs(tmp_path):
+    """All columns that a comparison of votings needs; costs add up to what was spent."""
+    groups = np.where(np.arange(600) % 2, "a", "b")
+    model = pate(
+        budget="rho=0.5", budgets={"a": 1.0, "b": 2.0}, n_teachers=30, folder=tmp_path / "run", seed=3,
+        noise="research", random_state=7, aggregator="confident", sigma1=80.0, threshold=5.0,
+    )  # fmt: skip
+    model.fit(X, Y, groups=groups, public=PUBLIC, test=(X, Y))
+    (voting,) = csv.DictReader((tmp_path / "run" / "votings.csv").open())
+    stated = {"teachers": "30", "collector": "weighting", "budget": "a=1 b=2", "seed": "3", "random_state": "7"}
+    assert stated.items() <= voting.items()
+    plan = model.answers_
+    for group, account in plan.spent_.groups:
+        allowance = allowance_of(Budget.approx(model.budgets[group], model.delta), model.aggregator_)
+        assert float(voting[f"allowed {group}"]) == allowance.total
+        check, label = (float(voting[f"cost of a {what} {group}"]) for what in ("check", "label"))
+        assert plan.asked * check + plan.answered * label == pytest.approx(allowance.cost(account), rel=1e-6)
+        internal, spent = float(voting[f"internal epsilon {group}"]), float(voting[f"epsilon {group}"])
+        assert internal <= spent <= model.budgets[group]
+    (student,) = csv.DictReader((tmp_path / "run" / "students.csv").open())
+    right = model.predict(X) == Y
+    for c in (0, 1):
+        assert float(student[f"test_accuracy of {c}"]) == pytest.approx(right[c == Y].mean())

@@ -5,9 +5,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import tacit
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
 from tacit.learners.common.training import Training
+from tacit.learners.pate.classifiers import CLASSIFIERS
 from tacit.learners.pate.teachers import Ensemble
 
 N_CLASSES = 3
@@ -272,3 +274,17 @@ def test_unknown_networks_are_refused():
     pytest.importorskip("torch", reason="networks need torch")
     with pytest.raises(InputError, match="choose one of linear, mlp, cnn"):
         votes("lstm", *records())
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_by_name(name):
+    """Also where parts are small and lack classes."""
+    y = np.arange(60) % 3
+    X = np.eye(3, 4)[y] * 5 + np.random.default_rng(0).normal(size=(60, 4))
+    model = tacit.PATE(
+        "rho=100", classes=3, public=X, noise="research", random_state=0, voting=tacit.pate.GNMax(1.0),
+        teachers={"number": 20, "model": name}, student={"model": name},
+    )  # fmt: skip
+    model.fit(X, y)
+    assert np.mean(model.predict(X) == y) > 0.8
+    assert model.releasable() == (name == "logistic-regression") == (model.released_ is not None)

@@ -21,13 +21,13 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, width: i
     with open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, persons, path)
         read_too = [name for name in (label, persons) if name is not None]
-        _check_sizes(file, features, read_too, path, width)
+        check_sizes(file, features, read_too, path, width)
         rows = matrix(file.read(columns=features), features, path)
         labels, ids = (None if name is None else _column(file, name, path) for name in (label, persons))
         return make_arrays(rows, labels, (path,), path.stem, persons=ids)
 
 
-def _check_sizes(file: Any, features: list[str], others: list[str], path: Path, width: int | None) -> None:
+def check_sizes(file: Any, features: list[str], others: list[str], path: Path, width: int | None) -> None:
     """Refuse a file with too many values, or rows of another width (for lists, their mean length)."""
     rows, counts = file.metadata.num_rows, value_counts(path)
     check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in (*features, *others)))

@@ -7,6 +7,8 @@ predicts and what of it is released, and checks records and kinds of models.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -16,18 +18,20 @@ from scipy.sparse import issparse
 from scipy.special import log_softmax
 
 from tacit.data.rows import as_rows as checked_rows
+from tacit.data.rows import numeric_array, one_line
 from tacit.errors import InputError
 from tacit.learners.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole
 from tacit.mechanisms.noise import Integers
 from tacit.models.decisions import LinearHead, NetworkHead
-from tacit.models.networks import network, scores, weights
+from tacit.models.networks import Factory, network, scores, weights
 from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.models.rows import BLOCK_ROWS, Floats, centre_array, normalisation, unit_rows_about
 
 LEAST_PROBABILITY = 1e-12
 NEVER = -1e6  # intercept of a class that no label names
+TRIED = 50  # public records to which a classifier is fitted to see whether it can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +137,7 @@ class IndexClassifier:
     ) -> None:
         from sklearn.base import clone
 
-        rows = as_rows(X)
+        rows = _wide_rows(X)
         self.kind, self.width = classifier, rows.shape[1]
         self.present, labels = np.unique(y, return_inverse=True)
         self.fitted = None
@@ -142,13 +146,15 @@ class IndexClassifier:
             state = int(np.random.default_rng(seed).integers(2**31))
             names = [name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"]
             more = {} if weights is None else {"sample_weight": weights}
-            self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **more)
+            with _faults(classifier):
+                self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **more)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Class index of each record, of shape (n,)."""
         if self.fitted is None:
             return np.full(len(X), self.present[0], dtype=np.int64)
-        return np.asarray(self.present[self.fitted.predict(as_rows(X))], dtype=np.int64)
+        with _faults(self.kind):
+            return np.asarray(self.present[self.fitted.predict(_wide_rows(X))], dtype=np.int64)
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class in `present`, of shape (n, present)."""
@@ -156,7 +162,18 @@ class IndexClassifier:
             return np.ones((len(X), 1))
         if not hasattr(self.fitted, "predict_proba"):
             raise InputError(f"{self.fitted} has no predict_proba, so no scores; choose another classifier")
-        return np.asarray(self.fitted.predict_proba(as_rows(X)), dtype=np.float64)
+        with _faults(self.kind):
+            return np.asarray(self.fitted.predict_proba(_wide_rows(X)), dtype=np.float64)
+
+
+@contextmanager
+def _faults(classifier: Any) -> Iterator[None]:
+    """Turn what a classifier raises for records or settings that it does not take into one line."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        fault = f"{classifier!r:.60} does not take these records or settings ({one_line(error)})"
+        raise InputError(f"{fault}; correct them, or choose another classifier") from error
 
 
 class ModelClassifier(PrivateClassifier):
@@ -211,6 +228,12 @@ def as_rows(X: Any) -> NDArray[Any]:
     return records.reshape(len(records), -1)
 
 
+def _wide_rows(X: Any) -> NDArray[Any]:
+    """Records as rows, float16 as float64: variances of some classifiers would underflow."""
+    rows = as_rows(X)
+    return rows.astype(np.float64) if rows.dtype == np.float16 else rows
+
+
 def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2) -> None:
     """Refuse a `role` that is neither a scikit-learn classifier nor a network for records of this shape."""
     from sklearn.base import is_classifier
@@ -220,9 +243,33 @@ def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_cla
     if not hasattr(kind, "fit"):
         make = network(kind)
         if shape is not None:
-            make(shape, n_classes)
+            _check_network(role, make, shape, n_classes)
     elif not is_classifier(kind):
         raise InputError(f"{role}={kind!r:.60} is no classifier; pass one, such as GaussianNB()")
+
+
+def _check_network(role: str, make: Factory, shape: tuple[int, ...], n_classes: int) -> None:
+    remedy = "pass a function from (shape, n_classes) to a torch module"
+    try:
+        module = make(shape, n_classes)
+    except TypeError as error:
+        raise InputError(f"{role}={make!r:.60} makes no network ({one_line(error)}); {remedy}") from error
+    if not hasattr(module, "state_dict"):
+        raise InputError(f"{role}={make!r:.60} makes a {type(module).__name__} and no network; {remedy}")
+
+
+def check_learns(classifier: Any, records: NDArray[Any]) -> None:
+    """Refuse a scikit-learn classifier that cannot be fitted to some of these public records, with made-up labels."""
+    if hasattr(classifier, "fit"):
+        some = records[:TRIED]
+        IndexClassifier(classifier, some, np.arange(len(some)) % 2, [0])
+
+
+def has_release(kind: Any) -> bool:
+    """Whether a release can hold models of this kind: networks by name, and logistic regressions."""
+    from sklearn.linear_model import LogisticRegression
+
+    return isinstance(kind, str | LogisticRegression)
 
 
 def check_labels(y: NDArray[Any], records: int, n_classes: int) -> None:
@@ -240,10 +287,10 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
     return array
 
 
-def as_flat(records: Any) -> Any:
+def as_flat(records: Any, name: str = "X") -> Any:
     """Pictures as rows, and other records unchanged."""
     if issparse(records):
-        raise InputError("records are a sparse matrix; pass a dense array, X.toarray()")
+        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
     records = records if hasattr(records, "__len__") else np.atleast_1d(np.asarray(records))
     shape = getattr(records, "shape", ())
     return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
@@ -256,8 +303,15 @@ def shape_of(records: Any, declared: Any) -> Any:
 
 
 def finite_rows(records: Any, name: str, width: int) -> Any:
-    """Records as rows of this width, of finite numbers."""
-    rows = checked_rows(records, name)
+    """Records as rows of this width, of finite numbers; tensors and data frames become arrays."""
+    records = records.detach() if hasattr(records, "detach") else records
+    if (
+        hasattr(records, "shape")
+        and not isinstance(getattr(records, "dtype", None), np.dtype)
+        and not issparse(records)
+    ):
+        records = numeric_array(records, name)
+    rows = checked_rows(as_flat(records, name), name)
     if rows.shape[1] != width:
         raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both alike")
     if np.dtype(rows.dtype).kind not in "fiub":

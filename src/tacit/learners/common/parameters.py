@@ -1,14 +1,16 @@
 """Checks of parameters, so that a wrong type is a message and not a traceback."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from tacit.data.rows import as_rows, checked_blocks
-from tacit.errors import InputError
+from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 
 
@@ -40,8 +42,17 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def one_of(name: str, value: Any, options: Iterable[str]) -> str:
+    """`value`, if it is one of the texts that are offered; the first of them is the remedy."""
+    offered = list(options)
+    if not isinstance(value, str) or value not in offered:
+        raise InputError(f"{name}={quoted(value)} must be one of {', '.join(offered)}; pass {name}={str(offered[0])!r}")
+    return value
+
+
 def array_of(values: Any, name: str, remedy: str = "pass one for each record") -> NDArray[Any]:
-    """`values` as an array; entries of different lengths are an error."""
+    """`values` as an array; a sparse matrix, or entries of different lengths, are an error."""
+    _refuse_sparse(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -49,11 +60,17 @@ def array_of(values: Any, name: str, remedy: str = "pass one for each record") -
 
 
 def numbers_of(values: Any, name: str, remedy: str) -> Floats:
-    """`values` as an array of float64; anything but numbers is an error."""
+    """`values` as an array of float64; anything but a dense array of numbers is an error."""
+    _refuse_sparse(values, name)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not an array of numbers; {remedy}") from error
+
+
+def _refuse_sparse(values: Any, name: str) -> None:
+    if issparse(values):
+        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
 
 
 Value = TypeVar("Value")

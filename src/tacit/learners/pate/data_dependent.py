@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-from tacit.learners.common.parameters import real
+from tacit.learners.common.parameters import array_of, flag, numbers_of, real
 from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.collectors import Collector
 from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
@@ -178,21 +178,22 @@ def _costs(
     noise: Mapping[str, float | None],
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Costs of checks and labels of blocks of queries, and which were answered; arguments as in `rdp_per_vote`."""
-    counts = np.asarray(votes)
+    remedy = "pass votes per class, >= 0, of shape (queries, classes)"
+    counts = array_of(votes, "votes", remedy)
     valid = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
     if not valid or not np.all((counts >= 0) & np.isfinite(counts)):
-        fault = f"votes have dtype {counts.dtype} and shape {counts.shape}"
-        raise InputError(f"{fault}; pass votes per class, >= 0, of shape (queries, classes)")
-    at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+        raise InputError(f"votes have dtype {counts.dtype} and shape {counts.shape}; {remedy}")
+    at = np.atleast_1d(numbers_of(orders, "orders", "pass for example [2, 8, 32]"))
     if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
         raise InputError(f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]")
     real("sensitivity", sensitivity, 1e-9, 1e9)
-    if aggregator == "interactive":
+    flag("exact_q", exact_q)
+    if isinstance(aggregator, str) and aggregator == "interactive":
         raise InputError("aggregator='interactive' depends on a student too; see `internal_` of tacit.pate.aggregate")
     mechanism = aggregator_of(aggregator, **noise)
-    answers = np.ones(len(counts)) if answered is None else np.asarray(answered, dtype=np.float64)
+    rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
+    answers = np.ones(len(counts)) if answered is None else numbers_of(answered, "answered", rule)
     if answers.shape != (len(counts),) or not np.all((answers >= 0) & (answers <= 1)):
-        rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
         raise InputError(f"answered has shape {answers.shape}; {rule}")
     for block in blocks(len(counts)):
         yield *mechanism.renyi(counts[block], sensitivity, at, _log_q(exact_q)), answers[block]

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.shared import digest
-from tacit.data.labels import class_indices
+from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError
 from tacit.learners.base import Prepared
-from tacit.learners.common.models import Model, View, as_flat, finite_rows
+from tacit.learners.common.models import Model, View, finite_rows
 from tacit.learners.common.parameters import array_of, public_centre
 from tacit.learners.common.training import Training
 from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.allocation import Allocation
-from tacit.learners.pate.grouped import model_of
+from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.run_folder import RunFolder
 from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Ensemble, Teachers
@@ -134,8 +134,8 @@ def check_test(test: Any, width: int, classes: NDArray[Any]) -> tuple[Any, Integ
         return None
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise InputError(f"test is a {type(test).__name__} and not a pair; pass test=(records, labels)")
-    rows = finite_rows(as_flat(test[0]), "test", width)
+    rows = finite_rows(test[0], "test", width)
     labels = array_of(test[1], "labels of test")
     if labels.shape != (len(rows),):
         raise InputError(f"test has {len(rows)} records and labels {labels.shape}; pass one for each")
-    return rows, class_indices(labels, classes)
+    return rows, class_indices(clean_labels(labels, len(rows)), classes)

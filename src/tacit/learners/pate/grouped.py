@@ -47,10 +47,3 @@ def with_fields(group: str, value: Any, changes: dict[str, Any]) -> Any:
         return value_of(group, fields | changes, KINDS[group])
     name, aggregator = voting_of(fields | changes)
     return aggregator or name
-
-
-def model_of(role: Teachers | Student) -> Any:
-    """The model of teachers or the student, or the default."""
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=30.0, max_iter=300) if role.model is None else role.model

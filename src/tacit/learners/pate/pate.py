@@ -15,23 +15,27 @@ from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.models import (
+    TRIED,
     Model,
     ModelClassifier,
     View,
     as_flat,
     check_kind,
+    check_learns,
     finite_rows,
+    has_release,
     record_shape,
     shape_of,
 )
 from tacit.learners.common.names import name_directions
-from tacit.learners.common.parameters import array_of, real, value_of, whole
+from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
+from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.election import Election, check_test, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, model_of, with_fields
+from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
@@ -261,9 +265,10 @@ class PATE(ModelClassifier):
         groups : sequence of str of length n, optional
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
-            Public records to query, in this order; by default the parameter of that name.
+            Public records to query, in this order; by default the parameter of that name. Data frames, and torch
+            tensors in main memory, are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
-            Records and labels to measure teachers and student by.
+            Records and labels to measure teachers and student by, of the same kinds.
 
         Returns
         -------
@@ -296,7 +301,7 @@ class PATE(ModelClassifier):
         public = self.public if public is None else public
         if public is None:
             raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
-        rows = finite_rows(as_flat(public), "public", width)
+        rows = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
         teachers, student = value_of("teachers", self.teachers, Teachers), value_of("student", self.student, Student)
         model = model_of(student)
@@ -304,12 +309,12 @@ class PATE(ModelClassifier):
             check_kind(role, kind, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
-        if self.collector not in COLLECTORS:
-            raise InputError(f"collector={self.collector!r} must be one of {', '.join(COLLECTORS)}; leave it out")
+        one_of("collector", self.collector, COLLECTORS)
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
             raise InputError(f"student={model!r:.60} has no predict_proba for interactive voting; choose another")
         of_student = student_view(student, sides, rows, X.dtype)
+        check_learns(model, of_student(rows[:TRIED]))
         names = name_directions(self.names, self.classes, width, of_student.centre)
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
@@ -403,17 +408,33 @@ class PATE(ModelClassifier):
             folder.write_answers(run, voting, self.votes_.votes, charge, promise)
         self.answers_ = replace(voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
-        test = election.test
-        accuracy = None if test is None else float(np.mean(self.student_.nearest(test[0]) == test[1]))
-        accuracies = (self.validation_accuracy_, accuracy)
-        folder.write_tables(election.allocation, self.votes_, plan, self.answers_, *accuracies)
+        if folder.path is not None:
+            self._write_tables(election)
         facts = {
             "teachers": self.votes_.votes.shape[1],
             "aggregator": str(self.aggregator_),
             "public records asked about": self.answers_.asked,
             "answered": self.answers_.answered,
         }
-        return self._released(self.student_, election.student.model, "noisy votes", facts)
+        return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+
+    def _write_tables(self, election: Election) -> None:
+        budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget
+        settings = {name: getattr(self, name) for name in ("collector", "stopping", "seed", "noise", "random_state")}
+        accuracies = {"validation_accuracy": self.validation_accuracy_, "test_accuracy": None}
+        if election.test is not None:
+            rows, labels = election.test
+            right = self.student_.nearest(rows) == labels
+            accuracies["test_accuracy"] = float(right.mean())
+            for c in np.unique(labels):
+                accuracies[f"test_accuracy of {self.classes_[c]}"] = float(right[labels == c].mean())
+        settings = {"budget": str(budget), **settings}
+        plan = election.voting.plan
+        election.folder.write_tables(election.allocation, self.votes_, plan, self.answers_, settings, accuracies)
+
+    def releasable(self) -> bool:
+        """Whether a release can hold the student."""
+        return has_release(model_of(value_of("student", self.student, Student)))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
         return self.answers_.spent_

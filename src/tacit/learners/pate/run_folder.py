@@ -27,6 +27,7 @@ from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.allocation import Allocation
+from tacit.learners.pate.filter import order_of
 from tacit.learners.pate.scheme import Scheme
 from tacit.learners.pate.teachers import Votes, hash_of
 from tacit.learners.pate.voting import Answers, Voting
@@ -143,27 +144,26 @@ class RunFolder:
         votes: Votes,
         plan: Scheme,
         answers: Answers,
-        validation: float | None,
-        test: float | None,
+        settings: Mapping[str, Any],
+        accuracies: Mapping[str, float | None],
     ) -> None:
-        """Write a table of the teachers, one of the voting and one of the student."""
+        """Write a table of the teachers, one of the voting with these settings, and one of the student."""
         if self.path is None:
             return
         groups = allocation.teacher_groups or [()] * len(allocation.parts)
-        accuracies = [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
+        of_teachers = [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
         teachers = [
             {"teacher": i, "records": len(part), "groups": " ".join(names), "test_accuracy": accuracy}
-            for i, (part, names, accuracy) in enumerate(zip(allocation.parts, groups, accuracies, strict=True))
+            for i, (part, names, accuracy) in enumerate(zip(allocation.parts, groups, of_teachers, strict=True))
         ]
         _write_table(self.path / "teachers.csv", teachers)
         names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
         costs = {f"epsilon {name or 'all'}": answers.spent_.epsilon(plan.delta, name) for name in names}
-        internal = {f"internal epsilon {name}": value for name, value in answers.internal_.epsilon.items()}
-        facts = {"aggregator": str(plan.aggregator), "asked": answers.asked, "answered": answers.answered}
-        _write_table(self.path / "votings.csv", [facts | {"delta": plan.delta} | costs | internal])
-        labels = int(np.sum(answers.labels >= 0))
-        student = {"labels": labels, "validation_accuracy": validation, "test_accuracy": test}
-        _write_table(self.path / "students.csv", [student])
+        internal = {f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()}
+        facts = {"teachers": len(teachers), "aggregator": str(plan.aggregator), **settings, "delta": plan.delta}
+        counts = {"queries": plan.n_queries, "asked": answers.asked, "answered": answers.answered}
+        _write_table(self.path / "votings.csv", [facts | counts | _of_a_query(plan, answers) | costs | internal])
+        _write_table(self.path / "students.csv", [{"labels": int(np.sum(answers.labels >= 0)), **accuracies}])
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
@@ -185,6 +185,18 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
 def hash_of_promise(promise: Guarantee) -> str:
     """Hash of all that a guarantee states."""
     return hash_of(json.dumps(promise.to_json()))
+
+
+def _of_a_query(plan: Scheme, answers: Answers) -> dict[str, str | float]:
+    """What each group is allowed, and what one query and its label cost it at most, in the currency of the filter."""
+    facts: dict[str, str | float] = {}
+    for group, allowance in plan.allowances.items():
+        sensitivity, order = float(np.max(answers.sensitivity[group])), order_of(allowance)
+        check = plan.aggregator.check(sensitivity, order)
+        facts[f"currency {group}"], facts[f"allowed {group}"] = allowance.currency, allowance.total
+        facts[f"cost of a check {group}"] = 0.0 if check is None else allowance.cost(check)
+        facts[f"cost of a label {group}"] = allowance.cost(plan.aggregator.label(sensitivity, order))
+    return facts
 
 
 def _make_private(folder: Path) -> None:

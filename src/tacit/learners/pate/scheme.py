@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BudgetError, InputError
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import one_of, real, whole
 from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.calibrate import best, simulated_counts
 from tacit.learners.pate.collectors import (
@@ -124,11 +124,9 @@ def scheme(
     **noise: float | None,
 ) -> Scheme:
     """Check what is public about a voting; the parameters are those of `tacit.pate.aggregate`."""
-    if collector not in COLLECTORS:
-        raise InputError(f"collector={collector!r} must be one of {', '.join(COLLECTORS)}; pass collector='weighting'")
+    one_of("collector", collector, COLLECTORS)
     real("delta", delta, 1e-30, 1 - 1e-9)
-    if Unit(unit) not in (Unit.REPLACE, Unit.REPLACE_PERSON):
-        raise InputError(f"unit={unit} is not one that votes are counted under; pass replace or replace-person")
+    one_of("unit", unit, (Unit.REPLACE, Unit.REPLACE_PERSON))
     allowed = checked_budgets(math.inf if budgets is None else budgets)
     if not isinstance(budgets, Mapping):
         if collector != "gnmax" or any(given is not None for given in (shares, teacher_groups, copies)):

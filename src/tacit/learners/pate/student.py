@@ -17,6 +17,7 @@ from scipy.special import softmax
 from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
+from tacit.learners.pate.classifiers import check_name
 from tacit.models.networks import weights
 from tacit.models.rows import Floats
 
@@ -35,9 +36,8 @@ class Student:
     Parameters
     ----------
     model : scikit-learn classifier, str or callable, optional
-        A classifier to clone, the name of a network (linear, mlp, cnn, vgg, resnet; they need torch) or a factory of
-        networks; by default a logistic regression. Linear models are fitted to unit rows, about the mean of the unit
-        public rows unless labels are spread.
+        As of `Teachers`. Logistic regressions and networks by name can be released. Linear models are fitted to unit
+        rows, about the mean of the unit public rows unless labels are spread.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, default=False
@@ -58,6 +58,7 @@ class Student:
     validation: float = 0.0
 
     def __post_init__(self) -> None:
+        check_name(self.model)
         Training.of(self.training)
         flag("semi_supervised", self.semi_supervised)
         real("validation", self.validation, 0, 0.99)

@@ -26,6 +26,7 @@ from tacit.errors import InputError, excerpt
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training, faster_batched, train_many
+from tacit.learners.pate.classifiers import check_name
 from tacit.models.networks import network, predict, weights
 
 MEMBERS = 20  # records, or persons, of a teacher by default, and not more teachers than MOST_TEACHERS
@@ -43,8 +44,10 @@ class Teachers:
         By default one for 20 records, or for 20 persons under a unit per person, 250 at most. Upsampling trains as many
         more as it copies records.
     model : scikit-learn classifier, str or callable, optional
-        A classifier to clone, which draws random numbers from its `random_state` alone; the name of a network (linear,
-        mlp, cnn, vgg, resnet; they need torch) or a factory of networks; by default a logistic regression.
+        A classifier to clone, which draws random numbers from its `random_state` alone; the name of one
+        (logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm) or of a
+        network (linear, mlp, cnn, vgg, resnet; they need torch); or a factory of networks. By default
+        logistic-regression.
     training : Training or dict, optional
         How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
@@ -68,10 +71,11 @@ class Teachers:
     def __post_init__(self) -> None:
         if self.number is not None:
             whole("number of teachers", self.number, 1, 10**6)
+        check_name(self.model)
         Training.of(self.training)
         real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
-        if self.n_jobs != -1:
-            whole("n_jobs", self.n_jobs, 1, 10**4)
+        if whole("n_jobs", self.n_jobs, -1, 10**4) == 0:
+            raise InputError("n_jobs=0 starts no process; pass 1 or more, or -1 for all cores")
 
     def number_for(self, members: int) -> int:
         """How many teachers so many records, or persons, have."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
-from tacit.errors import BudgetError, InputError
+from tacit.errors import BudgetError
+from tacit.learners.common.parameters import one_of
 from tacit.learners.pate.aggregators import UNANSWERED, Aggregator
 from tacit.learners.pate.data_dependent import DataDependent, Odometer
 from tacit.learners.pate.filter import Filter
@@ -55,6 +56,15 @@ class Answers:
     guarantee_: Guarantee
     spent_: Guarantee
     internal_: DataDependent = field(repr=False)
+
+    def epsilon_given_votes(self) -> dict[str, float]:
+        """What is known of each group's epsilon at `internal_.delta`, given the votes: private.
+
+        It is the smaller of the data-dependent epsilon and of what was spent, which bounds the cost of any votes.
+        """
+        groups: list[str | None] = [name for name, _ in self.spent_.groups] or [None]
+        known = zip(groups, self.internal_.epsilon.items(), strict=True)
+        return {name: min(raw, self.spent_.epsilon(self.internal_.delta, group)) for group, (name, raw) in known}
 
 
 class Voting:
@@ -138,8 +148,8 @@ class Voting:
 
 def check_stopping(stopping: str, noise: str) -> None:
     """Refuse data-dependent stopping under noise that is for release."""
-    if stopping not in ("filter", "data-dependent"):
-        raise InputError(f"stopping={stopping!r} must be 'filter' or 'data-dependent'; leave it out")
+    one_of("stopping", stopping, ("filter", "data-dependent"))
+    one_of("noise", noise, ("secure", "research"))
     if stopping == "data-dependent" and noise != "research":
         remedy = "pass stopping='filter', or noise='research' to repeat a published table"
         raise BudgetError(f"stopping='data-dependent' tells about the votes, which no budget covers; {remedy}")

@@ -1,0 +1,93 @@
+"""Matrices of numbers from files, such as the votes of teachers: one row a line, one column each.
+
+`.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv` a header and
+numbers. Text may be compressed (`.csv.gz`).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.arrays import choose, existing
+from tacit.data.formats import table
+from tacit.data.formats.arrow import check_once, open_parquet
+from tacit.data.formats.npy import map_npy
+from tacit.data.formats.npz import Archive
+from tacit.data.tables import Csv
+from tacit.errors import InputError, excerpt
+
+
+def read_matrix(path: Path, name: str) -> NDArray[Any]:
+    """The array in a file; `name` is that of the array in an `.npz` file with several.
+
+    Errors for entries that are no numbers tell where they are; whole numbers in text become int64.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "votes.csv")
+    >>> _ = path.write_text("anna,bert\\n0,1\\n2,2\\n")
+    >>> read_matrix(path, "votes")
+    array([[0, 1],
+           [2, 2]])
+    """
+    ending = Path(existing(path).name.removesuffix(".gz")).suffix
+    if ending == ".npy":
+        return map_npy(path)
+    if ending == ".npz":
+        return _of_archive(path, name)
+    if ending == ".parquet":
+        return _of_parquet(path)
+    if ending in (".csv", ".tsv"):
+        return _of_text(path)
+    raise InputError(f"{path} has an unknown ending; give {name} as .npy, .npz, .csv, .tsv or .parquet")
+
+
+def _of_archive(path: Path, name: str) -> NDArray[Any]:
+    archive = Archive(path)
+    usual = choose(archive.names, None, (name,), name, path)
+    if usual is None and len(archive.names) != 1:
+        listed = excerpt(", ".join(sorted(archive.names))) or "no array"
+        raise InputError(f"{path} holds {listed}; save it with one array, or with one that is named {name!r}")
+    return archive.read([usual or archive.names[0]])[0]
+
+
+def _of_parquet(path: Path) -> NDArray[Any]:
+    with open_parquet(path) as file:
+        names = file.schema_arrow.names
+        for column in names:
+            check_once(names, column, path)
+        table.check_sizes(file, names, [], path, None)
+        return table.matrix(file.read(), names, path)
+
+
+def _of_text(path: Path) -> NDArray[Any]:
+    rows = Csv(path).rows()
+    header = next(rows, [])
+    if all(_is_number(cell) for cell in header):
+        raise InputError(f"{path} begins with numbers and not with a header; name the columns in its first line")
+    numbers = list(_numbers(rows, path))
+    if not numbers:
+        raise InputError(f"{path} has no rows; check how it was made")
+    matrix = np.stack(numbers)
+    whole = matrix.astype(np.int64) if np.all(np.abs(matrix) < 2**53) else None
+    return matrix if whole is None or np.any(whole != matrix) else whole
+
+
+def _numbers(rows: Iterator[list[str]], path: Path) -> Iterator[NDArray[np.float64]]:
+    for number, row in enumerate(rows):
+        try:
+            yield np.array(row, dtype=np.float64)
+        except ValueError as error:
+            column = next(place for place, cell in enumerate(row) if not _is_number(cell))
+            fault = f"{path} row {number} has no number in column {column}"
+            raise InputError(f"{fault}; correct it, or drop columns that hold none") from error
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
