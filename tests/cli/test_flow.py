@@ -155,6 +155,17 @@ def test_force_replaces_only_its_own_kind(stores, run):
     assert Path("thesis/text").read_text() == "years of work"
 
 
+def test_nothing_is_written_into_the_folder_of_a_release(stores, run):
+    assert run("fit noisy-sum private --budget rho=1 --out release")[0] == 0
+    for line in ("page release --out release/page.html", "predict release test --out release/labels.csv",
+                 "export release --onnx release/head.onnx", "publish release --to release/hub",
+                 "inspect release --registry release/entry.yaml"):  # fmt: skip
+        status, _, err = run(line)
+        assert status == 2
+        assert "is inside the release release, which would no longer load; choose another output" in err
+    assert run("inspect release")[0] == 0
+
+
 def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
     run("ledger private --allow rho=1")
     Path("taken").mkdir()

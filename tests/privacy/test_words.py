@@ -90,7 +90,7 @@ def test_words_repeat_the_numbers_rounded_up():
     epsilon = guarantee.epsilon(DECISIVE)
     assert "at most 132.5 times as likely" in said
     assert 132.4 < math.exp(epsilon) <= 132.5
-    assert "guesses right at most 69.2 times in 100" in said
+    assert "tells them apart rightly at most 69.2 times in 100" in said
     assert 69.1 < 50 * (1 + guarantee.advantage) <= 69.2
     assert "plus a chance of 1 in 1,000,000 (epsilon = 4.89 at delta = 1e-06)" in said
     assert "is above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10" in said

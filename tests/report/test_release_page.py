@@ -177,7 +177,10 @@ def test_every_type_of_npy_is_read(show, dtype):
     assert labels(page) == BASE.predict(rows).tolist()
 
 
-@pytest.mark.parametrize("heading", ["", "\ufeff" + ",".join(f"x{i}" for i in range(WIDTH)) + "\n"])
+HEADINGS = ["", "\ufeff" + ",".join(f"x{i}" for i in range(WIDTH)) + "\n", ",".join(map(str, range(WIDTH))) + "\n"]
+
+
+@pytest.mark.parametrize("heading", HEADINGS, ids=["none", "names", "numbers of columns"])
 def test_a_csv_is_read_with_and_without_a_heading(show, heading):
     page = show()
     drop(page, "rows.CSV", csv(ROWS[:40], heading) + b"\n")

@@ -63,6 +63,12 @@ def check_apart(option: str, path: Path, store: Path, why: str) -> None:
         raise InputError(f"--{option} {path} is the private data; {why}")
 
 
+def check_outside(out: Path, release: Path) -> None:
+    """Refuse an output within the folder of a release, which would then hold what is none of it."""
+    if release.absolute().resolve() in out.absolute().resolve().parents:
+        raise InputError(f"{out} is inside the release {release}, which would no longer load; choose another output")
+
+
 def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
     """Refuse a copy, a part or the whole of the private data as public rows, by their content."""
     from tacit.data.overlap import holds_private

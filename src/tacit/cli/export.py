@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tacit.cli.common import check_outside
 from tacit.cli.options import Force
 
 
@@ -42,6 +43,7 @@ def export(
     from tacit.errors import InputError
     from tacit.releases.release import Release
 
+    check_outside(onnx, release)
     preparation = {"sidecar": sidecar, "mirror": mirror or None, "projection": projection, "dtype": dtype}
     given = {name: value for name, value in preparation.items() if value is not None}
     if encoder is None and given:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tacit.cli.common import check_outside
+
 
 def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False) -> None:
     """Check a release (hashes, arrays, every stated number) and print its card.
@@ -24,6 +26,7 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
     signed = _signed(release, key)
     loaded = Release.load(release).verify()
     if registry is not None:
+        check_outside(registry, release)
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tacit.cli.common import check_outside
 from tacit.cli.options import Force
 
 
@@ -22,6 +23,7 @@ def page(release: Path, /, *, out: Path, force: Force = False) -> None:
 
     if out.suffix != ".html":
         raise InputError(f"--out {out} must end in .html; give a file name such as {out.stem}.html")
+    check_outside(out, release)
     check_writable(out, force=force)
     html = release_page(Release.load(release).verify())
     with atomic_file(out, force=force) as temporary:

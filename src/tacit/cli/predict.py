@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import check_outside, shown_progress
 from tacit.cli.options import Features, Force, Split
 from tacit.errors import InputError
 
@@ -46,6 +46,7 @@ def predict(
 
     if out.suffix not in WRITERS:
         raise InputError(f"{out} must end in {' or '.join(WRITERS)}; give a file name such as {out.stem}.parquet")
+    check_outside(out, release)
     check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()

@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tacit.cli.common import check_outside
 from tacit.cli.options import Force
 from tacit.errors import InputError
 
@@ -40,6 +41,8 @@ def publish(
         raise InputError("--to is missing; give the folder to write with --to FOLDER, or a repository with --repo NAME")
     if repo is not None:
         check_installed("huggingface_hub")
+    if to is not None:
+        check_outside(to, release)
     loaded = Release.load(release)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary, (repo or "").rpartition("/")[2] or "release") if to is None else to

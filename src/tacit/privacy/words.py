@@ -39,8 +39,8 @@ def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
     --------
     >>> print(meaning(Unit.ADD_REMOVE, 1.0, 1e-6, 0.25))
     Whatever may happen because of the release is at most 2.719 times as likely as if any one record had been left \
-out, plus a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). Somebody who knows everything else and holds both \
-cases equally likely guesses right at most 62.5 times in 100 which of them is true; a coin does so 50 times.
+out, plus a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). Somebody who knows everything else, and to \
+whom both cases are equally likely, tells them apart rightly at most 62.5 times in 100; a coin does so 50 times.
     """
     if epsilon == 0 and advantage == 0:
         return f"The release would be the same {_OTHERWISE[unit]}: it shows nothing about a single {unit.entity}."
@@ -49,8 +49,8 @@ cases equally likely guesses right at most 62.5 times in 100 which of them is tr
     return (
         f"Whatever may happen because of the release is at most {_factor(epsilon)} times as likely as "
         f"{_OTHERWISE[unit]}, plus a chance of 1 in {round(1 / delta):,} (epsilon = {_up(epsilon, 3)} at "
-        f"delta = {delta:g}). Somebody who knows everything else and holds both cases equally likely guesses right at "
-        f"most {_up(50 * (1 + advantage), 3)} times in 100 which of them is true; a coin does so 50 times."
+        f"delta = {delta:g}). Somebody who knows everything else, and to whom both cases are equally likely, tells "
+        f"them apart rightly at most {_up(50 * (1 + advantage), 3)} times in 100; a coin does so 50 times."
     )
 
 

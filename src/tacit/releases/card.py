@@ -28,6 +28,8 @@ def render_card(document: Document) -> str:
     lines += [_text(document.accounting.statement), ""]
     if isinstance(document.accounting, Accounting):
         lines += [_text(document.accounting.in_words), ""]
+        if document.guarantee.unprotected:
+            lines += [_text(f"Not protected by it: {', '.join(document.guarantee.unprotected)}."), ""]
     lines += ['What nobody has stated reads "not stated".']
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]

@@ -51,22 +51,22 @@ _PAGE = """<!doctype html>
 </main><script type="application/json" id="release">{data}</script><script>{script}</script></body></html>
 """
 
-_ATTACK = """<p>Suppose an attacker knows everything else and asks whether {sentence}. The attack answers yes or no
-from the release. Choose how often its yes is wrong, and how likely the attacker held yes before.</p>
+_ATTACK = """<p>Suppose an attacker knows everything else and asks whether {sentence}. The attack looks at the release
+and raises an alarm or not. Choose how often it raises a false alarm, and how strong the suspicion was before.</p>
 <div class="columns"><div>
-<label for="rate">Wrong yes: <output id="rate-value" for="rate"></output> of the cases where no is true</label>
+<label for="rate">False alarms: <output id="rate-value" for="rate"></output></label>
 <input type="range" id="rate" min="0" max="{last}" step="1" value="{first}">
-<label for="prior">Belief in yes before: <output id="prior-value" for="prior"></output></label>
+<label for="prior">Suspicion before: <output id="prior-value" for="prior"></output></label>
 <input type="range" id="prior" min="1" max="99" step="1" value="50">
-<p aria-live="polite">The attack answers yes in at most <strong id="found"></strong> in 100 of the cases where yes is
-true. When it answers yes, this is right at most <strong id="belief"></strong> times in 100.</p>
-<p>At no rate does the share of right yes exceed the share of wrong yes by more than {advantage}.</p>
+<p aria-live="polite">Where the suspicion is true, the attack raises an alarm in at most <strong id="found"></strong>
+of 100 cases. An alarm is right at most <strong id="belief"></strong> times in 100.</p>
+<p>At any rate of false alarms, right alarms are more frequent by at most {advantage}.</p>
 <p class="soft">{source}</p></div>
-<div><svg viewBox="-12 -4 116 120" role="img" aria-label="Most right yes for each share of wrong yes">
+<div><svg viewBox="-12 -4 116 120" role="img" aria-label="Most right alarms for each share of false alarms">
 <rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
 <polyline id="curve"/><circle id="mark" r="2.2"/>
-<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">wrong yes, in 100</text>
-<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">right yes, in 100</text></svg>
+<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, in 100</text>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">right alarms, in 100</text></svg>
 <p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
@@ -147,7 +147,9 @@ def _head(release: Release) -> str:
     accounting, product = document.accounting, document.product
     words = accounting.in_words if isinstance(accounting, Accounting) else release.guarantee.in_words()
     facts = f"Description: {product.description}. Curator: {product.curator}. Date: {product.date}."
-    return f"{stamp}<p>{escape(facts)}</p><p>{escape(words)}</p>"
+    unprotected = document.guarantee.unprotected
+    rest = f"<p>Not protected by it: {escape(', '.join(unprotected))}.</p>" if unprotected else ""
+    return f"{stamp}<p>{escape(facts)}</p><p>{escape(words)}</p>{rest}"
 
 
 def _attack(guarantee: Guarantee, mu: float | None) -> str:

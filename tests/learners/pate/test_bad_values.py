@@ -68,3 +68,36 @@ def test_numbers_of_processes():
     assert tacit.pate.Teachers(n_jobs=-1).n_jobs == -1
     for n_jobs, message in ((0, "n_jobs=0 starts no process"), (-2, "n_jobs=-2 must be"), (np.ones(2), "n_jobs=array")):
         refused(tacit.pate.Teachers, message, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"counts": RAGGED}, "counts is not an array of numbers; pass votes per class"),
+        ({"counts": SPARSE}, "counts is a sparse matrix"),
+        ({"counts": "many"}, "counts is not an array of numbers"),
+        ({"counts": -COUNTS}, "counts have shape (2, 3), or hold a negative or infinite number"),
+        ({"truth": RAGGED}, "truth has entries of different lengths; pass the class of each of 2 simulated queries"),
+        ({"truth": ["a", "b"]}, "truth has shape (2,) and dtype <U1; pass the class"),
+        ({"aggregator": np.arange(3)}, "aggregator=array([0, 1, 2]) must be one of confident, gnmax"),
+        ({"seed": -1}, "seed=-1 must be a whole number from 0"),
+    ],
+)
+def test_calibration(given, message):
+    refused(tacit.pate.calibrate, message, **{"budget": 1.0, "counts": COUNTS} | given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_queries", -1),
+        ("n_teachers", "many"),
+        ("n_teachers", 0),
+        ("n_classes", 1),
+        ("n_classes", RAGGED),
+        ("seed", -1),
+    ],
+)
+def test_simulation(name, value):
+    right = {"n_queries": 5, "n_teachers": 10, "n_classes": 3, "accuracy": 0.8}
+    refused(tacit.pate.simulated_counts, f"{name}={value!r} must be a whole number from", **right | {name: value})

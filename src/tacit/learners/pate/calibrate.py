@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BudgetError, InputError
-from tacit.learners.common.parameters import real, whole
+from tacit.learners.common.parameters import array_of, numbers_of, one_of, real, whole
 from tacit.learners.pate.aggregators import Aggregator, aggregator_of
 from tacit.learners.pate.filter import allowance_of, order_of
 from tacit.mechanisms.noisy_argmax import label_event
@@ -57,7 +57,10 @@ def simulated_counts(n_queries: int, n_teachers: int, n_classes: int, accuracy: 
     How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong votes half fall on
     one class, as mistakes that teachers share do.
     """
-    rng = np.random.default_rng(seed)
+    whole("n_queries", n_queries, 1, 10**9)
+    whole("n_teachers", n_teachers, 1, 10**9)
+    whole("n_classes", n_classes, 2, 10**6)
+    rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
     mean = real("accuracy", accuracy, 0.01, 0.99)
     right = rng.binomial(n_teachers, rng.beta(9 * mean, 9 * (1 - mean), n_queries))
     wrong = n_teachers - right
@@ -132,17 +135,20 @@ def best(
     seed: int = 0,
 ) -> Calibration | None:
     """`calibrate` for several payers; None if no noise considered allows a single query."""
-    votes = np.asarray(counts, dtype=np.float64)
+    remedy = "pass votes per class, >= 0, of shape (simulated, classes)"
+    votes = numbers_of(counts, "counts", remedy)
     if votes.ndim != 2 or 0 in votes.shape or not np.all(np.isfinite(votes) & (votes >= 0)):
-        raise InputError(f"counts have shape {votes.shape}; pass votes per class, >= 0, of shape (simulated, classes)")
-    if aggregator not in (None, "gnmax", "confident"):
-        raise InputError(f"aggregator={aggregator!r} must be 'gnmax' or 'confident'; leave it out for the better one")
+        raise InputError(f"counts have shape {votes.shape}, or hold a negative or infinite number; {remedy}")
+    if aggregator is not None:
+        one_of("aggregator", aggregator, ("confident", "gnmax"))
     queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
     real("accuracy", accuracy, 0, 1)
-    right = np.zeros(len(votes), dtype=np.int64) if truth is None else np.asarray(truth)
-    if right.shape != (len(votes),):
-        raise InputError(f"truth has shape {right.shape}; pass the class of each of {len(votes)} simulated queries")
-    candidates = _candidates(votes, right, payers, queries, aggregator, np.random.default_rng(seed))
+    of_each = f"pass the class of each of {len(votes)} simulated queries, a whole number"
+    right = np.zeros(len(votes), dtype=np.int64) if truth is None else array_of(truth, "truth", of_each)
+    if right.shape != (len(votes),) or right.dtype.kind not in "iu":
+        raise InputError(f"truth has shape {right.shape} and dtype {right.dtype}; {of_each}")
+    rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
+    candidates = _candidates(votes, right, payers, queries, aggregator, rng)
     return max(candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None)
 
 

@@ -105,7 +105,8 @@ function readCsv(name, text) {
     if (!line.trim()) return;
     const cells = line.split(",").map(cell => cell.trim());
     const bad = cells.find(cell => !NUMBER.test(cell) && !NOT_FINITE.test(cell));
-    const heading = first && cells.every(cell => !NUMBER.test(cell) && !NOT_FINITE.test(cell));
+    const named = cells.every(cell => !NUMBER.test(cell) && !NOT_FINITE.test(cell));
+    const heading = first && (named || cells.every((cell, place) => cell === String(place)));  // pandas numbers columns
     first = false;
     if (heading) return;
     if (bad !== undefined) throw Error(`${name}, line ${i + 1}: ${JSON.stringify(bad.slice(0, 40))} is not a number; write rows of numbers with commas between them`);
