@@ -254,7 +254,7 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
         ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
         ("{method: noisy-sum}", "-.inf", "is no budget"),
-        ("{method: pate, public: [own], parameters: {student: {model: tree}}}", "rho=1", "network 'tree' is unknown"),
+        ("{method: pate, public: [own], parameters: {student: {model: tree}}}", "rho=1", "model 'tree' is unknown"),
         ("{method: pate, public: [own], parameters: {teachers: {number: 1001}}}", "rho=1", "teachers=1001"),
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
         (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),

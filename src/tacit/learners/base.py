@@ -284,7 +284,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         InputError
             If X does not have that form, or the model has no scores.
         """
-        return np.asarray(self.predictor_.probabilities_of(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.predictor_.probabilities_of(rows))
 
     def _probabilities(self, released: Released, width: int) -> Probabilities:
         """How probabilities follow from the similarities of what is released, by public rows or by its arrays."""

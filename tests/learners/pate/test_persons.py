@@ -205,5 +205,5 @@ def test_votes_of_ones_own_may_be_of_persons(budgets):
     assert (one.guarantee_.unit, other.guarantee_.unit) == (Unit.REPLACE, Unit.REPLACE_PERSON)
     assert np.array_equal(one.labels, other.labels)
     assert one.guarantee_.totals() == other.guarantee_.totals()
-    with pytest.raises(InputError, match="unit=add-remove is not one that votes are counted under; pass replace or"):
+    with pytest.raises(InputError, match="unit='add-remove' must be one of replace, replace-person"):
         tacit.pate.aggregate(ballots, unit="add-remove", **facts)

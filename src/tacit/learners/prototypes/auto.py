@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.timing import SET_UP, phase
+from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import public_rows
@@ -156,14 +156,16 @@ class AutoPrototypes(UnitRowClassifier):
             slopes, start = Slopes(), self.coefficients_
             self.coefficients_ = refinement.refine(start, prepared, self.sizes_, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
-            confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
+            with phase(SOLVING):
+                confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
             what = f"one linear score per class, from noisy class sums and noisy gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
-        confidence = posterior_probabilities(carried, prior.sample, scores.of)
+        with phase(SOLVING):
+            confidence = posterior_probabilities(carried, prior.sample, scores.of)
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
 
     def _arrays(self) -> dict[str, Floats]:
