@@ -230,8 +230,8 @@ def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
 @NOISY
 def test_a_seed_never_reaches_secure_noise(method, variant):
     low = usual(method, variant, rho=0.001, epsilon=0.05)
+    number = 8 if method == "public" else 4  # of names and few rows a quarter of all draws are alike
     with pytest.warns(UserWarning, match="random_state is ignored"):
-        number = 8 if method == "public" else 4  # of names and few rows a quarter of all draws are alike
         draws = [make(method, variant, budget=low, random_state=0).fit(X, Y) for _ in range(number)]
     assert not all(same(draws[0], other) for other in draws[1:])
 
