@@ -23,10 +23,10 @@ def log_check_chances(largest, threshold, sigma1):
 
 def three_outcomes(u, v):
     """Log probabilities that W, a or b is largest, of shape (3, n): noisy a and b have means u and v, and W is 0."""
-    x = np.linspace(0, 40, 1601)[:, None]  # Simpson's rule from 0, where the integrand does not vanish
-    weights = np.full((1601, 1), 2.0)
+    x = np.linspace(0, 16, 321)[:, None]  # Simpson's rule from 0, where the integrand does not vanish
+    weights = np.full((321, 1), 2.0)
     weights[1::2], weights[0], weights[-1] = 4.0, 1.0, 1.0
-    weights = np.log(weights * 0.025 / 3 / np.sqrt(2 * np.pi))
+    weights = np.log(weights * 0.05 / 3 / np.sqrt(2 * np.pi))
     a = logsumexp(weights - (x - u) ** 2 / 2 + log_ndtr(x - v), axis=0)
     b = logsumexp(weights - (x - v) ** 2 / 2 + log_ndtr(x - u), axis=0)
     return np.array([log_ndtr(-u) + log_ndtr(-v), a, b])
