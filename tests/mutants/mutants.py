@@ -528,7 +528,7 @@ MUTANTS = [
     _of(PRICES, "three_outcomes", "prices: cells on the far side are left out", "if u + v > diagonal:", "if u + v > 0:", PRICE_TESTS),
     _of(PRICES, "three_outcomes", "prices: a step that takes and gives nothing", "_laws(u - step, v + width + step, of_angle", "_laws(u - step, v + width, of_angle", PRICE_TESTS),
     _of(PRICES, "three_outcomes", "prices: what a search finds is certified", "return max(LEAST, price) if price < 1 and _certified(order, step, price) else 1.0", "return max(LEAST, price * 0.95)", PRICE_TESTS),
-    _of(PRICES, "three_outcomes", "prices: the price of two classes serves all", "price = estimate_of_argmax(order, step) * (1", "price = price_of_bit(order, _ROOT * step) * (1", PRICE_TESTS),
+    _of(PRICES, "three_outcomes", "prices: the price of two classes serves all", "price = planned_price(order, step)", "price = price_of_bit(order, _ROOT * step) * 1.001", PRICE_TESTS),
     _of(PRICES, "two_outcomes", "prices: only the upper end of an interval counts", "return max(LEAST, price) if price < 1 and _certified(order, step, price) else 1.0", "return max(LEAST, price * 0.95)", PRICE_TESTS),
     _of(PRICES, "two_outcomes", "prices: a bit moves half a step", "return float(_normal(x - step) * one + _normal(step - x) * other)", "return float(_normal(x - step / 2) * one + _normal(step / 2 - x) * other)", PRICE_TESTS),
     _of(EVENTS, "priced", "events: a price at every order", "np.where(orders <= self.order, self.at_order(), math.inf)", "self.at_order() / self.order * orders", "privacy/events/test_noisy_argmax.py"),

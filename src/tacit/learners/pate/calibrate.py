@@ -19,7 +19,7 @@ from tacit.mechanisms.noisy_check import check_event
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, NoisyArgmax
-from tacit.privacy.prices.three_outcomes import estimate_of_argmax, tolerance
+from tacit.privacy.prices.three_outcomes import planned_price
 
 Floats = NDArray[np.float64]
 
@@ -187,6 +187,4 @@ def _planned(allowance: Allowance, event: Event) -> float:
     """What an event will cost: an argmax is not certified here, since only the noise that is chosen has to be."""
     if not isinstance(event, NoisyArgmax):
         return allowance.cost(event)
-    order, step = event.order, 1 / event.noise_multiplier
-    price = min(1.0, estimate_of_argmax(order, step) * (1 + tolerance(order, step)))
-    return price * event.rho * order
+    return planned_price(event.order, 1 / event.noise_multiplier) * event.rho * event.order

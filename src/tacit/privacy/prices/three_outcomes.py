@@ -64,13 +64,18 @@ def price_of_argmax(order: float, step: float) -> float:
     """
     if not certifiable(order, _ROOT * step):
         return 1.0
-    price = estimate_of_argmax(order, step) * (1 + tolerance(order, step))
+    price = planned_price(order, step)
     return max(LEAST, price) if price < 1 and _certified(order, step, price) else 1.0
+
+
+def planned_price(order: float, step: float) -> float:
+    """The price that `price_of_argmax` certifies, or 1: for planning."""
+    return min(1.0, estimate_of_argmax(order, step) * (1 + tolerance(order, step)))
 
 
 @lru_cache(maxsize=65536)
 def estimate_of_argmax(order: float, step: float) -> float:
-    """The largest share that a search finds: for planning, not certified."""
+    """The largest share that a search finds: not certified."""
     if not certifiable(order, _ROOT * step):
         return 1.0
     whole = order * (order - 1) * step**2
