@@ -64,10 +64,18 @@ def test_no_group_pays_more_than_its_budget(voting, collector, aggregator):
 
 
 @pytest.mark.thorough
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(votings(), st.sampled_from(COLLECTORS), st.sampled_from(["gnmax", "confident"]))
-def test_no_group_of_a_thousand_votings_pays_more_than_its_budget(voting, collector, aggregator):
+@pytest.mark.parametrize("aggregator", ["gnmax", "confident"])
+@pytest.mark.parametrize("collector", COLLECTORS)
+@settings(max_examples=125, deadline=None, suppress_health_check=list(HealthCheck))
+@given(voting=votings())
+def test_no_group_of_a_thousand_votings_pays_more_than_its_budget(collector, aggregator, voting):
     check_a_voting(voting, collector, aggregator)
+
+
+@pytest.mark.parametrize("aggregator", ["gnmax", "confident"])
+def test_one_query_of_vanishing_teachers(aggregator):
+    """A group of which no teacher takes part in the only query pays nothing for it."""
+    check_a_voting(({"g0": 0.5, "g1": 0.3125}, {"g0": 0.5, "g1": 0.5}, 40, 503), "vanishing", aggregator)
 
 
 def check_a_voting(voting, collector, aggregator):

@@ -82,12 +82,12 @@ class Odometer:
     def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:
         """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves, queries, orders)."""
         sensitivities = self.collector.sensitivities(queries) * self.collector.scale
-        if sensitivities.shape[1] == 1:  # each payer has a curve
-            values = [float(value) for (value,) in sensitivities]
-            who = np.eye(len(values))[:, :, None] * np.ones(len(paid))
-        else:
+        if self.collector.varies:  # those who take part pay alike
             values = [sensitivities.max(axis=0)]
             who = (sensitivities > 0)[:, None].astype(np.float64)
+        else:
+            values = [float(value) for (value,) in sensitivities]
+            who = np.eye(len(values))[:, :, None] * np.ones(len(paid))
         curves = [charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid) for value in values]
         return np.asarray(who), np.stack(curves)
 
