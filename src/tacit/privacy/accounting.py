@@ -5,6 +5,7 @@ Each bound is an upper bound on epsilon at a given delta:
 - the sum of pure epsilons, if all events have one;
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, if all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
+- the exact curve of uses of one event that states it in closed form, as `Exponential` does for two;
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
 - a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled.
 
@@ -52,6 +53,9 @@ def epsilon(event: Event, delta: float) -> float:
         return event.pure
     if _has_exact_curve(event, delta):
         return _gaussian_epsilon(event.mu, delta)
+    exact = _closed_form(event, delta)
+    if exact is not None:
+        return exact
     best = min(event.pure, _renyi_epsilon(event, delta))
     interval = _interval(event, delta, best)
     if interval > 0 and _points(event, interval) <= MOST_POINTS:
@@ -63,6 +67,8 @@ def work(event: Event, delta: float) -> float:
     """About how many microseconds `epsilon` takes; this estimate itself takes a small part of them."""
     event = _without_free_parts(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded or _has_exact_curve(event, delta):
+        return 0.0
+    if _closed_form(event, delta) is not None:
         return 0.0
     curves = sum(part.curve_work for part, _ in event.contained())
     if curves > _MOST_CURVES:
@@ -80,6 +86,11 @@ def _without_free_parts(event: Event) -> Event:
 
 def _has_exact_curve(event: Event, delta: float) -> bool:
     return delta >= _LEAST_DELTA_OF_CURVE and all(part.exact_mu for part, _ in event.counted())
+
+
+def _closed_form(event: Event, delta: float) -> float | None:
+    parts = event.counted()
+    return parts[0][0].exact_epsilon(parts[0][1], delta) if len(parts) == 1 else None
 
 
 def _interval(event: Event, delta: float, best: float) -> float:
