@@ -486,6 +486,7 @@ MUTANTS = [
         "Unit.REPLACE: 1.0,"),
     _of(PRIVACY, "budget", "a Gaussian DP budget is read as rho", "return event.mu <= self.mu", "return event.rho <= self.mu"),
     _of(PRIVACY, "budget", "an attack's rates are half as far apart", "quantile(tpr) - quantile(fpr)) * (1 - 1e-12)", "quantile(tpr) - quantile(fpr)) / 2"),
+    Mutant("budgets: 1_0 is read as 10", "src/tacit/compute/numbers.py", 'if "_" in text or', "if", "tests/privacy/test_budget.py"),
     _of(PRIVACY, "budget", "an attack's mu is rounded up", "quantile(fpr)) * (1 - 1e-12)", "quantile(fpr)) * (1 + 1e-9)"),
     _of(PRIVACY, "budget", "selections under Gaussian DP: a changed label costs once", "return 2 * Exponential(epsilon) if", "return Exponential(epsilon) if"),
     _of("learners", "base", "methods without a mu take Gaussian DP budgets", "if budget.mu is None or budget.infinite or", "if True or", "privacy/test_budget.py"),

@@ -130,6 +130,12 @@ def test_an_existing_file_stays_without_force(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["head.onnx"]
 
 
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"head.txt must end in .onnx; give a file name such as head.onnx$"):
+        release_of(*CASES["linear"]).to_onnx(tmp_path / "head.txt")
+    assert not list(tmp_path.iterdir())
+
+
 def test_stamped_and_older_releases_are_refused(tmp_path):
     research = tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS[:9], np.arange(9) % 3)
     with pytest.raises(ReleaseError, match="is NOT FOR RELEASE"):

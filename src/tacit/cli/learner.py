@@ -1,15 +1,19 @@
 """Learners from text: a method's name and its options, which are the parameters of its class."""
 
 import ast
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.compute.numbers import check_plain
 from tacit.errors import InputError
 from tacit.learners.methods import METHODS, load, method_called, setting_called
 
 if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
 """Parameters that options of the commands set."""
@@ -99,7 +103,10 @@ def _literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
+        if not isinstance(value, str):
+            check_plain(_QUOTED.sub("", text))
+        return value
     except (ValueError, SyntaxError):
         pairs = [item.partition("=") for item in text.split(",")]
         named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})

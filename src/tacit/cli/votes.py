@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import read_classes, shown_progress
 from tacit.cli.options import Force, Noise
+from tacit.compute.numbers import read_number
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,9 +137,9 @@ def _numbers(option: str, text: str | None) -> Any:
         return None
     try:
         if "=" not in text:
-            return float(text)
+            return read_number(text)
         pairs = [item.partition("=") for item in text.split(",")]
-        numbers = {group.strip(): float(value) for group, _, value in pairs}
+        numbers = {group.strip(): read_number(value) for group, _, value in pairs}
     except ValueError as error:
         raise InputError(f"--{option} {text} cannot be read; write a=1,b=2, or one number") from error
     if len(numbers) < len(pairs):

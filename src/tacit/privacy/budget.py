@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
+from tacit.compute.numbers import read_number
 from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
@@ -131,7 +132,7 @@ class Budget:
         for item in text.split("@" if attack else ","):
             name, _, number = (part.strip() for part in item.partition("="))
             try:
-                value = float(number)
+                value = read_number(number)
             except ValueError:
                 value = math.nan
             if math.isinf(value) and "inf" not in number.lower():
