@@ -220,14 +220,18 @@ def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
 
 def _allowed(orders: Floats, epsilon_: float, delta: float) -> Floats:
     """Renyi divergence at each order that `renyi_epsilons` converts to this epsilon."""
-    return np.asarray(epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1))
+    return np.asarray(epsilon_ - _slack(orders, delta))
 
 
 def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
     """Epsilon at delta, of shape (...), of Renyi curves of shape (..., orders) [Canonne, Kamath and Steinke 2020]."""
     check_delta(delta)
-    slack = np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
-    return np.asarray(np.maximum((values + slack).min(axis=-1), 0.0))
+    return np.asarray(np.maximum((values + _slack(orders, delta)).min(axis=-1), 0.0))
+
+
+def _slack(orders: Floats, delta: float) -> Floats:
+    """By how much epsilon at delta exceeds the Renyi divergence of each order [Canonne, Kamath and Steinke 2020]."""
+    return np.asarray(np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
@@ -280,8 +284,7 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
     """
     epsilons = np.full(len(orders), np.inf)
     stable = orders > 1.01
-    orders_, values = orders[stable], curve[stable]
-    epsilons[stable] = values + np.log1p(-1 / orders_) - np.log(delta * orders_) / (orders_ - 1)
+    epsilons[stable] = curve[stable] + _slack(orders[stable], delta)
     epsilons[delta**2 + np.expm1(-curve) > 0] = 0.0
     best = int(np.argmin(epsilons))
     return max(0.0, float(epsilons[best])), float(orders[best])

@@ -17,15 +17,16 @@ from pydantic import TypeAdapter
 from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import DECISIVE, DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
+from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import meaning, standing
+from tacit.privacy.words import DECISIVE, in_words
 from tacit.releases.schema import (
     CLASS_SIZES,
     NOT_FOR_RELEASE,
     VERSION,
     Accounting,
     Document,
+    EpsilonAtDelta,
     Model,
     Number,
     OlderAccounting,
@@ -91,10 +92,14 @@ def accounting_item(
 
 def _in_words(unit: Unit, parameters: Parameters, profile: Profile, noise: str) -> str:
     """What the numbers mean for one record or person, and where they stand."""
-    stated = next((point.epsilon for point in parameters.epsilons if point.delta == DECISIVE), math.inf)
-    epsilon = float(stated)
+    groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
+    said = in_words(unit, _decisive(parameters.epsilons), float(parameters.pure_epsilon), profile.advantage, groups)
     premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
-    return f"{premise}{meaning(unit, epsilon, DECISIVE, profile.advantage)} {standing(epsilon, DECISIVE)}"
+    return premise + said
+
+
+def _decisive(epsilons: Sequence[EpsilonAtDelta]) -> float:
+    return float(next((point.epsilon for point in epsilons if point.delta == DECISIVE), math.inf))
 
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
