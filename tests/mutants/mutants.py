@@ -570,6 +570,7 @@ MUTANTS = [
     _of(PATE, "run_folder", "pate: labels that another charge paid for are free", "charge.what == _charged_as(self.charge) for charge", "charge.what for charge", "learners/pate/test_pate.py"),
     _of(COMMON, "matrices", "matrices: what does not fit is begun", "size > available:", "size < 0:"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),
+    _of(PRIVACY, "guarantee", "epsilon is stated at another delta than the budget's", "delta = self.delta or STATED_AT if delta is None else delta", "delta = STATED_AT if delta is None else delta"),
     _of(PRIVACY, "guarantee", "personal budgets at the cheapest group's", "event=max(self.totals(), key=lambda", "event=min(self.totals(), key=lambda", "privacy/test_ledger.py"),
     _of(MECHANISMS, "randomized_response", "labels: a third too few words", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS * 2 / 3 / (rest + k)), 1)", RANDOMIZERS),
     _of(MECHANISMS, "randomized_response", "labels: one class too few", "return max(math.ceil(WORDS / (rest + k)), 1)", "return max(math.ceil(WORDS / (rest + k + 1)), 1)", RANDOMIZERS),

@@ -17,7 +17,7 @@ from tacit.cli.common import (
     read_lines,
     shown_progress,
 )
-from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner, stated_delta
+from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
 from tacit.errors import InputError
@@ -200,7 +200,7 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
         print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
-    print(learner.guarantee_.statement(stated_delta(learner)))
+    print(learner.guarantee_.statement())
     if learner.ledger is None:
         unit = learner.guarantee_.unit
         allow = "rho=1" if unit == "add-remove" else f"rho=1 --unit {unit}"

@@ -85,15 +85,6 @@ def check_folder(folder: Any, out: Path, *data: Path | None) -> None:
             raise InputError(f"--folder {folder} lies in {store}, which holds data; choose a folder outside of it")
 
 
-def stated_delta(learner: "PrivateClassifier", default: float = 1e-6) -> float:
-    """Where epsilon is stated: at the delta of the budget, where it has one."""
-    from tacit.privacy.budget import Budget
-
-    if getattr(learner, "budgets", None) is not None:
-        return float(learner.delta)
-    return Budget.parse(learner.budget).delta or default
-
-
 def _literal(text: str) -> Any:
     """A Python literal, true or false, or a dict of literals written a=1,b=2, or else the text."""
     if text in ("true", "false"):

@@ -53,6 +53,19 @@ def test_groups_are_promised_their_budgets(collector):
     tacit.Release.of(model).verify()
 
 
+@pytest.mark.parametrize(
+    ("parameters", "stated"),
+    [
+        ({"budget": "epsilon=1,delta=1e-4"}, "epsilon = 1 at delta = 0.0001"),
+        ({"budgets": BUDGETS}, "a: epsilon = 1 at delta = 1e-05"),
+        ({"budgets": BUDGETS, "delta": 1e-3}, "a: epsilon = 1 at delta = 0.001"),
+        ({"budget": "rho=0.1"}, "at delta = 1e-06"),
+    ],
+)
+def test_epsilon_at_the_delta_of_the_budget_is_stated_first(parameters, stated):
+    assert stated in str(tacit.PATE(classes=3, **parameters).promise()).splitlines()[1]
+
+
 def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
     noise = {"aggregator": "gnmax", "sigma": 40.0}
     assert pate("rho=0.1", **noise).promise().rho == pytest.approx(0.1)

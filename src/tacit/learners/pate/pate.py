@@ -223,7 +223,7 @@ class PATE(ModelClassifier):
         filtered = self.stopping == "filter"
         allowances = self._allowances().items()
         groups = tuple((group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances)
-        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups)
+        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups, delta=self.delta)
 
     def _allowances(self) -> dict[str, Allowance]:
         """What the budget of each group allows, in the currency of the filter."""
