@@ -208,7 +208,9 @@ def test_a_first_charge_that_is_too_large_is_refused_with_its_epsilon(ledger):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.05)), "PATE")
 
 
-@pytest.mark.parametrize(("allowed", "what"), [("epsilon=1,delta=1e-5", "--allow ..."), ("epsilon=1", "currency renyi")])
+@pytest.mark.parametrize(
+    ("allowed", "what"), [("epsilon=1,delta=1e-5", "--allow ..."), ("epsilon=1", "with currency renyi")]
+)
 def test_what_to_allow_is_told_with_its_unit(ledger, allowed, what):
     ledger.allow(allowed, Unit.REPLACE)
     with pytest.raises(LedgerError) as caught:

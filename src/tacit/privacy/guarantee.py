@@ -199,7 +199,7 @@ class Guarantee:
         return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
 
     def statement(self, delta: float | None = None) -> str:
-        """The guarantee in words, at this delta or that of the budget: what holds, its unit, and what is not covered."""
+        """The guarantee in words: what holds, under which unit, and what is not covered; at the budget's delta."""
         delta = self.delta or STATED_AT if delta is None else delta
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
