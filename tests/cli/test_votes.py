@@ -152,7 +152,8 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     assert sorted(path.name for path in Path("labels").iterdir()) == ["guarantee.json", "labels.csv", "statement.txt"]
     assert Path("run").stat().st_mode & 0o777 == 0o700
     names = ["captions.txt", "consensus-private.svg", "cost.svg", "queries.csv", "readings.csv", "votings.csv"]
-    assert sorted(path.name for path in Path("run").iterdir()) == names
+    found = sorted(path.name for path in Path("run").iterdir())
+    assert [name for name in found if name not in ("voting.json", "voting.npz")] == names
     (voting,) = csv.DictReader(Path("run/votings.csv").read_text().splitlines())
     labels = np.array(_labels("labels"))
     assert float(voting["label_accuracy"]) == np.mean(labels[labels >= 0] == ballots[labels >= 0])
@@ -172,6 +173,21 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     assert "do not publish it" in Path("run/captions.txt").read_text()
 
 
+def test_a_kept_voting_is_read_without_voting_again(ballots, run):
+    """Secure noise: another voting would have other labels."""
+    line = "votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --folder run"
+    assert run(f"{line} --out first")[0] == run(f"{line} --limits .5 --out second")[0] == 0
+    assert run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --out other")[0] == 0
+    assert _labels("first") == _labels("second")
+    (reading,) = csv.DictReader(Path("run/readings.csv").read_text().splitlines())
+    assert 0 < int(reading["answered"]) < sum(label >= 0 for label in _labels("first"))
+    np.save("votes.npy", 9 - np.load("votes.npy"))
+    for changed in (line, line.replace("60", "61")):
+        status, out, err = run(f"{changed} --out third")
+        assert (status, out) == (2, "")
+        assert "run holds answers to other votes or settings; choose another folder" in err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -185,6 +201,7 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
         (OWNER.replace("truth.npy", "other.npy"), "has 10, which is none of the 10 classes; write -1"),
         (OWNER.replace(".25,.5", ".25,2"), "more than the voting's budget"),
         (OWNER.replace(".25,.5", "a=.5"), "budget"),
+        (OWNER + " --stopping data-dependent", "limits need a voting that stops by the filter"),
         (OWNER.replace(".25,.5", "some"), "budget"),
     ],
 )

@@ -100,17 +100,22 @@ def votes(
         A file like that of the votes, with the true class of each query in one column, or -1 where it is not known: the
         tables then have the accuracy of labels by class.
     folder
-        Private folder for tables: votings.csv, queries.csv, and readings.csv of --limits.
+        Private folder that keeps the answers, and tables: votings.csv, queries.csv, and readings.csv of --limits. The
+        same command takes the answers from it and draws no noise again, which would cost as much again.
     figures
         Private folder for figures of what labels cost and of how far teachers agree.
     """
+    import numpy as np
+
     from tacit.compute.atomic import atomic_folder, check_writable
     from tacit.data.labels import class_list
     from tacit.data.matrices import read_matrix
     from tacit.learners.pate import aggregate, readings
     from tacit.learners.pate.consensus import consensus
     from tacit.learners.pate.labels_folder import holds_labels, write_labels
+    from tacit.learners.pate.readings import limits_of
     from tacit.learners.pate.run_folder import RunFolder
+    from tacit.learners.pate.scheme import scheme
     from tacit.learners.pate.tables import label_accuracies, query_rows, reading_row, voting_row
 
     check_writable(out, force=force, ours=holds_labels)
@@ -123,30 +128,37 @@ def votes(
     ballots, declared = read_matrix(votes, "votes"), read_classes(classes)
     listed = _largest(ballots) + 1 if declared is None else declared
     right = None if truth is None else _truth(truth, len(ballots), class_list(listed))
+    facts: dict[str, Any] = {
+        "aggregator": aggregator,
+        "collector": collector,
+        "budgets": _numbers("budgets", budgets),
+        "shares": _numbers("shares", shares),
+        "teacher_groups": None if teacher_groups is None else _groups(teacher_groups),
+        "copies": _copies(copies),
+        "delta": delta,
+        "n_labels": n_labels,
+        "unit": unit,
+        "sigma": sigma,
+        "sigma1": sigma1,
+        "threshold": threshold,
+        "gamma": gamma,
+        "confidence": confidence,
+    }
+    smaller = None if limits is None else literal(limits)
+    if smaller is not None and ballots.ndim == 2:  # before any noise is drawn
+        limits_of(smaller, scheme(*ballots.shape, **facts), stopping)
     with shown_progress():
         answers = aggregate(
             ballots,
             classes=listed,
-            aggregator=aggregator,
-            collector=collector,
-            budgets=_numbers("budgets", budgets),
-            shares=_numbers("shares", shares),
-            teacher_groups=None if teacher_groups is None else _groups(teacher_groups),
-            copies=_copies(copies),
-            sigma=sigma,
-            sigma1=sigma1,
-            threshold=threshold,
-            gamma=gamma,
-            confidence=confidence,
             student_scores=None if student_scores is None else read_matrix(student_scores, "student_scores"),
-            n_labels=n_labels,
-            delta=delta,
             stopping=stopping,
-            unit=unit,
             noise=noise,
             random_state=seed,
+            folder=folder,
+            **facts,
         )
-    found = [] if limits is None else readings(answers, literal(limits))
+    found = [] if smaller is None else readings(answers, smaller)
     if folder is not None:
         settings = {"budget": budgets, "collector": collector, "stopping": stopping, "noise": noise, "seed": seed}
         names = {int(c): c for c in class_list(listed)}
@@ -158,7 +170,7 @@ def votes(
         }
         RunFolder(folder).write_tables(tables)
     if figures is not None:
-        draw_for_owner(figures, answers, consensus(ballots))
+        draw_for_owner(figures, answers, consensus(np.searchsorted(np.sort(class_list(listed)), ballots)))
     with atomic_folder(out, force=force, ours=holds_labels) as part:
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
     _print_answers(out, answers, delta, noise)

@@ -46,7 +46,7 @@ FIGURES = (
     Kind("Steps", fits.steps, charts.lines),
     Kind("Cost of answers", votings.costs, charts.lines),
     Kind("Readings of one voting", votings.readings, charts.dots),
-    Kind("Consensus of teachers", votings.consensus, charts.bars),
+    Kind("Consensus of teachers", votings.consensus, charts.lines),
     Kind("Class sizes", fits.class_sizes, charts.lines),
     Kind("Run times", fits.run_times, charts.bars),
 )

@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from tacit.experiments.results import Result
 from tacit.learners.pate import Answers
 from tacit.learners.pate.consensus import BINS
@@ -33,6 +35,7 @@ ABOUT_CONSENSUS = "Public records by the share of teachers that vote for the top
 PRIVATE = (
     "PRIVATE: this depends on the votes, which no budget covers. It is for the owner of the data; do not publish it."
 )
+OVER_ALL = "Medians over all budgets, imbalances and seeds; the band spans the 25 to 75 % quantiles."
 FOR_RESEARCH = "Votes are private, and are shown because the data are for research."
 SHARES = "queries, by the share of teachers that vote for the top class"
 CAPTIONS = "captions.txt"
@@ -56,38 +59,44 @@ def costs(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def consensus(sweep: SweepResults) -> Iterator[Figure]:
-    """How far teachers agree, where the plan keeps `consensus_`: a panel for each data set, a bar for each learner."""
-    having = _having(sweep, CONSENSUS, "data", "encoder")
+    """How far teachers agree, where the plan keeps `consensus_`: a panel for each data set, a line for each learner."""
     panels = tuple(
-        Panel(f"{data}, {encoder}", tuple(_consensus_points([(name, group) for (name,), group in labelled])))
-        for (data, encoder), results in having
-        for labelled in [grouped(results, sweep.label)]
+        Panel(f"{data}, {encoder}", tuple(_consensus_points(grouped(results, sweep.label))))
+        for (data, encoder), results in _having(sweep, CONSENSUS, "data", "encoder")
     )
     if panels:
-        mark = about_seeds(panels, "black line")
-        about = f"{ABOUT_CONSENSUS} {FOR_RESEARCH} {mark}"
-        yield _consensus_figure(slug("consensus"), "Consensus of teachers", caption(about, panels), "learner", panels)
+        yield Figure(
+            name="consensus",
+            title="Consensus of teachers",
+            caption=caption(f"{ABOUT_CONSENSUS} {OVER_ALL} {FOR_RESEARCH}", panels),
+            legend="learner",
+            series=sweep.series,
+            panels=panels,
+            x=Axis("share of teachers for the top class, up to (%)"),
+            y=Axis("share of the public records"),
+        )
 
 
 def readings(sweep: SweepResults) -> Iterator[Figure]:
     """Accuracy of students of one voting read at several budgets, where the plan keeps `readings_`."""
     for (data, encoder, unit, ratio), results in _having(sweep, READINGS, *PLACE, "imbalance"):
-        panel = Panel(f"{data}, {encoder}", tuple(_reading_points(sweep, results)))
-        if panel.points:
+        read = ((budget, tuple(_reading_points(sweep, group))) for budget, group in budgets(results))
+        panels = tuple(Panel(budget, points) for budget, points in read if points)
+        if panels:
             about = (
                 "Accuracy on the test set of the student of the labels that a voting of each smaller budget would have "
-                "released, with the noise of the largest. All readings together cost what the largest budget allows. "
-                f"{about_seeds([panel], 'line')}"
+                "released, with the noise of the largest, which is above the panel. All readings of a voting together "
+                f"cost what its budget allows. {about_seeds(panels, 'line')}"
             )
             yield Figure(
                 name=slug("readings", data, encoder, imbalance_words(ratio), unit),
                 title=f"{data}, {encoder}, {imbalance_words(ratio)}: one voting read at several budgets",
-                caption=caption(about, [panel]),
+                caption=caption(about, panels),
                 legend="learner",
                 series=sweep.series,
-                panels=(panel,),
+                panels=panels,
                 x=Axis("read at"),
-                y=axis_for("accuracy", [panel]),
+                y=axis_for("accuracy", panels),
             )
 
 
@@ -102,12 +111,20 @@ def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure
         for group, epsilon in one.epsilon.items()
         if math.isfinite(epsilon)
     )
-    queries = int(shares.sum())
-    bars = tuple(Point(SHARES, _bin(i), spread([n / queries]), ()) for i, n in _shown([shares.tolist()]))
-    about = f"{PRIVATE} {ABOUT_CONSENSUS} {queries:,} queries."
-    agreeing = _consensus_figure("consensus-private", "Consensus of teachers (private)", about, "", (Panel("", bars),))
+    queries, first = int(shares.sum()), int(np.flatnonzero(shares)[0])
+    bars = tuple(Point(SHARES, _bin(i), spread([shares[i] / queries]), ()) for i in range(first, BINS))
+    agreeing = Figure(
+        name="consensus-private",
+        title="Consensus of teachers (private)",
+        caption=f"{PRIVATE} {ABOUT_CONSENSUS} {queries:,} queries.",
+        legend="",
+        series=(SHARES,),
+        panels=(Panel("", bars),),
+        x=Axis(""),
+        y=Axis("share of the queries", limits=(0.0, 1.05 * max(point.y.median for point in bars))),
+    )
     found: dict[str, tuple[Any, Figure]] = {agreeing.name: (charts.bars, agreeing)}
-    if points:  # without budgets nothing is counted
+    if points:  # without noise every cost is infinite
         cost = Figure(
             name="cost",
             title="Privacy cost against labels bought",
@@ -160,37 +177,16 @@ def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
     return tuple(sorted(points, key=lambda point: point.series))
 
 
-def _consensus_points(labelled: Sequence[tuple[str, Sequence[Result]]]) -> Iterator[Point]:
+def _consensus_points(labelled: Sequence[tuple[tuple[str], Sequence[Result]]]) -> Iterator[Point]:
     """The share of the queries in each bin, by label."""
-    of_labels = {name: [_kept(one, CONSENSUS) for one in results] for name, results in labelled}
-    shown = [i for i, _ in _shown([shares for each in of_labels.values() for shares in each])]
-    for name, results in labelled:
-        for i in shown:
-            yield Point(name, _bin(i), spread([s[i] / sum(s) for s in of_labels[name]]), tuple(results))
-
-
-def _shown(shares: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """The bins from the first that has queries, and how many queries they have in all."""
-    totals = [sum(each) for each in zip(*shares, strict=True)]
-    first = next((i for i, n in enumerate(totals) if n), 0)
-    return list(enumerate(totals))[first:]
+    for (name,), results in labelled:
+        kept = [_kept(one, CONSENSUS) for one in results]
+        for i in range(BINS):
+            yield Point(name, 100 * (i + 1) / BINS, spread([s[i] / sum(s) for s in kept]), tuple(results))
 
 
 def _bin(place: int) -> str:
     return f"{100 * place // BINS} to {100 * (place + 1) // BINS} %"
-
-
-def _consensus_figure(name: str, title: str, about: str, legend: str, panels: tuple[Panel, ...]) -> Figure:
-    return Figure(
-        name=name,
-        title=title,
-        caption=about,
-        legend=legend,
-        series=_series(panels),
-        panels=panels,
-        x=Axis("teachers for the top class"),
-        y=Axis("share of the public records", limits=(0.0, 1.0)),
-    )
 
 
 def _reading_points(sweep: SweepResults, results: Sequence[Result]) -> Iterator[Point]:

@@ -344,7 +344,7 @@ class PATE(ModelClassifier):
         allocation = self._allocation(teachers, n, groups, persons)
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
         if self.limits is not None:
-            limits_of(self.limits, plan if self.stopping == "filter" else plan.without_filter())
+            limits_of(self.limits, plan, self.stopping)
         return Election(
             X,
             labels,

@@ -97,11 +97,11 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
     return [_read(answers, limit) for limit in limits_of(limits, answers.scheme)]
 
 
-def limits_of(limits: Any, scheme: Scheme) -> list[Limit]:
+def limits_of(limits: Any, scheme: Scheme, stopping: str = "filter") -> list[Limit]:
     """The budgets at which a voting of this scheme is to be read; an error for what no prefix of it can tell."""
-    if any(
-        allowance.budget.infinite and math.isfinite(scheme.budgets[g]) for g, allowance in scheme.allowances.items()
-    ):
+    groups = scheme.allowances.items()
+    without_filter = any(allowed.budget.infinite and math.isfinite(scheme.budgets[group]) for group, allowed in groups)
+    if stopping != "filter" or without_filter:
         raise BudgetError(
             "limits need a voting that stops by the filter; vote with stopping='filter', or leave them out"
         )

@@ -1,4 +1,4 @@
-"""The folder of a fit of PATE: labels that were bought, so that an interrupted fit goes on with them, and tables.
+"""The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
 
 `teachers/` (see `teachers.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides the answers
 and of the answers, and which charge to a ledger paid for them), and tables for people (`tables.py`). All of it is
