@@ -62,7 +62,7 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
 
     folder, key = Path(folder), Path(key)
     found = fingerprint(key, private=False)
-    for path in (folder.iterdir() if folder.is_dir() else ()):
+    for path in folder.iterdir() if folder.is_dir() else ():
         if path.name not in OF_TRANSPORT and (path.is_symlink() or (path.exists() and not path.is_file())):
             raise ReleaseError(f"{path} is a link or no plain file, which a signature does not cover; {AGAIN}")
     if not (folder / SIGNATURE).is_file():
