@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +43,7 @@ MEMBERS = 20  # records, or persons, of a teacher by default, and not more teach
 MOST_TEACHERS = 250
 TOGETHER = 50  # networks that are trained at once
 BLOCKS = 256  # at most, of teachers that are trained one by one: an interrupt loses at most a block of each worker
-IN_MEMORY = 2**26  # bytes of votes; more lie in a file
+IN_MEMORY = 2**24  # bytes of votes; more lie in a file
 HASHED = 256  # rows of an array that are hashed at once
 
 
@@ -110,8 +110,8 @@ class Ensemble:
     `private_sizes` each is trained alone, for the steps of its own part.
 
     In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of a block of teachers, of which
-    teacher 12 is the first, and `00012.safetensors` the weights of teacher 12 if it is a network. A block whose votes
-    are there is not trained again.
+    teacher 12 is the first, and `00012.safetensors` their weights if they are networks, by names such as `13.0.weight`.
+    A block whose votes are there is not trained again.
     """
 
     def __init__(
@@ -321,7 +321,11 @@ def _train_block(
         )
         pairs = zip(modules, (np.unique(y) for _, y in parts), strict=True)
         said = [predict(module, records.queried, among=y).astype(plan.dtype) for module, y in pairs]
-        states = {number: weights(module) for number, module in zip(numbers, modules, strict=True)}
+        states = {
+            f"{number}.{name}": array
+            for number, module in zip(numbers, modules, strict=True)
+            for name, array in weights(module).items()
+        }
     else:
         triples = ((number, *part) for number, part in zip(numbers, parts, strict=True))
         classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples)
@@ -332,15 +336,13 @@ def _train_block(
     return first, np.array(said)
 
 
-def _finish(
-    checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: Mapping[int, dict[str, NDArray[Any]]]
-) -> None:
+def _finish(checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]) -> None:
     """Write what a block votes, and before that the weights of networks: a block with votes is finished."""
     from safetensors.numpy import save
 
     try:
-        for number, state in states.items():
-            checkpoint.write(f"{number:05d}.safetensors", save(state))
+        if states:
+            checkpoint.write(f"{first:05d}.safetensors", save(states))
         checkpoint.write(_votes_file(first), votes)
     except OSError as error:
         fault = f"{checkpoint.folder} cannot take {votes.nbytes} bytes of votes ({one_line(error)})"
