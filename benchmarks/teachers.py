@@ -67,7 +67,7 @@ def fits(numbers: list[int], records: int, queries: int) -> None:
                 size = f"{records // number}"
                 found.append([teacher, f"{number}", size, f"{taken:.0f} s", f"{peak / 2**20:.0f} MiB", f"{kept}"])
     title = f"`tacit fit pate`: {records} private and {queries} public records of 32 columns, {CLASSES} classes"
-    header = ["teachers", "number", "records each", "processor time", "peak anonymous memory", "files of teachers"]
+    header = ["teacher", "teachers", "records each", "processor time", "peak anonymous memory", "files of teachers"]
     table(title, header, found)
 
 
