@@ -121,8 +121,10 @@ def test_a_record_that_matters_moves_its_teachers_votes():
 
 
 @pytest.mark.parametrize("size", [3, 400])  # fewer records than any other teacher has, and far more
-def test_the_size_of_a_part_moves_one_teacher(teacher, size, tmp_path):
+@pytest.mark.parametrize("blocks", [2, 6])
+def test_the_size_of_a_part_moves_one_teacher(teacher, size, blocks, tmp_path, monkeypatch):
     """To the last bit of the weights; 400 records change the steps, the padding and the solver of all if they may."""
+    monkeypatch.setattr(module, "BLOCKS", blocks)
     X, y = records(500)
     parts = split()
     other = [*parts[:3], np.arange(90, 90 + size), *parts[4:]]

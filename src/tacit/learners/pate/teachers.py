@@ -285,7 +285,7 @@ class _Plan:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the teachers of a block are trained at once."""
+        """Whether the networks of a block are trained at once."""
         return self.is_network and self.largest is not None and faster_batched(self.teacher)
 
     @property
@@ -316,9 +316,7 @@ def _train_block(
     numbers = range(first, min(first + size, len(records.ends)))
     parts = [records.of(number) for number in numbers]
     if plan.is_network:
-        modules = train_many(
-            plan.teacher, parts, plan.n_classes, plan.training, seed=plan.seed, numbers=numbers, largest=plan.largest
-        )
+        modules = _networks(plan, numbers, parts)
         pairs = zip(modules, (np.unique(y) for _, y in parts), strict=True)
         said = [predict(module, records.queried, among=y).astype(plan.dtype) for module, y in pairs]
         states = {
@@ -334,6 +332,17 @@ def _train_block(
     if checkpoint is not None:
         _finish(checkpoint, first, np.array(said), states)
     return first, np.array(said)
+
+
+def _networks(plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> list[Any]:
+    """A trained network for each part; where sizes are private, each alone, for the steps of its own part."""
+    options: dict[str, Any] = {"seed": plan.seed, "largest": plan.largest}
+    if plan.largest is not None:
+        return train_many(plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options)
+    return [
+        train_many(plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options)[0]
+        for number, part in zip(numbers, parts, strict=True)
+    ]
 
 
 def _finish(checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]) -> None:
