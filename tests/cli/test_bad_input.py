@@ -100,6 +100,22 @@ def test_teachers_and_students_that_cannot_be(stores, run):
     assert "0 charges" in run("ledger private")[1]
 
 
+def test_engines_of_teachers_that_cannot_be(stores, run):
+    run("ledger private --allow rho=100 --unit replace")
+    fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out release"
+    refused(run, f"{fit} --engine spark", "engine='spark' is unknown; choose one of joblib, ray, slurm")
+    refused(run, f"{fit} --engine slurm", "needs folder=... (--folder), which all workers must see; pass it")
+    refused(run, f"{fit} --engine joblib --jobs 0", "jobs=0")
+    refused(run, f"{fit} --engine joblib --folder /proc/run", "folder /proc/run cannot be made")
+    status, _, err = run(f"{fit} --engine ray:127.0.0.1:1 --folder run")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "cannot connect to a Ray at address='127.0.0.1:1'" in err or "ray is not installed" in err
+    assert run(f"{fit} --jobs 2 --folder other")[0] == 0
+    assert run("inspect release")[0] == 0
+    refused(run, f"{fit} --force --engine joblib --folder other --teacher naive-bayes", "work on other records")
+    assert "1 charge" in run("ledger private")[1]
+
+
 def test_folders_and_votes_of_odd_kinds(stores, run):
     fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10"
     refused(run, f"{fit} --out release --folder release", "lie in one another")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
@@ -77,7 +78,7 @@ class PATE(ModelClassifier):
     delta : float, default=1e-5
         Delta of budgets that name none.
     teachers : Teachers or dict, optional
-        Who votes: number, model, training, expected_accuracy, n_jobs. See `tacit.pate.Teachers`.
+        Who votes: number, model, training, expected_accuracy. See `tacit.pate.Teachers`.
     voting : {"confident", "gnmax"}, aggregator or dict, default="confident"
         By a name, noise is calibrated on simulated votes. Else `tacit.pate.GNMax(sigma)`, `Confident(sigma, sigma1,
         threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all in
@@ -107,6 +108,11 @@ class PATE(ModelClassifier):
         Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
         students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that has
         paid for them.
+    engine : str or Engine, optional
+        Where teachers are trained: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION". Workers must see
+        `folder`. By default in this process, or by joblib if `jobs` is more than 1. It changes no bit of any vote.
+    jobs : int, default=1
+        Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
@@ -188,6 +194,8 @@ class PATE(ModelClassifier):
     shape: tuple[int, ...] | None = None
     seed: int = 0
     folder: Any = None
+    engine: Any = None
+    jobs: int = 1
     unit: Unit | str = "replace"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -330,6 +338,7 @@ class PATE(ModelClassifier):
         for role, kind in (("teacher", model_of(teachers)), ("student", model)):
             check_kind(role, kind, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
+        whole("jobs", self.jobs, 1, 1024)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
         one_of("collector", self.collector, COLLECTORS)
         interactive = voting_of(self.voting)[0] == "interactive"
@@ -345,6 +354,8 @@ class PATE(ModelClassifier):
         plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
         if self.limits is not None:
             limits_of(self.limits, plan, self.stopping)
+        folder = RunFolder(self.folder)
+        engine = "joblib" if self.engine is None and self.jobs > 1 else self.engine
         return Election(
             X,
             labels,
@@ -356,7 +367,8 @@ class PATE(ModelClassifier):
             student=student,
             n_classes=len(self.classes_),
             seed=self.seed,
-            folder=RunFolder(self.folder),
+            folder=folder,
+            engine=engine_from(engine, self.jobs, folder.path),
             of_teachers=View(sides),
             of_student=of_student,
             names=names,
@@ -423,7 +435,7 @@ class PATE(ModelClassifier):
             unpaid = None
         if unpaid is not None:
             unpaid.check(promise, what="PATE fit")
-        self.votes_ = ensemble.votes(election.teachers.n_jobs)
+        self.votes_ = ensemble.votes(election.engine)
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)
