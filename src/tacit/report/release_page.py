@@ -1,12 +1,14 @@
 """The page of a release: what it says, what an attacker may learn, and its classifier, in one file without a network.
 
 The script and the style lie in `assets/`. The page's policy admits these two texts by their hashes and nothing else, so
-that neither a request nor a script in a text of the release can run.
+that neither a request nor a script in a text of the release can run. A network is run by onnxruntime-web, which lies in
+the page too: the policy then also admits that script by its hash, WebAssembly, and scripts that the page itself makes.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -17,14 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import ReleaseError
+from tacit.compute.extras import check_installed
+from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.decisions import NetworkHead
 from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
+from tacit.releases.onnx_graph import LABEL, head_model
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
 
 ASSETS = Path(__file__).with_name("assets")
+RUNTIME = ("ort.wasm.min.js", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+"""Files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that it loads."""
 LARGEST = 64 * 2**20
 """Bytes of the arrays that a page holds."""
 LARGEST_FILE = 256 * 2**20
@@ -48,7 +54,7 @@ _PAGE = """<!doctype html>
 <h2>What an attacker may learn</h2>{attack}
 <h2>Classify embeddings here</h2>{classifier}
 <h2>The card</h2>{card}
-</main><script type="application/json" id="release">{data}</script><script>{script}</script></body></html>
+</main><script type="application/json" id="release">{data}</script>{runtime}<script>{script}</script></body></html>
 """
 
 _ATTACK = """<p>Suppose an attacker knows everything else and asks whether {sentence}. The attack looks at the release
@@ -76,7 +82,7 @@ _TABLE = """This guarantee has no closed form. The numbers are computed from the
 position of the slider; between them the line only guides the eye."""
 
 _CLASSIFIER = """<p>Choose a file of embeddings by the encoder of the card, or drop it anywhere on this page: {width}
-columns, as <code>.npy</code> (float16, float32 or float64) or <code>.csv</code>. It stays on this device.</p>
+columns of numbers, as <code>.npy</code> or <code>.csv</code>. It stays on this device.</p>
 <div class="drop"><label for="file">File of embeddings</label><input type="file" id="file" accept=".npy,.csv"></div>
 <p id="message" role="status"></p>
 <div id="results" hidden><p><a id="download" download="labels.csv" href="#results">Download all labels as CSV</a></p>
@@ -87,21 +93,32 @@ columns, as <code>.npy</code> (float16, float32 or float64) or <code>.csv</code>
 <thead><tr><th scope="col">row</th><th scope="col">label</th></tr></thead><tbody id="labels"></tbody></table></div>
 </div></div>"""
 
-_NETWORK = """<p>This release decides by a network, which this page does not run. Make an ONNX file of it with
-<code>tacit export</code>, or use <code>tacit predict</code>.</p>"""
+_NETWORK = """<p>This release decides by a network, which this page cannot run: label files with
+<code>tacit predict</code>, or make the page with <code>tacit page --onnxruntime</code>.</p>"""
 
 
-def release_page(release: Release) -> str:
+def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     """The page as HTML.
+
+    Parameters
+    ----------
+    release : Release
+    onnxruntime : Path, optional
+        The folder `dist` of the npm package onnxruntime-web, with which the page runs a network.
 
     Raises
     ------
+    InputError
+        If the release is no network and needs no onnxruntime, a file of it is missing, or onnx is not installed.
     ReleaseError
         If the arrays are too large for a page.
     """
     arrays = {name: array for name, array in deciding(release.arrays).items() if array.dtype.name in _FLOATS}
     network = isinstance(release.decision, NetworkHead)
-    size = 0 if network else sum(array.nbytes for array in arrays.values())
+    if onnxruntime is not None and not network:
+        raise InputError(f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out")
+    runs = not network or onnxruntime is not None
+    size = sum(array.nbytes for array in arrays.values()) if runs else 0
     if size > LARGEST:
         fault = f"{release.source} has arrays of {size} bytes, and a page holds at most {LARGEST}"
         raise ReleaseError(f"{fault}; classify with tacit predict")
@@ -117,9 +134,15 @@ def release_page(release: Release) -> str:
     if not network:
         decision = document.model_dump(mode="json")["contents"]["decision"]
         data |= {"decision": decision, "arrays": {name: _array(array) for name, array in arrays.items()}}
-    style, script = ((ASSETS / name).read_text(encoding="utf-8") for name in ("release.css", "release.js"))
+    style, script, of_networks = (asset(name) for name in ("release.css", "release.js", "network.js"))
+    scripts, runtime = [script], ""
+    if onnxruntime is not None:
+        library, parts = _runtime(onnxruntime, release)
+        scripts = [library, of_networks + script]
+        runtime = f"{parts}<script>{library}</script>"
+    admitted = [*map(_hash, scripts), *(("'wasm-unsafe-eval'", "blob:") if runtime else ())]
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {' '.join(admitted)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(
@@ -127,12 +150,51 @@ def release_page(release: Release) -> str:
         title=escape(document.product.name),
         head=_head(release),
         attack=_attack(guarantee, mu),
-        classifier=_NETWORK if network else _CLASSIFIER.format(width=release.width),
+        classifier=_CLASSIFIER.format(width=release.width) if runs else _NETWORK,
         card=_card(release.card()),
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),  # no text ends the block
         style=style,
-        script=script,
+        runtime=runtime,
+        script=scripts[-1],
     )
+
+
+def asset(name: str) -> str:
+    """The text of a file in `assets/`."""
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _runtime(folder: Path, release: Release) -> tuple[str, str]:
+    """The script of onnxruntime-web; and, as blocks of the page, its engine and the graph of a network."""
+    check_installed("onnx")
+    try:
+        library, glue, engine = ((folder / name).read_bytes() for name in RUNTIME)
+        text = library.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fault = f"onnxruntime={folder} does not hold {', '.join(RUNTIME)}"
+        raise InputError(f"{fault}; give the folder dist of the npm package onnxruntime-web") from error
+    if "</script" in text.lower():
+        raise InputError(f"{folder / RUNTIME[0]} holds </script, which ends a script in a page; take another version")
+    parts = {"glue": glue, "wasm": engine, "graph": _graph(release)}
+    return text, "".join(
+        f'<script type="text/plain" id="{name}">{_packed(part)}</script>' for name, part in parts.items()
+    )
+
+
+def _graph(release: Release) -> bytes:
+    """The ONNX graph of a release, with the positions of the classes as its output, without the card."""
+    from onnx import TensorProto, helper
+
+    model = head_model(release)
+    (gather,) = (node for node in model.graph.node if LABEL in node.output)
+    model.graph.node.remove(gather)
+    del model.graph.output[:], model.metadata_props[:]
+    model.graph.output.append(helper.make_tensor_value_info(gather.input[1], TensorProto.INT64, ["n"]))
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
 def exact_mu(guarantee: Guarantee) -> float | None:

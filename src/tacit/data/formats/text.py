@@ -14,7 +14,9 @@ from tacit.data.formats.table import LABELS
 from tacit.errors import InputError
 
 BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*", re.ASCII | re.IGNORECASE
+)
 _KIND = "is no CSV of numbers in UTF-8"
 
 
