@@ -27,7 +27,8 @@ from tacit.releases.release import Release
 from tacit.releases.schema import Array
 from tacit.releases.statement import accounting_item, privacy_items
 from tacit.report import release_page as module
-from tacit.report.release_page import FIRST_RATE, RATES, RUNTIME, exact_mu, release_page
+from tacit.report.attack import FIRST_RATE, RATES, exact_mu
+from tacit.report.release_page import RUNTIME, release_page
 
 RNG = np.random.default_rng(0)
 WIDTH, CLASSES = 12, ["cat", 'a "dog", wild', "élan", "<b>&amp;", "eel"]
@@ -426,6 +427,7 @@ def test_it_fits_and_follows_the_colour_scheme(show, width, scheme):
         for part in ("backgroundColor", "color")
     }
     assert (luminance["backgroundColor"] > luminance["color"]) is (scheme == "light")
+    assert page.violations() == []
 
 
 def test_every_input_has_a_label_and_every_picture_a_name(show):
