@@ -702,7 +702,7 @@ MUTANTS = [
     _of(PRIVACY, "words", "a guess is right as often as the advantage", "50 * (1 + advantage)", "50 + advantage"),
     _of(PRIVACY, "words", "all epsilons are conservative", "if epsilon <= _CONSERVATIVE:", "if True:"),
     _of("releases", "schema", "a document of version 4 may leave its advantage out", "!= {self.version == VERSION}:", "== set():", "releases/test_older.py"),
-    _of("report", "release_page", "a page draws the Gaussian curve for every guarantee", "all(part.exact_mu for part", "any(True for part"),
+    _of("report", "attack", "a page draws the Gaussian curve for every guarantee", "all(part.exact_mu for part", "any(True for part", "report/test_release_page.py"),
     _of(PRIVACY, "guarantee", "mu of the cheapest group", "max(event.mu for event", "min(event.mu for event"),
     _of(PRIVACY, "guarantee", "a person's other labels are charged once", "_two(event.base())", "event.base()"),
     _of(PRIVACY, "guarantee", "another person is charged once", "(Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON): _two", "(Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON): _same"),
