@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import read_classes, say, shown_progress
 from tacit.cli.options import Force, Noise
 from tacit.errors import InputError
 
@@ -163,13 +163,13 @@ def _copies(text: str | None) -> Any:
 
 def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
-    print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
-    print(answers.guarantee_.statement(delta))
+    say(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
+    say(answers.guarantee_.statement(delta))
     for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
         of_group = f"{name}: " if name else ""
-        print(
+        say(
             f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
             f"votes {known:.4g} (internal: it depends on them, do not publish it)"
         )
     if noise != "secure":
-        print("Not for release: research noise is seeded.")
+        say("Not for release: research noise is seeded.")

@@ -166,6 +166,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         groups = {target.partition("__")[0] for target in cls.flat_names.values()}
         return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
+    @classmethod
+    def documented(cls, name: str) -> tuple[type, str]:
+        """The class of which the docstring describes a parameter of `of_flat`, and the parameter's name there."""
+        return cls, name
+
     def releasable(self) -> bool:
         """Whether a release can hold what a fit learns, as far as the parameters tell."""
         return True

@@ -29,13 +29,13 @@ from tacit.learners.common.models import (
 )
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
-from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
+from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.election import Election, check_test, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
+from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
@@ -92,7 +92,7 @@ class PATE(ModelClassifier):
         Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
         groups the promise assumes at most `n_queries` queries.
     stopping : {"filter", "data-dependent"}
-        See `tacit.pate.aggregate`.
+        By which costs voting ends; see `tacit.pate.aggregate`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
@@ -198,6 +198,14 @@ class PATE(ModelClassifier):
         for group, fields in changes.items():
             setattr(self, group, with_fields(group, getattr(self, group), fields))
         return self
+
+    @classmethod
+    def documented(cls, name: str) -> tuple[type, str]:
+        group, _, field = FLAT_NAMES.get(name, "").partition("__")
+        if group == "voting":
+            kinds = (kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"])
+            return next(((kind, field) for kind in kinds), (cls, group))
+        return (KINDS[group], field) if group else (cls, name)
 
     def _event(self) -> Event:
         if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is passed
