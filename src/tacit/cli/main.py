@@ -67,6 +67,10 @@ def _status(arguments: Sequence[str] | None, swallowed: Sequence[Any]) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        import tacit.compute.locks  # noqa: F401
+    except ImportError as error:
+        return _fail(str(error), 2)
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
