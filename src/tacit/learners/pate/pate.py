@@ -260,7 +260,14 @@ class PATE(ModelClassifier):
         return public if self.n_queries is None else min(public, whole("n_queries", self.n_queries, 1, 2**53))
 
     def fit(
-        self, X: Any, y: Any, persons: Any = None, groups: Any = None, public: Any = None, test: Any = None
+        self,
+        X: Any,
+        y: Any,
+        persons: Any = None,
+        groups: Any = None,
+        public: Any = None,
+        test: Any = None,
+        **others: Any,
     ) -> Self:
         """Learn from private and public records.
 
@@ -274,9 +281,12 @@ class PATE(ModelClassifier):
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
             Public records to query, in this order; by default the parameter of that name. Data frames, and torch
-            tensors in main memory, are taken too.
+            Public records to query, in this order; by default the parameter of that name. Data frames and torch tensors
+            are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
             Records and labels to measure teachers and student by, of the same kinds.
+        others
+            Refused, as in `tacit.NoisySumPrototypes.fit`.
 
         Returns
         -------
@@ -290,7 +300,7 @@ class PATE(ModelClassifier):
             If the promise would overdraw the ledger; nothing is learned then.
         """
         arguments = {"groups": groups, "public": public, "test": test, "ids": persons}
-        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape), **arguments)
+        return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
         self,
