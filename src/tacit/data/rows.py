@@ -27,11 +27,16 @@ def of_tensor(values: Any) -> Any:
     return (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
 
 
+def refuse_sparse(x: Any, name: str) -> None:
+    """Refuse a sparse matrix of scipy, with the remedy."""
+    if hasattr(x, "tocsr"):
+        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
+
+
 def as_rows(x: Any, name: str = "X") -> Any:
     """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a data frame is."""
     x = x.to_numpy() if hasattr(x, "columns") and hasattr(x, "to_numpy") else of_tensor(x)
-    if hasattr(x, "tocsr"):
-        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
+    refuse_sparse(x, name)
     if hasattr(x, "x") and not hasattr(x, "shape"):
         raise InputError(f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x")
     if not hasattr(x, "shape"):

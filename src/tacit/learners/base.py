@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
 from tacit.data.persons import Persons, persons_under
+from tacit.data.rows import refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.notebook import promise_html
@@ -250,6 +251,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         X, y = validated_records(worker, X, y, self._dtypes)
         for name in ("public", "names"):
             rows = arguments.get(name) if arguments.get(name) is not None else getattr(self, name, None)
+            refuse_sparse(rows, name)
             check_columns(name, rows, getattr(worker, "feature_names_in_", None))
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)

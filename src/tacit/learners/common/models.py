@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from scipy.special import log_softmax
 
 from tacit.data.rows import as_rows as checked_rows
-from tacit.data.rows import numeric_array, of_tensor, one_line
+from tacit.data.rows import numeric_array, of_tensor, one_line, refuse_sparse
 from tacit.errors import InputError
 from tacit.learners.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole
@@ -291,8 +291,7 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
 
 def as_flat(records: Any, name: str = "X") -> Any:
     """Pictures as rows, and other records unchanged."""
-    if issparse(records):
-        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
+    refuse_sparse(records, name)
     records = of_tensor(records)
     records = records if hasattr(records, "__len__") else np.atleast_1d(np.asarray(records))
     shape = getattr(records, "shape", ())
