@@ -86,5 +86,7 @@ def _applies(option: inspect.Parameter, kind: Any) -> bool:
         return False
     if option.name in ("groups", "test"):
         return option.name in inspect.signature(kind.fit).parameters
+    if option.name == "figures":
+        return hasattr(kind, "voting")
     needed = "public" if option.name == "public_split" else option.name
     return needed not in ("public", "names") or needed in kind.flat_parameters()

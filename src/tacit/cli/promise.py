@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tacit.cli.common import read_classes, say
-from tacit.cli.learner import check_options, known_method, make_learner, stated_delta
+from tacit.cli.learner import check_options, known_method, make_learner
 from tacit.cli.names import NONE
 from tacit.cli.options import Budget, Method, Unit
 
@@ -43,4 +43,4 @@ def promise(
         method, parameters, budget=budget, unit=unit, classes=declared, public=public,
         names=None if names == NONE else names,
     )  # fmt: skip
-    say(learner.promise().statement(stated_delta(learner) if delta is None else delta))
+    say(learner.promise().statement(delta))
