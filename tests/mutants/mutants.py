@@ -503,7 +503,7 @@ MUTANTS = [
     _of("compute", "checkpoint", "checkpoint: parts of another key are taken", "path.read_bytes() == key.encode()", "True"),
     _of("compute", "checkpoint", "checkpoint: a key that is kept to the end", "self.path(KEY).unlink(missing_ok=True)", "pass"),
     _of("compute", "atomic", "a ledger is lost with its folder", "path.rglob(KEPT)", "()"),
-    _of(PRIVACY, "ledger", "the ledger is not locked", "fcntl.flock(file, fcntl.LOCK_EX)", "pass"),
+    _of(PRIVACY, "ledger", "the ledger is not locked", "        lock(file)\n", "        pass\n"),
     _of(PRIVACY, "account", "charges are not converted", "self.converted(charge.guarantee).without_groups(cost)", "charge.guarantee.without_groups(cost)", "privacy/test_ledger.py"),
     _of(PRIVACY, "account", "ledger: every charge enters as the first", "if self.untouched:\n            return self.allowance.after_first", "if True:\n            return self.allowance.after_first", "privacy/test_ledger.py"),
     _of(PRIVACY, "allowance", "allowance: charges are priced without conversion", "self.cost(total) for total in self.converted(guarantee).totals()", "self.cost(total) for total in guarantee.totals()"),

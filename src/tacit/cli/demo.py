@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import say, shown_progress
 from tacit.cli.options import Force
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
-        print(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-              f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
+        say(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+            f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
             results, worth = compare(data, seeds), worth_of_public_rows(data, seeds)
         header, rows = medians(results)
-        print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
-        print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
+        say("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
+        say("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
         png = paper.image(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png")
         (folder / "accuracy.png").write_bytes(png)
@@ -54,9 +54,9 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
         page = demo_page(data, results, worth, release, scores, str(out))
         (folder / "page.html").write_text(page, encoding="utf-8")
     for ledger in sorted(out.rglob(KEPT)):
-        print(f"\n{ledger} stays: what was spent on these records stays spent")
-    print(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
-          f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
+        say(f"\n{ledger} stays: what was spent on these records stays spent")
+    say(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
+        f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 
 
 def _is_demo(folder: Path) -> bool:
@@ -84,6 +84,6 @@ def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()
     scores = evaluate(np.asarray(test.labels), release.predict(test.x), release.classes)
-    print(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
-    print(release.guarantee.statement())
+    say(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
+    say(release.guarantee.statement())
     return release, scores

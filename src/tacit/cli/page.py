@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 
 
@@ -31,4 +31,4 @@ def page(release: Path, /, *, out: Path, onnxruntime: Path | None = None, force:
     html = release_page(Release.load(release).verify(), onnxruntime)
     with atomic_file(out, force=force) as temporary:
         temporary.write_text(html, encoding="utf-8")
-    print(f"{out}: {len(html.encode('utf-8'))} bytes; it needs no network")
+    say(f"{out}: {len(html.encode('utf-8'))} bytes; it needs no network")
