@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test test-all check lint bench utility persons probabilities pate label-dp docs mutants clean
+.PHONY: demo test test-all check lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
 
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -63,8 +63,27 @@ label-dp: .venv/.dev
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
+hooks: .venv/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pre-commit
+	$(BIN)/pre-commit install
+
+# the source archive and the wheel, which is installed on its own and tried
+wheels: .venv/bin/python
+	rm -rf dist .venv/wheel
+	$(BIN)/hatchling build
+	$(BIN)/python -m venv .venv/wheel
+	.venv/wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd .venv/wheel && bin/tacit promise noisy-sum --budget rho=0.5
+	rm -rf .venv/wheel
+
+# what a tag publishes, and its notes in dist/notes.md: make release TAG=v0.1.0
+release: .venv/bin/python
+	$(BIN)/python tools/release.py $(TAG)
+	$(MAKE) wheels
+	$(BIN)/python tools/release.py $(TAG) --notes dist/notes.md
+
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv demo dist docs/_build
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'

@@ -1,0 +1,144 @@
+"""What the files about the project say, they say alike: versions of Python and of tacit, targets of make, files."""
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import tacit
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+NAMING_TARGETS = [*WORKFLOWS, ROOT / ".pre-commit-config.yaml", ROOT / "CONTRIBUTING.md"]
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+TARGETS = set(re.findall(r"^([a-z][a-z-]*(?: [a-z-]+)*):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+MAKE = re.compile(r"(?:^|run: |entry: |`|&& )make ([a-z][a-z-]*)", re.M)
+release = runpy.run_path(str(ROOT / "tools" / "release.py"))
+
+
+def steps(workflow):
+    """The steps of all jobs of a workflow."""
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def test_the_pythons_that_are_tested_are_those_that_are_stated():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    tested = jobs["tests"]["strategy"]["matrix"]["python"]
+    stated = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert tested == stated
+    assert PROJECT["requires-python"] == f">={tested[0]}"
+    assert f"Python {tested[0]} to {tested[-1]}" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    others = {step["with"]["python-version"] for workflow in WORKFLOWS for step in steps(workflow)
+              if step.get("uses", "").startswith("actions/setup-python@")} - {"${{ matrix.python }}"}  # fmt: skip
+    assert others == {tested[0]}  # constraints.txt was resolved for it
+
+
+def test_the_workflow_runs_on_linux_and_macos():
+    matrix = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    for job in ("tests", "wheels"):
+        assert matrix[job]["strategy"]["matrix"]["os"] == ["ubuntu-latest", "macos-latest"]
+
+
+@pytest.mark.parametrize("path", NAMING_TARGETS, ids=lambda path: path.name)
+def test_every_target_of_make_that_a_file_names_exists(path):
+    named = set(MAKE.findall(path.read_text(encoding="utf-8")))
+    assert named
+    assert named <= {name for line in TARGETS for name in line.split()}
+
+
+def test_the_workflow_lints_tests_builds_pages_and_wheels():
+    named = {name for workflow in WORKFLOWS for name in MAKE.findall(workflow.read_text(encoding="utf-8"))}
+    assert named == {"lint", "test", "test-all", "docs", "wheels", "release"}
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_may_read_alone_and_use_pinned_actions(workflow):
+    content = yaml.safe_load(workflow.read_text(encoding="utf-8"))
+    assert content["permissions"] == {"contents": "read"}
+    for name, job in content["jobs"].items():
+        assert job.get("permissions", {}) == ({"contents": "write"} if name == "publish" else {})
+    for step in steps(workflow):
+        assert "uses" not in step or re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", step["uses"]), step
+    for step in steps(workflow):  # nothing that a stranger may name, such as a branch, is pasted into a shell
+        assert "${{" not in step.get("run", ""), step
+
+
+def test_the_citation_states_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == tacit.__version__ == release["version"](ROOT)
+    assert citation["license"] == PROJECT["license"]
+    assert citation["title"] == PROJECT["name"]
+    assert citation["abstract"] == f"{PROJECT['description']}."
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+    assert citation["keywords"] == PROJECT["keywords"]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.name != "config.yml"], ids=lambda path: path.name)
+def test_issue_forms_are_complete(form):
+    content = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= set(content)
+    fields = [part for part in content["body"] if part["type"] != "markdown"]
+    assert fields
+    assert len({part["id"] for part in fields}) == len(fields)
+    assert all(part["attributes"]["label"] for part in fields)
+
+
+def test_bugs_and_broken_guarantees_point_to_private_reports():
+    for name in ("bug.yml", "broken_guarantee.yml"):
+        assert "(../blob/HEAD/SECURITY.md)" in (ROOT / ".github" / "ISSUE_TEMPLATE" / name).read_text(encoding="utf-8")
+    assert "private vulnerability report" in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def test_the_changelog_has_the_known_sections_in_order():
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    headings = [line for line in lines if re.match(r"#{1,3} ", line)]
+    assert headings[:2] == ["# Changelog", "## [Unreleased]"]
+    order = ["### Added", "### Changed", "### Deprecated", "### Removed", "### Fixed", "### Security"]
+    for part in "\n".join(headings[1:]).split("## [")[1:]:
+        title, *kinds = part.splitlines()
+        assert re.fullmatch(r"Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", title)
+        assert kinds == [kind for kind in order if kind in kinds]
+
+
+def project(root, *, version="1.2.0", changelog="## [1.2.0] - 2027-01-31\n\n### Added\n\n- A line.\n", citation=None):
+    """The files of a small project whose tag v1.2.0 may be released."""
+    (root / "src" / "tacit").mkdir(parents=True)
+    (root / "src" / "tacit" / "version.py").write_text(f'__version__ = "{version}"\n', encoding="utf-8")
+    (root / "CHANGELOG.md").write_text(
+        f"# Changelog\n\n{changelog}\n## [1.1.0] - 2027-01-01\n\n- Old.\n", encoding="utf-8"
+    )
+    citation = 'version: 1.2.0\ndate-released: "2027-01-31"\n' if citation is None else citation
+    (root / "CITATION.cff").write_text(citation, encoding="utf-8")
+    return root
+
+
+def test_a_tag_whose_version_all_files_state_is_released_with_its_notes(tmp_path):
+    root = project(tmp_path)
+    assert release["problems"](root, "v1.2.0") == []
+    text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert release["section"](text, "1.2.0") == (
+        "2027-01-31",
+        "### Added\n\n- A line.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "files", "said"),
+    [
+        ("1.2.0", {}, ["tag '1.2.0' does not name the version of src/tacit/version.py: tag v1.2.0"]),
+        ("v1.2.0", {"version": "1.2.1"},
+         ["tag 'v1.2.0' does not name the version of src/tacit/version.py: tag v1.2.1"]),
+        ("v1.2.0", {"changelog": "## [Unreleased]\n"},
+         ["CHANGELOG.md has no section '## [1.2.0] - YYYY-MM-DD': put it below '## [Unreleased]'"]),
+        ("v1.2.0", {"citation": "version: 1.2.0\n"}, ['CITATION.cff lacks the line date-released: "2027-01-31"']),
+        ("v1.2.0", {"citation": 'date-released: "2027-01-31"\n'}, ["CITATION.cff lacks the line version: 1.2.0"]),
+    ],
+    ids=["tag", "version", "changelog", "day", "citation"],
+)  # fmt: skip
+def test_what_hinders_a_release_is_said(tmp_path, tag, files, said):
+    assert release["problems"](project(tmp_path, **files), tag) == said
