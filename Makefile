@@ -29,6 +29,7 @@ lint: .venv/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python tools/stub.py --check
 	$(BIN)/python tools/tables.py --check
+	$(BIN)/python tools/pictures.py --check
 
 mutants: .venv/.dev
 	$(BIN)/python tests/mutants/run.py
