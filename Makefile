@@ -65,7 +65,7 @@ docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv demo docs/_build docs/generated
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'

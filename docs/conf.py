@@ -35,6 +35,7 @@ html_sidebars = {"**": ["tree"]}
 html_static_path = ["_static"]
 html_css_files = ["tacit.css"]
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -56,5 +57,12 @@ def _plain_text(app, what, name, obj, options, lines):
                     for line in lines]  # fmt: skip
 
 
+def _skip_foreign(app, what, name, obj, skip, options):
+    """Members that a base class of another library defines are described there."""
+    home = getattr(getattr(obj, "fget", obj), "__module__", None)
+    return True if what == "class" and home is not None and not home.startswith("tacit") else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", _skip_foreign)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

@@ -113,7 +113,13 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
 
 
-def test_the_picture_is_up_to_date():
+def test_every_example_is_in_the_gallery():
+    gallery = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    for script in (ROOT / "examples").glob("*.py"):
+        assert f"{{literalinclude}} ../examples/{script.name}\n" in gallery, f"show {script.name} in docs/gallery.md"
+
+
+def test_pictures_are_up_to_date():
     check = subprocess.run([sys.executable, ROOT / "tools/pictures.py", "--check"], check=False, timeout=120)
     assert check.returncode == 0, "run python tools/pictures.py"
 
