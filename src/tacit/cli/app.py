@@ -1,9 +1,12 @@
 """The verbs. They are named by path and import what they need when they run, so that help stays quick."""
 
+from collections.abc import Sequence
 from keyword import iskeyword
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token, convert
 
+from tacit.compute.numbers import check_plain
 from tacit.version import __version__
 
 VERBS = {
@@ -30,11 +33,20 @@ VERBS = {
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
 
+
+def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The value of an option; numbers are read in plain digits only."""
+    for token in tokens:
+        if kind in (int, float):
+            check_plain(token.value)
+    return convert(kind, tokens)
+
+
 app = App(
     name="tacit",
     help="Differentially private classifiers, with a true statement of their privacy cost.",
     version=__version__,
-    default_parameter=Parameter(negative=()),
+    default_parameter=Parameter(negative=(), converter=_plain),
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )

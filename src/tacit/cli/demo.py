@@ -15,6 +15,8 @@ BUDGET = "rho=0.5"
 def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> None:
     """Compare learners on imbalanced digits, then make, check and evaluate a real release.
 
+    It needs the extra experiments.
+
     Parameters
     ----------
     out

@@ -28,7 +28,7 @@ def export(
     release
         Folder of a release.
     onnx
-        The file to write.
+        The .onnx file to write.
     encoder
         The ONNX file of the encoder of its rows, to join with: pictures in, labels out.
     sidecar

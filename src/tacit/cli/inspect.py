@@ -13,7 +13,7 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
     release
         Folder of a release.
     key
-        Also check that the owner of this public key, a PEM file, signed all files.
+        Also check that the owner of this public key, a PEM file, signed all files; needs the extra hub.
     registry
         Also write an entry for a registry of deployments, as YAML.
     force

@@ -31,7 +31,7 @@ def publish(
     license
         Identifier of the license, such as apache-2.0; by default README.md states none.
     sign
-        PEM file of the private key to sign all files with.
+        PEM file of the private key to sign all files with; needs the extra hub.
     """
     from tacit.compute.extras import check_installed
     from tacit.releases.publishing import publish, upload

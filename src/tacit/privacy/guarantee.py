@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import meaning, rounded_up, standing
+from tacit.privacy.words import DECISIVE, in_words, rounded_up
 
 __all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
@@ -23,8 +23,8 @@ DELTAS = (1e-5, 1e-6, 1e-9)
 """At which epsilon is stated."""
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 """At which the most that an attack reaches is stated."""
-DECISIVE = 1e-6
-"""The delta at which words are about epsilon."""
+STATED_AT = 1e-6
+"""The delta of a statement where the budget has none."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class Guarantee:
         For personal budgets: each group's name and the events that count for it alone.
     scope : str
         Which accesses to the data are counted.
+    delta : float, optional
+        Delta of the budget, at which the statement gives epsilon first; 1e-6 without it. It is no part of equality,
+        nor of `to_json`.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Guarantee:
     unprotected: tuple[str, ...] = ()
     groups: tuple[tuple[str, Event], ...] = ()
     scope: str = THIS_RUN
+    delta: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.groups]
@@ -113,8 +117,8 @@ class Guarantee:
 
     def in_words(self) -> str:
         """What the guarantee means for one record or person, and where it stands against common guidance."""
-        epsilon = self.epsilon(DECISIVE)
-        return f"{meaning(self.unit, epsilon, DECISIVE, self.advantage)} {standing(epsilon, DECISIVE)}"
+        epsilons = {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
+        return in_words(self.unit, self.epsilon(DECISIVE), self.epsilon(), self.advantage, epsilons)
 
     def to(self, unit: Unit | str) -> Guarantee:
         """State the guarantee of the same release under another unit.
@@ -192,8 +196,9 @@ class Guarantee:
         """
         return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
 
-    def statement(self, delta: float = 1e-6) -> str:
-        """The guarantee in words: what holds, under which unit, and what is not covered."""
+    def statement(self, delta: float | None = None) -> str:
+        """The guarantee in words: what holds, under which unit, and what is not covered; at the budget's delta."""
+        delta = self.delta or STATED_AT if delta is None else delta
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
         lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
@@ -212,12 +217,13 @@ class Guarantee:
         return "\n".join(lines)
 
     def _against_attacks(self) -> list[str]:
-        """Epsilon at each delta, and what attacks reach: of the most expensive group."""
+        """Epsilon at each delta, and what attacks reach: of the group whose records cost most at each."""
+        most = " (of the group whose records cost most)" if len(self.groups) > 1 else ""
         epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
         rates = [f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES]
         return [
-            f"Epsilon at delta: {', '.join(epsilons)}.",
-            f"Attacks: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
+            f"Epsilon at delta{most}: {', '.join(epsilons)}.",
+            f"Attacks{most}: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
             f"{rounded_up(self.advantage)}.",
         ]
 
@@ -253,7 +259,7 @@ class Guarantee:
         chosen = list(groups.values()) if group is None else [groups[group]]
         return [compose((self.event, event)) for event in chosen] or [self.event]
 
-    def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
+    def figures(self, group: str | None = None, delta: float = STATED_AT) -> str:
         """The numbers of the statement on one line: of this group, or each at its largest over the groups."""
         totals = self.totals(group)
         if not all(total.bounded for total in totals):

@@ -37,7 +37,7 @@ from tacit.releases.statement import check_work, first_untrue, privacy_items
 __all__ = ["Release", "Utility"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
 
@@ -300,7 +300,7 @@ class Release(FittedClassifier):
         Parameters
         ----------
         path : str or Path
-            The file; returned as a Path.
+            The file, which ends in .onnx; returned as a Path.
         encoder : str or Path, optional
             The ONNX file of the encoder: then the input is that of the encoder, and `preparation` may have `sidecar`,
             `mirror`, `projection` and `dtype` as for `tacit encode`.
@@ -324,6 +324,8 @@ class Release(FittedClassifier):
         from tacit.releases.onnx_joining import joined_model
 
         self._check_stamp(allow_research)
+        if Path(path).suffix != ".onnx":
+            raise InputError(f"{path} must end in .onnx; give a file name such as {Path(path).stem or 'head'}.onnx")
         path = check_writable(path, force=force)
         model = head_model(self) if encoder is None else joined_model(self, Path(encoder), **preparation)
         with atomic_file(path, force=force) as temporary:
