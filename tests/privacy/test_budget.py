@@ -54,6 +54,12 @@ def test_digits_that_only_python_reads_are_refused(text):
         Budget.parse(text)
 
 
+@pytest.mark.parametrize("value", ["inf", float("inf")])
+def test_a_bare_infinity_is_told_how_to_say_it(value):
+    with pytest.raises(BudgetError, match="budget inf does not say of what; write rho=inf, which asks for no protect"):
+        Budget.parse(value)
+
+
 @pytest.mark.parametrize("value", [1.0, None, 3])
 def test_a_bare_number_is_refused(value):
     with pytest.raises(BudgetError, match="does not say of which kind"):

@@ -32,6 +32,7 @@ VERBS = {
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
+FLAGS = ("--help", "--version", "--install-completion")
 
 
 def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
@@ -53,3 +54,9 @@ app = App(
 for number, (verb, summary) in enumerate(VERBS.items()):
     module = f"{verb}_" if iskeyword(verb) else verb.replace("-", "_")
     app.command(f"tacit.cli.{module}:{module}", name=verb, help=summary, sort_key=number)
+app.command(
+    "tacit.cli.completion:install_completion",
+    name=FLAGS[-1],
+    help="Let the shell complete commands and options.",
+    sort_key=len(VERBS),
+)

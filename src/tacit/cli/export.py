@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 
 
@@ -53,4 +53,4 @@ def export(
     written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=True, **given)
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
     taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
-    print(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")
+    say(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import read_classes, say, shown_progress
 from tacit.cli.drawing import check_drawing, draw_for_owner
 from tacit.cli.learner import check_folder, literal
 from tacit.cli.options import Force, Noise
@@ -176,7 +176,7 @@ def votes(
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
     _print_answers(out, answers, delta, noise)
     for one in found:
-        print(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
+        say(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
 
 
 def _largest(ballots: Any) -> int:
@@ -235,13 +235,13 @@ def _copies(text: str | None) -> Any:
 
 def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
-    print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
-    print(answers.guarantee_.statement(delta))
+    say(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
+    say(answers.guarantee_.statement(delta))
     for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
         of_group = f"{name}: " if name else ""
-        print(
+        say(
             f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
             f"votes {known:.4g} (internal: it depends on them, do not publish it)"
         )
     if noise != "secure":
-        print("Not for release: research noise is seeded.")
+        say("Not for release: research noise is seeded.")

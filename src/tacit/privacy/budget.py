@@ -125,6 +125,8 @@ class Budget:
         """Read a budget from text such as "epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6" or "tpr=0.1@fpr=0.01"."""
         if isinstance(text, Budget):
             return text
+        if text in ("inf", math.inf):
+            raise BudgetError(f"budget {text} does not say of what; write rho=inf, which asks for no protection")
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}

@@ -212,8 +212,10 @@ class Guarantee:
             lines.append(f"Sum of: {self.event.describe()}.")
         lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
         lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
-        lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
-        lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
+        lines.append(
+            f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside, "
+            "and so is any figure computed from private rows after it (a score, a choice of parameters)."
+        )
         return "\n".join(lines)
 
     def _against_attacks(self) -> list[str]:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
+from tacit.data.rows import of_tensor
+from tacit.data.sparse import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
@@ -233,8 +235,8 @@ class Release(FittedClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store are read in
-            blocks.
+            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store or of a sparse
+            matrix are read in blocks.
 
         Returns
         -------
@@ -402,9 +404,9 @@ class Release(FittedClassifier):
 
 
 def as_wide_rows(X: Any, width: int) -> Any:
-    """X as rows of this width, finite; those of a store stay in its files."""
+    """X as rows of this width, finite; those of a store stay in its files, and those of a sparse matrix sparse."""
     try:
-        rows = X if hasattr(X, "shards") else np.asarray(X)  # the rows of a store stay in its files
+        rows: Any = SparseRows(X) if hasattr(X, "tocsr") else X if hasattr(X, "shards") else np.asarray(of_tensor(X))
     except ValueError as error:
         raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
     if rows.dtype.kind not in "fiub":

@@ -30,14 +30,14 @@ from tacit.learners.common.models import (
 )
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
-from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
+from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.consensus import consensus
 from tacit.learners.pate.election import Election, check_test, check_truth, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
+from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
 from tacit.learners.pate.readings import limits_of, readings
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
@@ -99,7 +99,7 @@ class PATE(ModelClassifier):
         Smaller budgets at which the one voting is read too, at no further privacy cost: epsilons, or dicts of them with
         budget groups. See `tacit.pate.readings`.
     stopping : {"filter", "data-dependent"}
-        See `tacit.pate.aggregate`.
+        By which costs voting ends; see `tacit.pate.aggregate`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
@@ -219,6 +219,14 @@ class PATE(ModelClassifier):
             setattr(self, group, with_fields(group, getattr(self, group), fields))
         return self
 
+    @classmethod
+    def documented(cls, name: str) -> tuple[type, str]:
+        group, _, field = FLAT_NAMES.get(name, "").partition("__")
+        if group == "voting":
+            kinds = (kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"])
+            return next(((kind, field) for kind in kinds), (cls, group))
+        return (KINDS[group], field) if group else (cls, name)
+
     def _event(self) -> Event:
         if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is passed
             return ZCDP(math.inf)
@@ -280,6 +288,7 @@ class PATE(ModelClassifier):
         public: Any = None,
         test: Any = None,
         truth: Any = None,
+        **others: Any,
     ) -> Self:
         """Learn from private and public records.
 
@@ -293,11 +302,14 @@ class PATE(ModelClassifier):
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
             Public records to query, in this order; by default the parameter of that name. Data frames, and torch
-            tensors in main memory, are taken too.
+            Public records to query, in this order; by default the parameter of that name. Data frames and torch tensors
+            are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
             Records and labels to measure teachers and student by, of the same kinds.
         truth : array-like of shape (m,), optional
             True labels of the public records, to measure the released labels by for the tables in `folder`.
+        others
+            Refused, as in `tacit.NoisySumPrototypes.fit`.
 
         Returns
         -------
@@ -311,7 +323,7 @@ class PATE(ModelClassifier):
             If the promise would overdraw the ledger; nothing is learned then.
         """
         arguments = {"groups": groups, "public": public, "test": test, "truth": truth, "ids": persons}
-        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape), **arguments)
+        return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
         self,
