@@ -29,6 +29,7 @@ lint: .venv/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python tools/stub.py --check
 	$(BIN)/python tools/tables.py --check
+	$(BIN)/python tools/pictures.py --check
 
 mutants: .venv/.dev
 	$(BIN)/python tests/mutants/run.py
@@ -83,7 +84,7 @@ release: .venv/bin/python
 	$(BIN)/python tools/release.py $(TAG) --notes dist/notes.md
 
 clean:
-	rm -rf .venv demo dist docs/_build
+	rm -rf .venv demo dist docs/_build docs/generated
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'

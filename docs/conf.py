@@ -9,15 +9,33 @@ author = "The tacit developers"
 copyright = "The tacit developers"
 release = version = tacit.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 nb_execution_mode = "off"  # tests/docs runs what the pages show
 myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"tacit {release}"
-html_theme_options = {"show_prev_next": True, "navigation_with_keys": False}
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "footer_end": [],
+}
+html_sidebars = {"**": ["tree"]}
+html_static_path = ["_static"]
+html_css_files = ["tacit.css"]
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -39,5 +57,12 @@ def _plain_text(app, what, name, obj, options, lines):
                     for line in lines]  # fmt: skip
 
 
+def _skip_foreign(app, what, name, obj, skip, options):
+    """Members that a base class of another library defines are described there."""
+    home = getattr(getattr(obj, "fget", obj), "__module__", None)
+    return True if what == "class" and home is not None and not home.startswith("tacit") else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", _skip_foreign)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

