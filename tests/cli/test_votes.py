@@ -1,5 +1,6 @@
 """`tacit votes`, as a data owner would run it."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -139,6 +140,79 @@ def test_the_owner_is_told_no_more_than_was_spent(ballots, run):
     """Where teachers disagree, data-dependent bounds exceed the cost that holds for any votes."""
     np.save("split.npy", np.tile(np.arange(250) % 2, (400, 1)))
     assert "given these votes 0.9993" in run(f"votes split.npy {GNMAX} --out split")[1]
+
+
+OWNER = GNMAX + " --folder run --figures run --limits .25,.5 --truth truth.npy"
+
+
+def test_tables_and_figures_are_for_the_owner(ballots, run):
+    np.save("truth.npy", ballots)
+    status, out, err = run(f"votes votes.npy {OWNER} --out labels")
+    assert (status, err) == (0, "")
+    assert sorted(path.name for path in Path("labels").iterdir()) == ["guarantee.json", "labels.csv", "statement.txt"]
+    assert Path("run").stat().st_mode & 0o777 == 0o700
+    names = ["captions.txt", "consensus-private.svg", "cost.svg", "queries.csv", "readings.csv", "votings.csv"]
+    found = sorted(path.name for path in Path("run").iterdir())
+    assert [name for name in found if name not in ("voting.json", "voting.npz")] == names
+    (voting,) = csv.DictReader(Path("run/votings.csv").read_text().splitlines())
+    labels = np.array(_labels("labels"))
+    assert float(voting["label_accuracy"]) == np.mean(labels[labels >= 0] == ballots[labels >= 0])
+    of_3 = (labels >= 0) & (ballots == 3)
+    assert float(voting["label_accuracy of 3"]) == np.mean(labels[of_3] == 3)
+    assert int(voting["labels of 3"]) == of_3.sum()
+    facts = {"teachers": "250", "collector": "gnmax", "budget": "1", "seed": "1", "answered": str((labels >= 0).sum())}
+    assert facts.items() <= voting.items()
+    read = csv.DictReader(Path("run/readings.csv").read_text().splitlines())
+    for reading, limit in zip(read, (0.25, 0.5), strict=True):
+        assert run(f"votes votes.npy {GNMAX.replace('--budgets 1', f'--budgets {limit}')} --out {limit}")[0] == 0
+        assert int(reading["answered"]) == sum(label >= 0 for label in _labels(str(limit)))
+        assert f"read at epsilon={limit},delta=1e-05: {reading['answered']} labels" in out
+    private = Path("run/consensus-private.svg").read_text()
+    assert 'role="img" aria-label="Consensus of teachers (private). PRIVATE: this depends on the votes' in private
+    assert "PRIVATE" not in Path("run/cost.svg").read_text()
+    assert "do not publish it" in Path("run/captions.txt").read_text()
+
+
+def test_a_kept_voting_is_read_without_voting_again(ballots, run):
+    """Secure noise: another voting would have other labels."""
+    line = "votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --folder run"
+    assert run(f"{line} --out first")[0] == run(f"{line} --limits .5 --out second")[0] == 0
+    assert run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --out other")[0] == 0
+    assert _labels("first") == _labels("second")
+    (reading,) = csv.DictReader(Path("run/readings.csv").read_text().splitlines())
+    assert 0 < int(reading["answered"]) < sum(label >= 0 for label in _labels("first"))
+    np.save("votes.npy", 9 - np.load("votes.npy"))
+    for changed in (line, line.replace("60", "61")):
+        status, out, err = run(f"{changed} --out third")
+        assert (status, out) == (2, "")
+        assert "run holds answers to other votes or settings; choose another folder" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (OWNER.replace("--folder run", "--folder labels/run"), "lie in one another"),
+        (OWNER.replace("--figures run", "--figures labels/run"), "--figures labels/run and --out labels lie in one"),
+        (OWNER.replace("--folder run", ""), "--truth truth.npy is for the tables in a folder"),
+        (
+            OWNER.replace("truth.npy", "short.npy"),
+            "has shape (5,) and dtype int64; pass one whole number for each of 400",
+        ),
+        (OWNER.replace("truth.npy", "other.npy"), "has 10, which is none of the 10 classes; write -1"),
+        (OWNER.replace(".25,.5", ".25,2"), "more than the voting's budget"),
+        (OWNER.replace(".25,.5", "a=.5"), "budget"),
+        (OWNER + " --stopping data-dependent", "limits need a voting that stops by the filter"),
+        (OWNER.replace(".25,.5", "some"), "budget"),
+    ],
+)
+def test_bad_input_for_the_owner_is_one_line(ballots, run, line, message):
+    for name, values in (("truth", ballots), ("short", ballots[:5]), ("other", ballots + 1)):
+        np.save(f"{name}.npy", values)
+    before = sorted(path.name for path in Path().iterdir())
+    status, out, err = run(f"votes votes.npy {line} --out labels")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert sorted(path.name for path in Path().iterdir()) == before
 
 
 def _labels(folder):

@@ -64,6 +64,18 @@ def test_each_group_has_its_own_privacy_cost():
     assert "low:" in guarantee.statement()
 
 
+def test_a_statement_gives_epsilon_at_the_delta_of_the_budget_first():
+    guarantee = Guarantee(Unit.ADD_REMOVE, Gaussian(1.0))
+    assert "at delta = 1e-06" in str(guarantee).splitlines()[1]
+    of_budget = Guarantee(Unit.ADD_REMOVE, Gaussian(1.0), delta=1e-4)
+    assert "at delta = 0.0001" in str(of_budget).splitlines()[1]
+    assert str(of_budget) == guarantee.statement(1e-4)
+    assert str(of_budget.to(Unit.REPLACE)) == guarantee.to(Unit.REPLACE).statement(1e-4)
+    assert of_budget.statement(1e-6) == str(guarantee)
+    assert of_budget == guarantee
+    assert of_budget.to_json() == guarantee.to_json()
+
+
 def test_a_group_is_named_once():
     with pytest.raises(InputError, match="name a group twice"):
         Guarantee(Unit.ADD_REMOVE, compose([]), groups=(("a", Gaussian(0.1)), ("a", Gaussian(100.0))))

@@ -208,6 +208,16 @@ def test_a_first_charge_that_is_too_large_is_refused_with_its_epsilon(ledger):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.05)), "PATE")
 
 
+@pytest.mark.parametrize(
+    ("allowed", "what"), [("epsilon=1,delta=1e-5", "--allow ..."), ("epsilon=1", "with currency renyi")]
+)
+def test_what_to_allow_is_told_with_its_unit(ledger, allowed, what):
+    ledger.allow(allowed, Unit.REPLACE)
+    with pytest.raises(LedgerError) as caught:
+        ledger.charge(Guarantee(Unit.REPLACE, ZCDP(0.05)), "PATE")
+    assert f"{what} --unit replace" in str(caught.value)
+
+
 def test_a_single_charge_of_an_earlier_version_is_bounded(ledger):
     ledger.path.write_text("".join((OLD % "epsilon=1,delta=1e-05").splitlines(keepends=True)[:2]))
     assert len(ledger.account().charges) == 1

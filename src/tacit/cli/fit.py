@@ -17,7 +17,8 @@ from tacit.cli.common import (
     read_lines,
     shown_progress,
 )
-from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner, stated_delta
+from tacit.cli.drawing import check_drawing, draw_for_owner
+from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
 from tacit.errors import InputError
@@ -40,6 +41,7 @@ def fit(
     classes: str | None = None,
     groups: Path | None = None,
     test: Path | None = None,
+    figures: Path | None = None,
     unit: Unit = None,
     ledger: Path | None = None,
     noise: Noise = "secure",
@@ -73,6 +75,8 @@ def fit(
         A file with the budget group of each record, one a line, for methods with --budgets.
     test
         Labelled test data, by which pate measures teachers and student for the tables in its --folder.
+    figures
+        For pate: a private folder for figures of what labels cost and of how far teachers agree.
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     seed
@@ -102,6 +106,8 @@ def fit(
     check_folder(getattr(learner, "folder", None), out, store, public, None if stated is None else Path(stated))
     if test is not None:
         _check_test(test, learner)
+    if figures is not None:
+        _check_figures(figures, learner, out, store)
     facts = asdict(card or CardFacts())
     facts["name"] = facts["name"] or out.name
     check_facts(facts)
@@ -131,6 +137,8 @@ def fit(
             of_records["test"] = measured.x, labels_of(measured, test)
         if data.persons is not None:
             of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
+        if of_public is not None and "truth" in inspect.signature(learner.fit).parameters:
+            of_records["truth"] = _truth(of_public, listed)
         learner.fit(data.x, labels, **of_records)
         release = Release.of(
             learner,
@@ -140,6 +148,8 @@ def fit(
             encoder=encoder_facts(data),
         )
         release.save(out, force=force, allow_research=allow_research)
+        if figures is not None:
+            draw_for_owner(figures, learner.answers_, learner.consensus_)
     _print_fit(method, learner, store, out)
     if of_names is not None:
         source = f"the names that {store} carries" if names is None else names
@@ -186,6 +196,23 @@ def _check_test(path: Path, learner: Any) -> None:
         raise InputError(f"--test {path} is for the tables in a folder; name one with --folder")
 
 
+def _check_figures(figures: Path, learner: Any, out: Path, store: Path) -> None:
+    """Refuse figures for methods without votes, without the libraries that draw, or within the release or the data."""
+    if not hasattr(learner, "voting"):
+        raise InputError(f"--figures does not apply to {type(learner).__name__}; leave it out")
+    check_drawing()
+    check_folder(figures, out, store, option="figures")
+
+
+def _truth(public: "Data", classes: Any) -> Any:
+    """Labels of the public rows, if the private classes are declared and have them all."""
+    from tacit.data.labels import class_list
+
+    if public.labels is None or classes is None:
+        return None
+    return public.labels if set(public.labels.tolist()) <= set(class_list(classes)) else None
+
+
 def _groups(path: Path, learner: Any) -> list[str]:
     """Names of groups, one a line."""
     if "groups" not in inspect.signature(learner.fit).parameters:
@@ -200,7 +227,7 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
         print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
-    print(learner.guarantee_.statement(stated_delta(learner)))
+    print(learner.guarantee_.statement())
     if learner.ledger is None:
         unit = learner.guarantee_.unit
         allow = "rho=1" if unit == "add-remove" else f"rho=1 --unit {unit}"

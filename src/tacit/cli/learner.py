@@ -52,7 +52,7 @@ def make_learner(
         if name not in known:
             listed = ", ".join("--" + other.replace("_", "-") for other in known) or "none"
             raise InputError(f"--{option} is not an option of {method}; beyond the common ones it has: {listed}")
-        values[name] = _literal(text)
+        values[name] = literal(text)
     if seed is not None and common["noise"] == "research":
         values["random_state"] = seed
     if seed is not None and "seed" in accepted:
@@ -73,28 +73,19 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
         raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
 
 
-def check_folder(folder: Any, out: Path, *data: Path | None) -> None:
-    """Refuse a checkpoint's folder that lies in a store, or in the release, or around it."""
+def check_folder(folder: Any, out: Path, *data: Path | None, option: str = "folder") -> None:
+    """Refuse a private folder, such as that of a checkpoint, that lies in a store, or in the release, or around it."""
     if not isinstance(folder, str | Path) or not str(folder):
         return
     one, other = Path(folder).resolve(), out.resolve()
     if one == other or one in other.parents or other in one.parents:
-        raise InputError(f"--folder {folder} and --out {out} lie in one another; give two folders side by side")
+        raise InputError(f"--{option} {folder} and --out {out} lie in one another; give two folders side by side")
     for store in data:
         if store is not None and store.resolve() in (one, *one.parents):
-            raise InputError(f"--folder {folder} lies in {store}, which holds data; choose a folder outside of it")
+            raise InputError(f"--{option} {folder} lies in {store}, which holds data; choose a folder outside of it")
 
 
-def stated_delta(learner: "PrivateClassifier", default: float = 1e-6) -> float:
-    """Where epsilon is stated: at the delta of the budget, where it has one."""
-    from tacit.privacy.budget import Budget
-
-    if getattr(learner, "budgets", None) is not None:
-        return float(learner.delta)
-    return Budget.parse(learner.budget).delta or default
-
-
-def _literal(text: str) -> Any:
+def literal(text: str) -> Any:
     """A Python literal, true or false, or a dict of literals written a=1,b=2, or else the text."""
     if text in ("true", "false"):
         return text == "true"
@@ -103,4 +94,4 @@ def _literal(text: str) -> Any:
     except (ValueError, SyntaxError):
         pairs = [item.partition("=") for item in text.split(",")]
         named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})
-        return {name.strip(): _literal(value) for name, _, value in pairs} if named else text
+        return {name.strip(): literal(value) for name, _, value in pairs} if named else text

@@ -51,7 +51,7 @@ def ledger(
         part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
         raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
-        raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (or epsilon=1)")
+        raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (--unit replace for pate)")
     account = book.account()
     print(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:

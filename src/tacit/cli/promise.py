@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tacit.cli.common import read_classes
-from tacit.cli.learner import known_method, make_learner, stated_delta
+from tacit.cli.learner import known_method, make_learner
 from tacit.cli.names import NONE
 from tacit.cli.options import Budget, Method, Unit
 
@@ -39,4 +39,4 @@ def promise(
         known_method(method), parameters, budget=budget, unit=unit, classes=declared, public=public,
         names=None if names == NONE else names,
     )  # fmt: skip
-    print(learner.promise().statement(stated_delta(learner) if delta is None else delta))
+    print(learner.promise().statement(delta))

@@ -1,9 +1,12 @@
 """`tacit votes`: labels from the votes of teachers, within every group's budget."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.drawing import check_drawing, draw_for_owner
+from tacit.cli.learner import check_folder, literal
 from tacit.cli.options import Force, Noise
 from tacit.errors import InputError
 
@@ -37,6 +40,10 @@ def votes(
     unit: str = "replace",
     noise: Noise = "secure",
     seed: int | None = None,
+    limits: str | None = None,
+    truth: Path | None = None,
+    folder: Path | None = None,
+    figures: Path | None = None,
     force: Force = False,
 ) -> None:
     """Turn votes into labels that may be handed out.
@@ -86,40 +93,89 @@ def votes(
         What reaches one teacher only: replace for each record, replace-person for each person with all their records.
     seed
         Seed of research noise.
+    limits
+        Smaller budgets at which this voting is read too, at no further cost: .25,.5 or, with groups, a=.5,b=1, or a
+        list of those: "[{'a': .5, 'b': 1}, {'a': .8, 'b': 1.6}]".
+    truth
+        A file like that of the votes, with the true class of each query in one column, or -1 where it is not known: the
+        tables then have the accuracy of labels by class.
+    folder
+        Private folder that keeps the answers, and tables: votings.csv, queries.csv, and readings.csv of --limits. The
+        same command takes the answers from it and draws no noise again, which would cost as much again.
+    figures
+        Private folder for figures of what labels cost and of how far teachers agree.
     """
+    import numpy as np
+
     from tacit.compute.atomic import atomic_folder, check_writable
+    from tacit.data.labels import class_list
     from tacit.data.matrices import read_matrix
-    from tacit.learners.pate import aggregate
+    from tacit.learners.pate import aggregate, readings
+    from tacit.learners.pate.consensus import consensus
     from tacit.learners.pate.labels_folder import holds_labels, write_labels
+    from tacit.learners.pate.readings import limits_of
+    from tacit.learners.pate.run_folder import RunFolder
+    from tacit.learners.pate.scheme import scheme
+    from tacit.learners.pate.tables import label_accuracies, query_rows, reading_row, voting_row
 
     check_writable(out, force=force, ours=holds_labels)
+    for option, path in (("folder", folder), ("figures", figures)):
+        check_folder(path, out, option=option)
+    if figures is not None:
+        check_drawing()
+    if truth is not None and folder is None:
+        raise InputError(f"--truth {truth} is for the tables in a folder; name one with --folder")
     ballots, declared = read_matrix(votes, "votes"), read_classes(classes)
+    listed = _largest(ballots) + 1 if declared is None else declared
+    right = None if truth is None else _truth(truth, len(ballots), class_list(listed))
+    facts: dict[str, Any] = {
+        "aggregator": aggregator,
+        "collector": collector,
+        "budgets": _numbers("budgets", budgets),
+        "shares": _numbers("shares", shares),
+        "teacher_groups": None if teacher_groups is None else _groups(teacher_groups),
+        "copies": _copies(copies),
+        "delta": delta,
+        "n_labels": n_labels,
+        "unit": unit,
+        "sigma": sigma,
+        "sigma1": sigma1,
+        "threshold": threshold,
+        "gamma": gamma,
+        "confidence": confidence,
+    }
+    smaller = None if limits is None else literal(limits)
+    if smaller is not None and ballots.ndim == 2:  # before any noise is drawn
+        limits_of(smaller, scheme(*ballots.shape, **facts), stopping)
     with shown_progress():
         answers = aggregate(
             ballots,
-            classes=_largest(ballots) + 1 if declared is None else declared,
-            aggregator=aggregator,
-            collector=collector,
-            budgets=_numbers("budgets", budgets),
-            shares=_numbers("shares", shares),
-            teacher_groups=None if teacher_groups is None else _groups(teacher_groups),
-            copies=_copies(copies),
-            sigma=sigma,
-            sigma1=sigma1,
-            threshold=threshold,
-            gamma=gamma,
-            confidence=confidence,
+            classes=listed,
             student_scores=None if student_scores is None else read_matrix(student_scores, "student_scores"),
-            n_labels=n_labels,
-            delta=delta,
             stopping=stopping,
-            unit=unit,
             noise=noise,
             random_state=seed,
+            folder=folder,
+            **facts,
         )
+    found = [] if smaller is None else readings(answers, smaller)
+    if folder is not None:
+        settings = {"budget": budgets, "collector": collector, "stopping": stopping, "noise": noise, "seed": seed}
+        names = {int(c): c for c in class_list(listed)}
+        of_labels = {} if right is None else label_accuracies(answers.labels, right, names)
+        tables = {
+            "votings": [voting_row(answers, settings, of_labels)],
+            "queries": query_rows(answers, names),
+            "readings": [reading_row(one) for one in found],
+        }
+        RunFolder(folder).write_tables(tables)
+    if figures is not None:
+        draw_for_owner(figures, answers, consensus(np.searchsorted(np.sort(class_list(listed)), ballots)))
     with atomic_folder(out, force=force, ours=holds_labels) as part:
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
     _print_answers(out, answers, delta, noise)
+    for one in found:
+        print(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
 
 
 def _largest(ballots: Any) -> int:
@@ -128,6 +184,21 @@ def _largest(ballots: Any) -> int:
     if largest >= MOST_CLASSES:
         raise InputError(f"a vote is for class {largest}; state more than {MOST_CLASSES} classes with --classes")
     return largest
+
+
+def _truth(path: Path, queries: int, classes: Sequence[Any]) -> Any:
+    """The true classes in a file, of shape (queries,); -1 where one is not known."""
+    from tacit.data.matrices import read_matrix
+
+    values = read_matrix(path, "truth")
+    truth = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if truth.shape != (queries,) or truth.dtype.kind not in "iu":
+        rule = f"pass one whole number for each of {queries} queries"
+        raise InputError(f"--truth {path} has shape {values.shape} and dtype {values.dtype}; {rule}")
+    others = set(truth.tolist()) - set(classes) - {-1}
+    if others:
+        raise InputError(f"--truth {path} has {min(others)}, which is none of the {len(classes)} classes; write -1")
+    return truth
 
 
 def _numbers(option: str, text: str | None) -> Any:

@@ -81,9 +81,14 @@ class Cell:
         return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
 
     def of_records(self, records: Records) -> dict[str, Any]:
-        """Arguments of `fit` with a value for each record: budget groups, and ids under a unit per person."""
+        """Arguments of `fit` beside rows and labels: budget groups, ids under a unit per person, a test set if needed.
+
+        The test set measures the readings of one voting at several budgets.
+        """
         persons = {"persons": records.persons} if Unit(self.unit).per_person else {}
-        return self.groups(len(records.y)) | persons
+        read = json.loads(self.parameters).get("limits") is not None
+        test = {"test": (records.test_x, records.test_y)} if read else {}
+        return self.groups(len(records.y)) | persons | test
 
     @property
     def realised(self) -> bool:

@@ -136,8 +136,10 @@ def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> A
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):  # fields without repr are long, or private
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.repr}
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if hasattr(value, "tolist"):

@@ -184,7 +184,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
         promise = self._guarantee()
-        return replace(promise, unprotected=leaks + promise.unprotected, scope=scope).to(self.unit)
+        delta = promise.delta or Budget.parse(self.budget).delta
+        return replace(promise, unprotected=leaks + promise.unprotected, scope=scope, delta=delta).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
         """Raise the errors that `fit` would raise for any n records of `width` columns; needs no data.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InputError, quoted
@@ -23,6 +23,8 @@ DELTAS = (1e-5, 1e-6, 1e-9)
 """At which epsilon is stated."""
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 """At which the most that an attack reaches is stated."""
+STATED_AT = 1e-6
+"""The delta of a statement where the budget has none."""
 DECISIVE = 1e-6
 """The delta at which words are about epsilon."""
 
@@ -43,6 +45,9 @@ class Guarantee:
         For personal budgets: each group's name and the events that count for it alone.
     scope : str
         Which accesses to the data are counted.
+    delta : float, optional
+        Delta of the budget, at which the statement gives epsilon first; 1e-6 without it. It is no part of equality,
+        nor of `to_json`.
 
     Examples
     --------
@@ -59,6 +64,7 @@ class Guarantee:
     unprotected: tuple[str, ...] = ()
     groups: tuple[tuple[str, Event], ...] = ()
     scope: str = THIS_RUN
+    delta: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.groups]
@@ -192,8 +198,9 @@ class Guarantee:
         """
         return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
 
-    def statement(self, delta: float = 1e-6) -> str:
-        """The guarantee in words: what holds, under which unit, and what is not covered."""
+    def statement(self, delta: float | None = None) -> str:
+        """The guarantee in words: what holds, under which unit, and what is not covered; at the budget's delta."""
+        delta = self.delta or STATED_AT if delta is None else delta
         lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
         lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
@@ -253,7 +260,7 @@ class Guarantee:
         chosen = list(groups.values()) if group is None else [groups[group]]
         return [compose((self.event, event)) for event in chosen] or [self.event]
 
-    def figures(self, group: str | None = None, delta: float = 1e-6) -> str:
+    def figures(self, group: str | None = None, delta: float = STATED_AT) -> str:
         """The numbers of the statement on one line: of this group, or each at its largest over the groups."""
         totals = self.totals(group)
         if not all(total.bounded for total in totals):

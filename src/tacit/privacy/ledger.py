@@ -185,15 +185,16 @@ class Ledger:
         spent = f"the ledger {self.path}: {balance(account)}"
         exact = account.untouched and allowance.budget.kind == "approx"
         unpriced = None if exact else allowance.unpriced(guarantee)
+        unit = "" if allowance.unit is Unit.ADD_REMOVE else f" --unit {allowance.unit}"
         if unpriced is not None and unpriced.bounded:
             other = f"rho=... or epsilon=...,delta=...{' with currency renyi' * math.isinf(unpriced.mu)}"
             raise LedgerError(
                 f"{what}, {unpriced.describe()}, has no finite privacy cost in {allowance.currency}, the currency of "
-                f"{spent}; choose another method, or keep a ledger that allows {other}"
+                f"{spent}; choose another method, or keep a ledger that allows {other}{unit}"
             )
         raise LedgerError(
             f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend less, or allow more "
-            "(`tacit ledger DATA --allow ...`), which is then a record and no limit"
+            f"(`tacit ledger DATA --allow ...{unit}`), which is then a record and no limit"
         )
 
     def account(self) -> Account:

@@ -1,7 +1,7 @@
 """The report on a sweep: a page, or a folder of figures.
 
-A new kind of figure is a function that finds it (in `accuracy.py` or `fits.py`), one in `charts.py` that draws it, and
-its line in `FIGURES`.
+A new kind of figure is a function that finds it (in `accuracy.py`, `fits.py` or `votings.py`), one in `charts.py` that
+draws it, and its line in `FIGURES`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.experiments.results import Result
-from tacit.report import accuracy, charts, fits, paper
+from tacit.report import accuracy, charts, fits, paper, votings
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
 from tacit.report.html import sweep_page
@@ -44,6 +44,9 @@ FIGURES = (
     Kind("Units", accuracy.units, charts.dots),
     Kind("Means", fits.means, charts.means),
     Kind("Steps", fits.steps, charts.lines),
+    Kind("Cost of answers", votings.costs, charts.lines),
+    Kind("Readings of one voting", votings.readings, charts.dots),
+    Kind("Consensus of teachers", votings.consensus, charts.lines),
     Kind("Class sizes", fits.class_sizes, charts.lines),
     Kind("Run times", fits.run_times, charts.bars),
 )

@@ -53,6 +53,19 @@ def test_groups_are_promised_their_budgets(collector):
     tacit.Release.of(model).verify()
 
 
+@pytest.mark.parametrize(
+    ("parameters", "stated"),
+    [
+        ({"budget": "epsilon=1,delta=1e-4"}, "epsilon = 1 at delta = 0.0001"),
+        ({"budgets": BUDGETS}, "a: epsilon = 1 at delta = 1e-05"),
+        ({"budgets": BUDGETS, "delta": 1e-3}, "a: epsilon = 1 at delta = 0.001"),
+        ({"budget": "rho=0.1"}, "at delta = 1e-06"),
+    ],
+)
+def test_epsilon_at_the_delta_of_the_budget_is_stated_first(parameters, stated):
+    assert stated in str(tacit.PATE(classes=3, **parameters).promise()).splitlines()[1]
+
+
 def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
     noise = {"aggregator": "gnmax", "sigma": 40.0}
     assert pate("rho=0.1", **noise).promise().rho == pytest.approx(0.1)
@@ -170,6 +183,79 @@ def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_p
     assert float(voting["epsilon b"]) == pytest.approx(model.spent_.epsilon(1e-5, "b"))
     assert float(student["test_accuracy"]) > 0.9
     assert float(student["validation_accuracy"]) == model.validation_accuracy_
+
+
+def table(folder, name):
+    return list(csv.DictReader((folder / f"{name}.csv").open()))
+
+
+@pytest.mark.parametrize("collector", ["vanishing", "weighting"])
+def test_the_table_of_queries_adds_up_to_what_was_spent(tmp_path, collector):
+    facts = FAST | {"folder": tmp_path, "n_teachers": 30, "collector": collector}
+    budgets = {"a": 9.0, "b": 5.0}
+    model = pate(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, truth=OF_PUBLIC)
+    answers, queries, (voting,) = model.answers_, table(tmp_path, "queries"), table(tmp_path, "votings")
+    assert len(queries) == answers.asked
+    assert sum(int(row["bought"]) for row in queries) == answers.answered
+    labels = answers.labels[: answers.asked]
+    assert [row["label"] for row in queries] == ["" if label < 0 else str(label) for label in labels]
+    for group in budgets:
+        spent = [float(row[f"spent {group}"]) for row in queries]
+        assert spent == sorted(spent)
+        assert spent[-1] <= float(voting[f"allowed {group}"])
+        if collector == "weighting":
+            check, label = (float(voting[f"cost of a {what} {group}"]) for what in ("check", "label"))
+            assert spent[-1] == pytest.approx(answers.asked * check + answers.answered * label)
+    bought = labels >= 0
+    right = labels[bought] == OF_PUBLIC[: answers.asked][bought]
+    assert float(voting["label_accuracy"]) == pytest.approx(right.mean())
+    for c in range(3):
+        of_class = OF_PUBLIC[: answers.asked][bought] == c
+        assert int(voting[f"labels of {c}"]) == of_class.sum()
+        assert float(voting[f"label_accuracy of {c}"]) == pytest.approx(right[of_class].mean())
+
+
+def test_a_voting_is_read_at_smaller_budgets_from_its_folder_and_for_free(tmp_path, ledger):
+    facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 12.0, "ledger": ledger, "n_teachers": 50}
+    tests = {"public": PUBLIC, "test": (PUBLIC, OF_PUBLIC)}
+    once = pate("epsilon=2,delta=1e-5", **facts).fit(X, Y, **tests)
+    assert once.readings_ == []
+    assert not (tmp_path / "readings.csv").exists()
+    model = pate("epsilon=2,delta=1e-5", limits=[0.5, 1.0, 2.0], **facts).fit(X, Y, **tests)
+    assert charges(ledger) == 1
+    np.testing.assert_array_equal(model.answers_.labels, once.answers_.labels)
+    facts |= {"folder": None, "ledger": None}
+    for reading, row in zip(model.readings_, table(tmp_path, "readings"), strict=True):
+        alone = pate(reading.limit, **facts).fit(X, Y, public=PUBLIC)
+        assert reading.answered == int(row["answered"]) == alone.answers_.answered > 0
+        np.testing.assert_array_equal(reading.labels, alone.answers_.labels)
+        assert reading.test_accuracy == float(row["test_accuracy"]) == alone.score(PUBLIC, OF_PUBLIC)
+        assert (
+            float(row["epsilon all"]) == alone.spent_.epsilon(1e-5) <= float(row["limit"].split("=")[1].split(",")[0])
+        )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"limits": 3.0}, "more than the voting's budget"),
+        ({"limits": 0.5, "stopping": "data-dependent"}, "by the filter"),
+    ],
+)
+def test_limits_are_refused_before_anything_is_charged(parameters, message, ledger):
+    model = pate("epsilon=2,delta=1e-5", ledger=ledger, **FAST | parameters)
+    with pytest.raises(BudgetError, match=message):
+        model.fit(X, Y, public=PUBLIC)
+    assert charges(ledger) == 0
+
+
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [(OF_PUBLIC[:5], r"truth has shape \(5,\); pass the label of each of 300"), (OF_PUBLIC + 1, "label 3")],
+)
+def test_true_labels_that_do_not_fit_are_refused(truth, message):
+    with pytest.raises(InputError, match=message):
+        pate("rho=0.05", **FAST).fit(X, Y, public=PUBLIC, truth=truth)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from tacit.learners.pate.aggregate import aggregate
 from tacit.learners.pate.aggregators import Confident, GNMax, Interactive, LaplaceMax
 from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
+from tacit.learners.pate.readings import Reading, readings
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Answers
@@ -16,11 +17,13 @@ __all__ = [
     "GNMax",
     "Interactive",
     "LaplaceMax",
+    "Reading",
     "Student",
     "Teachers",
     "aggregate",
     "calibrate",
     "rdp",
     "rdp_per_vote",
+    "readings",
     "simulated_counts",
 ]

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.shared import digest
 from tacit.data.labels import class_list
 from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of, flag, numbers_of
 from tacit.learners.pate.aggregators import Interactive
+from tacit.learners.pate.run_folder import RunFolder, run_hash
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.learners.pate.voting import Answers, Voting, check_stopping
 from tacit.mechanisms.noise import Integers, noise_source
@@ -45,6 +47,7 @@ def aggregate(
     noise: str = "secure",
     random_state: Any = None,
     unit: Unit | str = "replace",
+    folder: Any = None,
 ) -> Answers:
     """Turn teachers' votes into labels, until a limit or a group's budget is reached.
 
@@ -91,6 +94,9 @@ def aggregate(
         As in `NoisySumPrototypes`.
     unit : {"replace", "replace-person"}
         What reaches one teacher only: each record, or each person with all their records.
+    folder : path, optional
+        Private folder that keeps the answers. The same voting, asked again, takes them from it and draws no noise: new
+        noise on the same votes would cost as much again.
 
     Returns
     -------
@@ -141,7 +147,14 @@ def aggregate(
     flag("exact_q", exact_q)
     scores = _scores(student_scores, plan, len(values))
     voting = Voting(plan, values, stopping, exact_q)
-    voting.ask(indices, noise_source(noise, random_state), scores)
+    kept, of_student = RunFolder(folder), [] if scores is None else [digest([scores])]
+    run = run_hash(plan, [], [noise, random_state, stopping, values.tolist(), *of_student])
+    stored = kept.read_answers(run, len(values))
+    if stored is None:
+        voting.ask(indices, noise_source(noise, random_state), scores)
+        kept.write_answers(run, voting, indices, None, plan.promise())
+    else:
+        kept.resume(stored, voting, indices)
     return voting.answers()
 
 

@@ -58,6 +58,9 @@ class Collector(ABC):
         self.budgets, self.holds = dict(budgets), holds
         self.n_teachers = holds.shape[1]
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.budgets})"
+
     def weights(self, queries: slice) -> Integers:
         """Weight of each vote in units of 2^-20, of shape (teachers,) or (queries, teachers)."""
         return np.full(self.n_teachers, UNIT, dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,8 @@ class Election(Prepared):
     of_teachers: View
     of_student: View
     names: Floats | None = None
+    truth: Integers | None = None
+    """Class indices of the public records, to measure labels by."""
 
     @property
     def queries(self) -> NDArray[Any]:
@@ -109,6 +112,15 @@ class Election(Prepared):
         )
         return replace(model, view=view), accuracy
 
+    def accuracy_of_first(self, asked: int) -> float | None:
+        """Accuracy on the test set of the student of the first answers alone; None without a test set."""
+        if self.test is None:
+            return None
+        voting = copy(self.voting)
+        voting.asked = asked
+        student, _ = replace(self, voting=voting).fitted_student()
+        return float(np.mean(student.nearest(self.test[0]) == self.test[1]))
+
     def settings(self) -> list[object]:
         """What decides the answers of interactive voting beside the scheme, the records and the votes."""
         if not isinstance(self.voting.plan.aggregator, Interactive):
@@ -127,6 +139,16 @@ def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: n
     linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
     centre = public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
     return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)
+
+
+def check_truth(truth: Any, records: int, classes: NDArray[Any]) -> Integers | None:
+    """Class indices of the true labels of the public records, if they are given."""
+    if truth is None:
+        return None
+    labels = array_of(truth, "truth", "pass the true label of each public record")
+    if labels.shape != (records,):
+        raise InputError(f"truth has shape {labels.shape}; pass the label of each of {records} public records")
+    return class_indices(clean_labels(labels, records), classes)
 
 
 def check_test(test: Any, width: int, classes: NDArray[Any]) -> tuple[Any, Integers] | None:

@@ -35,12 +35,15 @@ from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import Calibration
 from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
-from tacit.learners.pate.election import Election, check_test, student_view
+from tacit.learners.pate.consensus import consensus
+from tacit.learners.pate.election import Election, check_test, check_truth, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
 from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
+from tacit.learners.pate.readings import limits_of, readings
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
 from tacit.learners.pate.student import Student
+from tacit.learners.pate.tables import accuracies, label_accuracies, query_rows, reading_row, teacher_rows, voting_row
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -99,6 +102,9 @@ class PATE(ModelClassifier):
     n_queries, n_labels : int, optional
         Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
         groups the promise assumes at most `n_queries` queries.
+    limits : list of float, optional
+        Smaller budgets at which the one voting is read too, at no further privacy cost: epsilons, or dicts of them with
+        budget groups. See `tacit.pate.readings`.
     stopping : {"filter", "data-dependent"}
         See `tacit.pate.aggregate`.
     shape
@@ -106,8 +112,9 @@ class PATE(ModelClassifier):
     seed : int, default=0
         Public seed of dealing out records and of training. Voting draws other noise.
     folder : path, optional
-        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, students.csv), from which an
-        interrupted fit resumes. Labels in it are not charged again to a ledger that has paid for them.
+        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
+        students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that has
+        paid for them.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
@@ -119,10 +126,14 @@ class PATE(ModelClassifier):
     answers_ : Answers
         Labels of the public records, which may be published, and what is known of their privacy cost.
     student_ : Model
+    readings_ : list of Reading
+        What votings of the smaller budgets in `limits` would have released, and how good their students are.
     validation_accuracy_ : float or None
         Share of the validation labels that the student predicts.
     votes_ : Votes
-        Private, as are `answers_.internal_` and everything in the folder.
+        Private, as are `consensus_`, `answers_.internal_` and everything in the folder.
+    consensus_ : ndarray of shape (20,)
+        How many public records have each share of teachers for their top class: up to 5 %, up to 10 %, and so on.
     aggregator_ : Aggregator
         With its noise, in votes of plain PATE.
     shape_ : tuple of int
@@ -181,6 +192,7 @@ class PATE(ModelClassifier):
     names: Any = None
     n_queries: int | None = None
     n_labels: int | None = None
+    limits: Any = None
     stopping: str = "filter"
     shape: tuple[int, ...] | None = None
     seed: int = 0
@@ -232,7 +244,7 @@ class PATE(ModelClassifier):
         filtered = self.stopping == "filter"
         allowances = self._allowances().items()
         groups = tuple((group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances)
-        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups)
+        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups, delta=self.delta)
 
     def _allowances(self) -> dict[str, Allowance]:
         """What the budget of each group allows, in the currency of the filter."""
@@ -261,7 +273,14 @@ class PATE(ModelClassifier):
         return public if self.n_queries is None else min(public, whole("n_queries", self.n_queries, 1, 2**53))
 
     def fit(
-        self, X: Any, y: Any, persons: Any = None, groups: Any = None, public: Any = None, test: Any = None
+        self,
+        X: Any,
+        y: Any,
+        persons: Any = None,
+        groups: Any = None,
+        public: Any = None,
+        test: Any = None,
+        truth: Any = None,
     ) -> Self:
         """Learn from private and public records.
 
@@ -278,6 +297,8 @@ class PATE(ModelClassifier):
             tensors in main memory, are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
             Records and labels to measure teachers and student by, of the same kinds.
+        truth : array-like of shape (m,), optional
+            True labels of the public records, to measure the released labels by for the tables in `folder`.
 
         Returns
         -------
@@ -290,7 +311,7 @@ class PATE(ModelClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        arguments = {"groups": groups, "public": public, "test": test, "ids": persons}
+        arguments = {"groups": groups, "public": public, "test": test, "truth": truth, "ids": persons}
         return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
@@ -302,6 +323,7 @@ class PATE(ModelClassifier):
         groups: Any = None,
         public: Any = None,
         test: Any = None,
+        truth: Any = None,
         ids: Any = None,
     ) -> Election:
         from sklearn.linear_model import LogisticRegression
@@ -331,6 +353,8 @@ class PATE(ModelClassifier):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
         persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
         allocation, plan = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
+        if self.limits is not None:
+            limits_of(self.limits, plan, self.stopping)
         return Election(
             X,
             labels,
@@ -346,6 +370,7 @@ class PATE(ModelClassifier):
             of_teachers=View(sides),
             of_student=of_student,
             names=names,
+            truth=check_truth(truth, len(rows), self.classes_),
         )
 
     def _dealt_and_voting(
@@ -436,6 +461,7 @@ class PATE(ModelClassifier):
         if unpaid is not None:
             unpaid.check(promise, what="PATE fit")
         self.votes_ = ensemble.votes(election.teachers.n_jobs)
+        self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)
         charge = None if unpaid is None else charge_for(unpaid, promise)
@@ -445,6 +471,8 @@ class PATE(ModelClassifier):
             folder.write_answers(run, voting, self.votes_.votes, charge, promise)
         self.answers_ = replace(voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
+        found = [] if self.limits is None else readings(self.answers_, self.limits)
+        self.readings_ = [replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found]
         if folder.path is not None:
             self._write_tables(election)
         facts = {
@@ -458,16 +486,20 @@ class PATE(ModelClassifier):
     def _write_tables(self, election: Election) -> None:
         budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget
         settings = {name: getattr(self, name) for name in ("collector", "stopping", "seed", "noise", "random_state")}
-        accuracies = {"validation_accuracy": self.validation_accuracy_, "test_accuracy": None}
+        names, labels = dict(enumerate(self.classes_.tolist())), self.answers_.labels
+        student: dict[str, Any] = {"validation_accuracy": self.validation_accuracy_, "test_accuracy": None}
         if election.test is not None:
-            rows, labels = election.test
-            right = self.student_.nearest(rows) == labels
-            accuracies["test_accuracy"] = float(right.mean())
-            for c in np.unique(labels):
-                accuracies[f"test_accuracy of {self.classes_[c]}"] = float(right[labels == c].mean())
-        settings = {"budget": str(budget), **settings}
-        plan = election.voting.plan
-        election.folder.write_tables(election.allocation, self.votes_, plan, self.answers_, settings, accuracies)
+            rows, truth = election.test
+            student |= accuracies("test_accuracy", self.student_.nearest(rows) == truth, truth, names)
+        of_labels = {} if election.truth is None else label_accuracies(labels, election.truth[: len(labels)], names)
+        tables = {
+            "teachers": teacher_rows(election.allocation, self.votes_),
+            "votings": [voting_row(self.answers_, {"budget": str(budget), **settings}, of_labels)],
+            "queries": query_rows(self.answers_, names),
+            "readings": [reading_row(one) for one in self.readings_],
+            "students": [{"labels": int(np.sum(labels >= 0)), **student}],
+        }
+        election.folder.write_tables(tables)
 
     def releasable(self) -> bool:
         """Whether a release can hold the student."""

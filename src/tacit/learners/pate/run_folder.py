@@ -1,8 +1,8 @@
-"""The folder of a fit of PATE: labels that were bought, so that an interrupted fit goes on with them, and tables.
+"""The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
 
 `teachers/` (see `teachers.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides the answers
-and of the answers, and which charge to a ledger paid for them), and for people `teachers.csv`, `votings.csv` and
-`students.csv`. All of it is private: the folder is readable by its owner alone.
+and of the answers, and which charge to a ledger paid for them), and tables for people (`tables.py`). All of it is
+private: the folder is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from tacit.compute.documents import read_json
 from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
-from tacit.learners.pate.allocation import Allocation
-from tacit.learners.pate.filter import order_of
 from tacit.learners.pate.scheme import Scheme
-from tacit.learners.pate.teachers import Votes, hash_of
-from tacit.learners.pate.voting import Answers, Voting
+from tacit.learners.pate.teachers import hash_of
+from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 
-TABLES = ("teachers.csv", "votings.csv", "students.csv", "voting.npz", "voting.json")
+TABLES = ("teachers.csv", "votings.csv", "queries.csv", "readings.csv", "students.csv")
+ANSWERS = ("voting.npz", "voting.json")
 FIELDS = ("run", "votes", "charge", "promise", "answers")  # of voting.json
 
 
@@ -88,7 +87,7 @@ class RunFolder:
             try:
                 self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _make_private(self.path)
-                for name in TABLES:
+                for name in (*TABLES, *ANSWERS):
                     if (self.path / name).is_dir():
                         raise IsADirectoryError(0, f"{name} in it is a folder")
             except OSError as error:
@@ -138,32 +137,11 @@ class RunFolder:
         checkpoint.write("voting.npz", arrays.getvalue())
         checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
 
-    def write_tables(
-        self,
-        allocation: Allocation,
-        votes: Votes,
-        plan: Scheme,
-        answers: Answers,
-        settings: Mapping[str, Any],
-        accuracies: Mapping[str, float | None],
-    ) -> None:
-        """Write a table of the teachers, one of the voting with these settings, and one of the student."""
-        if self.path is None:
-            return
-        groups = allocation.teacher_groups or [()] * len(allocation.parts)
-        of_teachers = [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
-        teachers = [
-            {"teacher": i, "records": len(part), "groups": " ".join(names), "test_accuracy": accuracy}
-            for i, (part, names, accuracy) in enumerate(zip(allocation.parts, groups, of_teachers, strict=True))
-        ]
-        _write_table(self.path / "teachers.csv", teachers)
-        names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
-        costs = {f"epsilon {name or 'all'}": answers.spent_.epsilon(plan.delta, name) for name in names}
-        internal = {f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()}
-        facts = {"teachers": len(teachers), "aggregator": str(plan.aggregator), **settings, "delta": plan.delta}
-        counts = {"queries": plan.n_queries, "asked": answers.asked, "answered": answers.answered}
-        _write_table(self.path / "votings.csv", [facts | counts | _of_a_query(plan, answers) | costs | internal])
-        _write_table(self.path / "students.csv", [{"labels": int(np.sum(answers.labels >= 0)), **accuracies}])
+    def write_tables(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Write tables by name, each if it has rows."""
+        for name, rows in tables.items():
+            if self.path is not None and rows:
+                _write_table(self.path / f"{name}.csv", rows)
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
@@ -187,18 +165,6 @@ def hash_of_promise(promise: Guarantee) -> str:
     return hash_of(json.dumps(promise.to_json()))
 
 
-def _of_a_query(plan: Scheme, answers: Answers) -> dict[str, str | float]:
-    """What each group is allowed, and what one query and its label cost it at most, in the currency of the filter."""
-    facts: dict[str, str | float] = {}
-    for group, allowance in plan.allowances.items():
-        sensitivity, order = float(np.max(answers.sensitivity[group])), order_of(allowance)
-        check = plan.aggregator.check(sensitivity, order)
-        facts[f"currency {group}"], facts[f"allowed {group}"] = allowance.currency, allowance.total
-        facts[f"cost of a check {group}"] = 0.0 if check is None else allowance.cost(check)
-        facts[f"cost of a label {group}"] = allowance.cost(plan.aggregator.label(sensitivity, order))
-    return facts
-
-
 def _make_private(folder: Path) -> None:
     """Let nobody else read the folder; a folder that others can read may hold nothing else."""
     status = folder.stat()
@@ -207,7 +173,7 @@ def _make_private(folder: Path) -> None:
     if not status.st_mode & 0o077:
         return
     for path in folder.iterdir():
-        if path.name not in (*TABLES, "teachers") and not path.name.startswith("."):
+        if path.name not in (*TABLES, *ANSWERS, "teachers") and not path.name.startswith("."):
             fault = f"folder {folder} can be read by others and holds {path.name!r}"
             raise InputError(f"{fault}; make it private (chmod 700), or choose another")
     folder.chmod(0o700)

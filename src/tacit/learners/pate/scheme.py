@@ -99,8 +99,9 @@ class Scheme:
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
         """The guarantee of these events of the groups, under replacement of one record or person."""
         if list(events) == [ALL]:
-            return Guarantee(self.unit, events[ALL], unprotected(self.unit))
-        return Guarantee(self.unit, compose([]), unprotected(self.unit, groups=True), tuple(events.items()))
+            return Guarantee(self.unit, events[ALL], unprotected(self.unit), delta=self.delta)
+        groups = tuple(events.items())
+        return Guarantee(self.unit, compose([]), unprotected(self.unit, groups=True), groups, delta=self.delta)
 
 
 def scheme(

@@ -22,6 +22,16 @@ from tacit.privacy.guarantee import Guarantee
 Floats = NDArray[np.float64]
 
 _BLOCK = 512
+_POINTS = 16  # of a curve of costs
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Epsilon of each group at the delta of the budgets, after so many queries and bought labels."""
+
+    asked: int
+    answered: int
+    epsilon: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class Answers:
         Which labels were bought.
     sensitivity : dict of str to float, or to ndarray of shape (queries,)
         What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
+    scheme : Scheme
+        All that is public about the voting: who votes, the noise, budgets and limits.
     guarantee_ : Guarantee
         Known before any vote: each group's budget, or what the limits allow at worst where that is less.
     spent_ : Guarantee
@@ -56,6 +68,21 @@ class Answers:
     guarantee_: Guarantee
     spent_: Guarantee
     internal_: DataDependent = field(repr=False)
+    scheme: Scheme = field(repr=False)
+
+    @property
+    def costs(self) -> list[Cost]:
+        """What was spent at most after some of the queries, the last among them, whatever the votes."""
+        scheme, found = self.scheme, []
+        for asked in np.unique(np.linspace(1, self.asked, _POINTS).astype(np.int64)).tolist():
+            account = Filter(scheme.collector, scheme.aggregator, scheme.allowances)
+            account.charge(scheme.collector.sensitivities(slice(0, asked)), self.paid[:asked])
+            spent = scheme.guarantee(dict(zip(scheme.budgets, account.events(), strict=True)))
+            names: list[str | None] = [name for name, _ in spent.groups] or [None]
+            epsilons = [spent.epsilon(scheme.delta, name) for name in names]
+            epsilon = dict(zip(scheme.budgets, epsilons, strict=True))
+            found.append(Cost(asked, int(self.paid[:asked].sum()), epsilon))
+        return found
 
     def epsilon_given_votes(self) -> dict[str, float]:
         """What is known of each group's epsilon at `internal_.delta`, given the votes: private.
@@ -130,7 +157,7 @@ class Voting:
         """What was released, and its privacy cost; an error if no query was within budget."""
         if self.asked == 0:
             raise self.plan.unaffordable()
-        plan = self.plan
+        plan = self.plan if self.stopping == "filter" else self.plan.without_filter()
         of_payers = plan.collector.sensitivities(slice(0, plan.n_queries))
         by_group = [of_payers[payers].max(axis=0) for payers in plan.collector.payers()]
         sensitivities = [float(values[0]) if len(values) == 1 else values for values in by_group]
@@ -140,9 +167,10 @@ class Voting:
             answered=int(self.paid.sum()),
             paid=self.paid,
             sensitivity=dict(zip(plan.budgets, sensitivities, strict=True)),
-            guarantee_=plan.promise() if self.stopping == "filter" else plan.without_filter().promise(),
+            guarantee_=plan.promise(),
             spent_=plan.guarantee(dict(zip(plan.budgets, self.account.events(), strict=True))),
             internal_=self.odometer.report(),
+            scheme=plan,
         )
 
 

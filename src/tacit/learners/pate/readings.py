@@ -1,0 +1,172 @@
+"""One voting read at smaller budgets: what a voting of each budget would have released, without voting again.
+
+Queries are asked in order, and the filter stops by public costs and by what was released. So a voting with the same
+votes, weights and noise and a smaller budget releases what this one did, up to where its filter stops: a prefix. With
+other noise it would release something else; noise that is calibrated for one budget is read at the others as it is.
+
+A prefix is computed from what was released, and has no privacy cost of its own. Whoever publishes several prefixes, or
+chooses one by what it shows, has released the longest of them: the guarantee of the whole voting covers them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import BudgetError
+from tacit.learners.pate.aggregators import UNANSWERED
+from tacit.learners.pate.filter import Filter, allowance_of
+from tacit.learners.pate.scheme import ALL, Scheme, checked_budgets
+from tacit.learners.pate.voting import Answers
+from tacit.mechanisms.noise import Integers
+from tacit.privacy.allowance import Allowance
+from tacit.privacy.budget import Budget
+from tacit.privacy.guarantee import Guarantee
+
+_BLOCK = 512
+
+Limit = dict[str, Budget]
+"""A budget for each group."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The answers that a voting of a smaller budget would have released; see `readings`.
+
+    Attributes
+    ----------
+    limit : str
+        The budget, or epsilon of each group.
+    asked, answered : int
+        Number of queries that were asked, and of labels that were bought.
+    labels : ndarray of shape (queries,)
+        As `Answers.labels`; -1 after the last query that was asked.
+    spent_ : Guarantee
+        Cost of these queries and labels. A report, not a guarantee.
+    test_accuracy : float or None
+        Of the student of these labels, if `PATE.fit` was given a test set.
+    """
+
+    limit: str
+    asked: int
+    answered: int
+    labels: Integers = field(repr=False)
+    spent_: Guarantee = field(repr=False)
+    test_accuracy: float | None = None
+
+
+def readings(answers: Answers, limits: Any) -> list[Reading]:
+    """What votings of smaller budgets would have released, with the same votes and noise.
+
+    Parameters
+    ----------
+    answers : Answers
+        Of a voting that was stopped by the filter, or by limits alone.
+    limits : float, Budget, str, dict of str to float, or list of these
+        Smaller budgets. A number is epsilon at the delta of the voting. With budget groups each is a dict with an
+        epsilon for every group; weights and copies stay those of the voting.
+
+    Returns
+    -------
+    list of Reading
+
+    Raises
+    ------
+    BudgetError
+        If a limit is of another kind than the budget of the voting, or above it.
+
+    Notes
+    -----
+    Guarantee: readings cost nothing beyond the voting, and its guarantee covers all of them together. It does not
+    shrink to that of a smaller reading if larger ones were looked at or published.
+    Source: the noise does not depend on the budget and the filter stops by public costs, so that a smaller voting
+    releases a prefix.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> votes = np.repeat(np.arange(100)[:, None] % 3, 1000, axis=1)
+    >>> out = tacit.pate.aggregate(votes, classes=3, aggregator="gnmax", sigma=40, budgets=1.0)
+    >>> [(one.limit, one.answered) for one in tacit.pate.readings(out, [0.5, 1.0])]
+    [('epsilon=0.5,delta=1e-05', 20), ('epsilon=1,delta=1e-05', 75)]
+    """
+    return [_read(answers, limit) for limit in limits_of(limits, answers.scheme)]
+
+
+def limits_of(limits: Any, scheme: Scheme, stopping: str = "filter") -> list[Limit]:
+    """The budgets at which a voting of this scheme is to be read; an error for what no prefix of it can tell."""
+    groups = scheme.allowances.items()
+    without_filter = any(allowed.budget.infinite and math.isfinite(scheme.budgets[group]) for group, allowed in groups)
+    if stopping != "filter" or without_filter:
+        raise BudgetError(
+            "limits need a voting that stops by the filter; vote with stopping='filter', or leave them out"
+        )
+    several = list(limits) if isinstance(limits, list | tuple | np.ndarray) else [limits]
+    if not several:
+        raise BudgetError("limits is empty; pass at least one smaller budget, such as limits=[0.5]")
+    return [_limit(limit, scheme) for limit in several]
+
+
+def words_of(limit: Limit) -> str:
+    """A limit on one line: the budget, or epsilon of each group."""
+    if list(limit) == [ALL]:
+        return str(limit[ALL])
+    return " ".join(f"{group}={budget.epsilon:g}" for group, budget in limit.items())
+
+
+def _limit(limit: Any, scheme: Scheme) -> Limit:
+    groups = list(scheme.budgets)
+    if groups != [ALL]:
+        if not isinstance(limit, Mapping) or set(limit) != set(groups):
+            example = ", ".join(f"{group!r}: ..." for group in groups)
+            raise BudgetError(f"limit {limit!r:.60} does not name every budget group; pass {{{example}}}")
+        epsilons = checked_budgets(limit)
+        found = {group: Budget.approx(epsilons[group], scheme.delta) for group in groups}
+    elif isinstance(limit, Budget | str):
+        found = {ALL: Budget.parse(limit)}
+    else:
+        found = {ALL: Budget.approx(checked_budgets({ALL: limit})[ALL], scheme.delta)}
+    for group, budget in found.items():
+        own = _own_budget(scheme, group)
+        if not own.infinite and budget.kind != own.kind:
+            raise BudgetError(f"limit {budget} is of another kind than the voting's budget {own}; pass one of its kind")
+        if not own.infinite and any(value > getattr(own, name) for name, value in vars(budget).items() if value):
+            remedy = "vote with the largest budget, and read it at smaller ones"
+            raise BudgetError(f"limit {budget} is more than the voting's budget {own}; {remedy}")
+    return found
+
+
+def _own_budget(scheme: Scheme, group: str) -> Budget:
+    epsilon = scheme.budgets[group]
+    return scheme.allowances[group].budget if math.isinf(epsilon) else Budget.approx(epsilon, scheme.delta)
+
+
+def _read(answers: Answers, limit: Limit) -> Reading:
+    scheme = answers.scheme
+    account = Filter(scheme.collector, scheme.aggregator, {g: _allowance(scheme, g, limit[g]) for g in limit})
+    asked = 0
+    for start in range(0, answers.asked, _BLOCK):
+        part = slice(start, min(start + _BLOCK, answers.asked))
+        sensitivities, paid = scheme.collector.sensitivities(part), answers.paid[part]
+        fit = account.fitting(sensitivities, paid)
+        account.charge(sensitivities[:, :fit], paid[:fit])
+        asked += fit
+        if asked < part.stop:
+            break
+    return Reading(
+        limit=words_of(limit),
+        asked=asked,
+        answered=int(answers.paid[:asked].sum()),
+        labels=np.where(np.arange(len(answers.labels)) < asked, answers.labels, UNANSWERED),
+        spent_=scheme.guarantee(dict(zip(scheme.budgets, account.events(), strict=True))),
+    )
+
+
+def _allowance(scheme: Scheme, group: str, budget: Budget) -> Allowance:
+    """What a voting of this budget and the noise of the scheme would be allowed."""
+    own = scheme.allowances[group]
+    return own if budget == _own_budget(scheme, group) else allowance_of(budget, scheme.aggregator)
