@@ -10,16 +10,14 @@ reading a file. --paper makes synthetic stores of the paper's size in FOLDER (3.
 import argparse
 import os
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from timing import table
+from timing import table, watched
 
 import tacit
 from tacit.compute.progress import reporting
@@ -388,24 +386,6 @@ def write_store(folder: Path, rows: int, d: int, n_classes: int, labelled: bool)
         x[part], y[part] = clustered(part.stop - start, d, n_classes, seed=start + labelled)
     tacit.EmbeddingStore.write(folder, x, y if labelled else None, classes=n_classes if labelled else None)
     raw.unlink()
-
-
-def watched(line: list[str]) -> tuple[float, float]:
-    """Run a command of tacit; return its seconds and its peak of anonymous memory in bytes."""
-    peak = 0.0
-    started = time.perf_counter()
-    with subprocess.Popen(
-        [sys.executable, "-m", "tacit.cli.main", *line], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    ) as process:
-        status = Path(f"/proc/{process.pid}/status")
-        while process.poll() is None:
-            for entry in status.read_text().splitlines() if status.exists() else []:
-                if entry.startswith("RssAnon"):
-                    peak = max(peak, 1024.0 * int(entry.split()[1]))
-            threading.Event().wait(0.1)
-    if process.returncode:
-        raise SystemExit(f"tacit {' '.join(line)} ended with {process.returncode}")
-    return time.perf_counter() - started, peak
 
 
 def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:

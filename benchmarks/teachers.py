@@ -1,16 +1,21 @@
-"""Training teachers: many in one program against one after another, and against scikit-learn.
+"""Training teachers: what fits cost by number of teachers, and many in one program against one after another.
 
-Prints Markdown. Linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on all
-cores of this process. Small convolutional networks are compared with the same networks trained one by one. `tacit`
-chooses between the two by `faster_batched` for this machine. `--quick` uses few teachers, for the tests. Needs torch.
+Prints Markdown. First come whole fits by command, in one process: the same private records are dealt out to more and
+more teachers. Then linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on
+all cores of this process, and small convolutional networks with the same networks trained one by one. `tacit` chooses
+between the two by `faster_batched` for this machine. `--fits` measures fits alone, `--quick` uses few teachers, for the
+tests. Needs torch.
 """
 
 import argparse
+import resource
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from timing import seconds
+from timing import seconds, table, watched
 
 from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.models.networks import device, predict
@@ -18,16 +23,16 @@ from tacit.models.networks import device, predict
 CLASSES = 10
 
 
-def rows(n_teachers: int, n: int = 200, d: int = 256) -> tuple[list[Any], Any, Any]:
+def rows(n_teachers: int, n: int = 200, d: int = 256, test: int = 2000, seed: int = 0) -> tuple[list[Any], Any, Any]:
     """Parts of each teacher, and test rows and labels: clusters that overlap, like embeddings."""
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(CLASSES, d))
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(0).normal(size=(CLASSES, d))
 
     def draw(size: int) -> tuple[np.ndarray, np.ndarray]:
         y = rng.integers(0, CLASSES, size)
         return (0.35 * centres[y] + rng.normal(size=(size, d))).astype(np.float32), y
 
-    return [draw(n) for _ in range(n_teachers)], *draw(2000)
+    return [draw(n) for _ in range(n_teachers)], *draw(test)
 
 
 def pictures(n_teachers: int, n: int = 240) -> list[Any]:
@@ -43,12 +48,46 @@ def pictures(n_teachers: int, n: int = 240) -> list[Any]:
     return parts
 
 
+def fits(numbers: list[int], records: int, queries: int) -> None:
+    """Processor time and memory of `tacit fit pate --folder`, and the files that it keeps, by number of teachers."""
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        _, x, y = rows(0, d=32, test=records)
+        np.savez(folder / "private.npz", x=x, y=y)
+        np.savez(folder / "public.npz", x=rows(0, d=32, test=queries, seed=1)[1])
+        line = ["fit", "pate", f"{folder}/private.npz", "--public", f"{folder}/public.npz", "--classes", str(CLASSES)]
+        line += ["--budget", "epsilon=1,delta=1e-5", "--force", "--out", f"{folder}/student"]
+        for number in numbers:
+            for teacher in ("logistic-regression", "linear"):
+                run = folder / f"{number}-{teacher}"
+                before = processor_seconds()
+                _, peak = watched([*line, "--n-teachers", str(number), "--teacher", teacher, "--folder", str(run)])
+                taken, kept = processor_seconds() - before, len(list((run / "teachers").iterdir()))
+                size = f"{records // number}"
+                found.append([teacher, f"{number}", size, f"{taken:.0f} s", f"{peak / 2**20:.0f} MiB", f"{kept}"])
+    title = f"`tacit fit pate`: {records} private and {queries} public records of 32 columns, {CLASSES} classes"
+    header = ["teacher", "teachers", "records each", "processor time", "peak anonymous memory", "files of teachers"]
+    table(title, header, found)
+
+
+def processor_seconds() -> float:
+    """Processor time of the commands that ended; unlike time by the clock, it hardly depends on what else runs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="Training teachers.")
     parser.add_argument("--quick", action="store_true", help="few teachers")
-    few = parser.parse_args().quick
+    parser.add_argument("--fits", action="store_true", help="the cost of fits alone")
+    given = parser.parse_args()
+    few = given.quick
     n_linear, n_networks = (5, 2) if few else (250, 8)
+    fits(*(([20, 40], 1_000, 200) if few else ([100, 1_000, 10_000], 100_000, 3_000)))
+    if given.fits:
+        return
 
     parts, test_x, test_y = rows(n_linear)
     one_by_one = seconds(lambda: [LogisticRegression().fit(x, y) for x, y in parts], 3)
@@ -57,7 +96,7 @@ def main() -> None:
     modules = train_many("linear", parts, CLASSES, Training())
     theirs = np.mean([classifier.score(test_x, test_y) for classifier in classifiers])
     ours = np.mean([np.mean(predict(module, test_x) == test_y) for module in modules])
-    print(f"### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on {device()}\n")
+    print(f"\n### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on {device()}\n")
     print("| what | time | accuracy, mean | |\n|---|---|---|---|")
     print(f"| scikit-learn's LogisticRegression, one by one | {one_by_one:.2f} s | {theirs:.3f} | 1 |")
     print(f"| linear, in one program | {together:.2f} s | {ours:.3f} | {one_by_one / together:.1f} times faster |")

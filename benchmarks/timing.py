@@ -1,8 +1,12 @@
-"""Time a call, and print a table of results."""
+"""Time a call or a command, and print a table of results."""
 
 import statistics
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def seconds(work: Callable[[], object], runs: int = 5) -> float:
@@ -13,6 +17,24 @@ def seconds(work: Callable[[], object], runs: int = 5) -> float:
         work()
         times.append(time.perf_counter() - started)
     return statistics.median(times[1:])
+
+
+def watched(line: list[str]) -> tuple[float, float]:
+    """Run a command of tacit; return its seconds and its peak of anonymous memory in bytes."""
+    peak = 0.0
+    started = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tacit.cli.main", *line], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            for entry in status.read_text().splitlines() if status.exists() else []:
+                if entry.startswith("RssAnon"):
+                    peak = max(peak, 1024.0 * int(entry.split()[1]))
+            threading.Event().wait(0.1)
+    if process.returncode:
+        raise SystemExit(f"tacit {' '.join(line)} ended with {process.returncode}")
+    return time.perf_counter() - started, peak
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> None:

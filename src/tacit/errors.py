@@ -4,6 +4,9 @@ Each message is one line that names the value, the rule and the remedy. Errors a
 the data: they are outside the guarantee and never enter a release.
 """
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 QUOTED = 200
 
 
@@ -24,6 +27,12 @@ def excerpt(text: str) -> str:
 def quoted(value: object) -> str:
     """A value as Python writes it, cut as by `excerpt`."""
     return excerpt(repr(value))
+
+
+def nearest(word: str, known: Collection[str], *others: str) -> str:
+    """A remedy: the word in `known` or `others` that comes close, or all of `known`."""
+    close = get_close_matches(word, [*known, *others], n=1)
+    return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(known) or 'none'}"
 
 
 class TacitError(ValueError):

@@ -48,6 +48,29 @@ def test_budgets(stores, run, verb, budget, words):
     refused(run, f"{verb} --budget {budget}", words)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("promise noisy-sum --budget rho=1_0", "budget 'rho=1_0' cannot be read"),
+        ("promise noisy-sum --budget rho=1 --delta 1_0e-7", "--delta: '1_0e-7' is no plain number; write numbers in"),
+        ("promise public --budget epsilon=1 --k 1_0", "k='1_0' must be"),
+        ("promise pate --budgets a=1_0,b=2", "budget '1_0' of group 'a' must be an epsilon"),
+        ("split private --out parts --n-public 1_0", "--n-public: '1_0' is no plain number"),
+        ("votes v.npy --out o --classes 3 --delta 1e-5 --sigma 5 --budgets a=1_0 --shares a=1", "a=1_0 cannot be read"),
+        ("votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1", "--sigma: '1_0' is no plain number"),
+    ],
+)
+def test_numbers_are_read_in_plain_digits_only(stores, run, line, words):
+    np.save("v.npy", np.zeros((5, 20), dtype=int))
+    refused(run, line, words)
+
+
+def test_names_may_hold_digits_and_underscores(stores, run):
+    Path("private").rename("2024_01")
+    assert run("fit noisy-sum 2024_01 --budget rho=8 --out 2024_02 --name 1_0")[0] == 0
+    assert run("inspect 2024_02")[0] == 0
+
+
 def test_groups(stores, run):
     fit = "fit pate private --public public --out release"
     Path("groups.txt").write_text("a\n" * 3)
@@ -75,6 +98,22 @@ def test_teachers_and_students_that_cannot_be(stores, run):
     for test, message in (("public", "public holds no labels"), ("nowhere", "nowhere does not exist")):
         refused(run, f"{folder} run{test} --test {test}", message)
     assert "0 charges" in run("ledger private")[1]
+
+
+def test_engines_of_teachers_that_cannot_be(stores, run):
+    run("ledger private --allow rho=100 --unit replace")
+    fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out release"
+    refused(run, f"{fit} --engine spark", "engine='spark' is unknown; choose one of joblib, ray, slurm")
+    refused(run, f"{fit} --engine slurm", "needs folder=... (--folder), which all workers must see; pass it")
+    refused(run, f"{fit} --engine joblib --jobs 0", "jobs=0")
+    refused(run, f"{fit} --engine joblib --folder /proc/run", "folder /proc/run cannot be made")
+    status, _, err = run(f"{fit} --engine ray:127.0.0.1:1 --folder run")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "cannot connect to a Ray at address='127.0.0.1:1'" in err or "ray is not installed" in err
+    assert run(f"{fit} --jobs 2 --folder other")[0] == 0
+    assert run("inspect release")[0] == 0
+    refused(run, f"{fit} --force --engine joblib --folder other --teacher naive-bayes", "work on other records")
+    assert "1 charge" in run("ledger private")[1]
 
 
 def test_folders_and_votes_of_odd_kinds(stores, run):

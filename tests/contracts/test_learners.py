@@ -501,7 +501,7 @@ class DrawsPublicRows:
     """What a learner of public rows needs for scikit-learn's checks, which know of none: it draws some of X's width."""
 
     def fit(self, X, y):
-        shape = np.asarray(X).shape
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         width = shape[1] if len(shape) == 2 else 1
         self.public = np.random.default_rng(0).normal(size=(50, width))
         try:

@@ -47,6 +47,74 @@ def check(data, labels=LABELS, classes=None):
 # One format after another
 
 
+def csv(path, heading, rows=X, end="\n"):
+    lines = [",".join(map(repr, row)) for row in rows.tolist()]
+    path.write_bytes(("\n" + end.join([*([heading] if heading else []), *lines]) + end + "\n").encode())
+    return path
+
+
+@pytest.mark.parametrize("heading", ["", "a,b,c,d", "0,1,2,3", '\ufeffa,"b, c",d,e'])
+def test_csv_is_rows_of_numbers_with_or_without_a_heading(tmp_path, heading):
+    data = read_data(csv(tmp_path / "rows.csv", heading))
+    check(data, labels=None)
+    assert (data.x.dtype, data.identity) == (np.float64, "rows")
+    check(read_data(csv(tmp_path / "rows.csv", heading, end="\r\n")), labels=None)
+
+
+@pytest.mark.parametrize("label", ["label", "labels", "y", "target", "class"])
+def test_csv_may_have_labels_and_ids(tmp_path, label):
+    path = csv(tmp_path / "rows.csv", f"{label},a,b,c,d,who", np.column_stack([Y, X, Y]))
+    path.write_text(path.read_text().replace(".0,", ",", 1))
+    named = read_data(path, persons="who")
+    assert np.array_equal(named.x, X)
+    assert named.labels.tolist() == LABELS
+    assert named.persons.tolist() == [f"{one}.0" for one in LABELS]  # ids are texts
+    path.write_text("a,species\n" + "".join(f'{i}.5,"{NAMES[one]}, x"\n' for i, one in enumerate(Y)))
+    texts = read_data(path, y="species", width=1)
+    assert texts.labels.tolist() == [f"{NAMES[one]}, x" for one in Y]
+    path = csv(tmp_path / "bare.csv", "", np.column_stack([X, Y]))
+    check(read_data(path, y="4"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1,2\n3\n", "t.csv line 2 has 1 cells and the first has 2; correct it"),
+        ("a,b\n\n1,2\n3,secret\n", "t.csv line 4, column 2 is no number; write rows of numbers with commas"),
+        ("1,2\n3,\n", "t.csv line 2, column 2 is no number"),
+        ("1,secret\n", "t.csv line 1, column 2 is no number"),
+        ("1;2\n3;4\n", "t.csv line 2, column 1 is no number"),
+        ("1,2\n0x10,4\n", "t.csv line 2, column 1 is no number"),
+        ("a,b\n1,nan\n", "t.csv row 0 is not finite"),
+        ("a,a\n1,2\n", "t.csv has several columns 'a'; rename all but one"),
+        (",a\n0,2\n", "t.csv has a column without a name, such as the index that pandas writes"),
+        ("label\n0\n", "t.csv has no column of features"),
+        ("label,a\n0,2\n,3\n", "row 1 has no finite label"),
+        ("a,b\n", "t.csv has shape .0, 2.; it needs at least one row"),
+        ("\n\n", "t.csv is empty"),
+        ("", "t.csv is empty"),
+        ("\x001,2\n", "t.csv line 1, column 1 is no number"),
+    ],
+)
+def test_csv_that_does_not_fit_is_refused_without_its_cells(tmp_path, content, message):
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_data(path)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_csv_of_other_bytes_names_or_widths_is_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1,\xff\n")
+    refused("t.csv is no CSV of numbers in UTF-8|t.csv line 2", path)
+    path.write_text("a,b\n1,2\n")
+    refused("x=a does not apply to .*t.csv, whose columns are the features; leave it out", path, x="a")
+    refused("has nothing named 'z'; choose y from: a, b", path, y="z")
+    refused("has 2 columns, shape .1, 2., and must have 3 columns", path, width=3)
+
+
 def test_npy_files_are_features_then_labels(tmp_path):
     x, y = saved(tmp_path / "rows.npy", X), saved(tmp_path / "labels.npy", Y)
     check(read_data(str(x)), labels=None)

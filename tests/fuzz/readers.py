@@ -122,6 +122,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "npz": _of_files("d.npz"),
     "inside_npz": inside_npz,
     "parquet": _of_files("lists.parquet", "floats.parquet"),
+    "comma_separated": _of_files("bare.csv", "named.csv"),
     "safetensors": _of_files("d.safetensors"),
     "huggingface": _of_files("saved"),
     "release": release,

@@ -75,6 +75,13 @@ def parquet(folder: Path) -> None:
     )
 
 
+def comma_separated(folder: Path) -> None:
+    rows = [",".join(map(str, row)) for row in X.tolist()]
+    (folder / "bare.csv").write_text("\n".join(rows) + "\n")
+    named = [f'{row},"{name}"' for row, name in zip(rows, NAMES, strict=True)]
+    (folder / "named.csv").write_text("\n".join([",".join([*map(str, range(X.shape[1])), "label"]), *named, ""]))
+
+
 def safetensors(folder: Path) -> None:
     save_file({"x": X, "y": Y}, folder / "d.safetensors")
 
@@ -170,6 +177,19 @@ def sidecar(folder: Path) -> None:
 
 
 SEEDS = (
-    *(store, npy, npz, inside_npz, parquet, safetensors, huggingface, release, events, ledger, unhashed_ledger),
+    *(
+        store,
+        npy,
+        npz,
+        inside_npz,
+        parquet,
+        comma_separated,
+        safetensors,
+        huggingface,
+        release,
+        events,
+        ledger,
+        unhashed_ledger,
+    ),
     *(plan, cells, labels, label_parquet, votes, tables, pictures, sidecar),
 )

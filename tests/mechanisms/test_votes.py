@@ -31,6 +31,15 @@ def test_counts_of_very_many_teachers_are_exact():
     assert votes.vote_counts(np.zeros((1, n), dtype=np.int64), weights, 2).tolist() == [[n * (votes.UNIT + 1), 0]]
 
 
+def test_counts_do_not_depend_on_how_many_are_counted_at_once_or_on_the_type(monkeypatch):
+    rng = np.random.default_rng(0)
+    ballots, weights = rng.integers(0, 200, (50, 30)), rng.integers(0, 2**21, (50, 30))
+    whole = votes.vote_counts(ballots, weights, 200)
+    for cells in (1, 100, 10_000):
+        monkeypatch.setattr(votes, "CELLS", cells)
+        assert np.array_equal(votes.vote_counts(ballots.astype(np.uint8), weights, 200), whole)
+
+
 @pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)])
 def test_laplace_noise_is_as_stated(noise):
     n = 4000

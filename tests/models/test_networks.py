@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InputError
-from tacit.models.networks import NETWORKS, network
+from tacit.models.networks import NETWORKS, network, weight_shapes, weights
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 
@@ -18,6 +18,15 @@ def test_networks_score_pictures(name, shape):
     module = network(name)(shape, 7)
     scores = module(torch.zeros(2, *shape))
     assert scores.shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("shape", "n_classes"), [((1, 28, 28), 10), ((3, 33, 31), 2), ((1, 9, 13), 7), ((2, 8, 8), 100)]
+)
+def test_shapes_of_weights_are_known_without_the_network(name, shape, n_classes):
+    made = {key: array.shape for key, array in weights(network(name)(shape, n_classes)).items()}
+    assert weight_shapes(name, shape, n_classes) == made
 
 
 @pytest.mark.parametrize("name", ["linear", "mlp"])

@@ -48,6 +48,18 @@ def test_bad_text_is_refused_in_one_line_with_the_remedy(text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["mu=1_0", "rho=1_0", "epsilon=1_0", "epsilon=1,delta=1_0e-8", "rho=\u0663"])
+def test_digits_that_only_python_reads_are_refused(text):
+    with pytest.raises(BudgetError, match=f"cannot be read at '{text.split(',')[-1]}'; write epsilon=1"):
+        Budget.parse(text)
+
+
+@pytest.mark.parametrize("value", ["inf", float("inf")])
+def test_a_bare_infinity_is_told_how_to_say_it(value):
+    with pytest.raises(BudgetError, match="budget inf does not say of what; write rho=inf, which asks for no protect"):
+        Budget.parse(value)
+
+
 @pytest.mark.parametrize("value", [1.0, None, 3])
 def test_a_bare_number_is_refused(value):
     with pytest.raises(BudgetError, match="does not say of which kind"):

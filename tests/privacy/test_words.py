@@ -17,9 +17,9 @@ from tacit.privacy.events import (
     SampledGaussian,
     compose,
 )
-from tacit.privacy.guarantee import DECISIVE, Guarantee
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import meaning, standing
+from tacit.privacy.words import DECISIVE, meaning, standing
 
 PHI = NormalDist().cdf
 
@@ -81,7 +81,12 @@ def test_no_bound_and_no_cost_are_the_ends():
 def test_the_most_expensive_group_decides():
     both = of(compose([]), low=Gaussian(10.0), high=Gaussian(1.0))
     assert both.advantage == of(Gaussian(1.0)).advantage
-    assert both.in_words() == of(Gaussian(1.0)).in_words()
+    said = of(Gaussian(1.0)).in_words()
+    assert both.in_words() == f"For records of group high, which cost most: {said.replace('Whatever', 'whatever')}"
+    of_group = " (of the group whose records cost most): "
+    assert f"Epsilon at delta{of_group}4.37718 at 1e-05" in both.statement()
+    assert f"Attacks{of_group}true-positive rate at most 0.0182985 at 0.001" in both.statement()
+    assert of(compose([]), only=Gaussian(1.0)).in_words() == said
 
 
 def test_words_repeat_the_numbers_rounded_up():
@@ -95,6 +100,20 @@ def test_words_repeat_the_numbers_rounded_up():
     assert "plus a chance of 1 in 1,000,000 (epsilon = 4.89 at delta = 1e-06)" in said
     assert "is above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10" in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("event", [Exponential(1.0), RandomizedResponse(1.0, 3), PureDP(1.0)])
+def test_a_pure_epsilon_leaves_nothing_to_chance(event):
+    said = of(event).in_words()
+    assert "at most 2.719 times as likely as if any one record had been left out (epsilon = 1). Somebody" in said
+    assert "Epsilon = 1 is within 1, up to which" in said
+    assert "delta" not in said
+
+
+def test_delta_is_named_where_it_makes_epsilon_smaller():
+    said = of(2 * Exponential(1.0)).in_words()
+    assert "plus a chance of 1 in 1,000,000 (epsilon = 1.98 at delta = 1e-06)" in said
+    assert "Epsilon = 1.98 at delta = 1e-06 is above 1" in said
 
 
 def test_a_huge_epsilon_is_written_as_a_power():

@@ -1,5 +1,7 @@
 """A release is a fitted classifier to scikit-learn."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
@@ -49,6 +51,28 @@ def test_scores_are_those_of_scikit_learn():
         RELEASE.score(ROWS, LABELS[1:])
 
 
+@pytest.mark.parametrize(
+    ("classes", "labels", "fault"),
+    [
+        (["ant", "bee"], [0, 1], "y holds numbers, and the classes of the release are text; .* such as 'ant'"),
+        ([0, 1], ["0", "1"], "y holds text, and the classes of the release are numbers; .* such as 0"),
+        ([0, 1], np.array(["0", 1], dtype=object), "y holds numbers and text, and"),
+        (["ant", "bee"], np.array(["ant", None], dtype=object), "y holds NoneType and text, and"),
+        (["ant", "bee"], [b"ant", b"bee"], "y holds bytes_, and"),
+    ],
+)
+def test_labels_of_another_type_than_the_classes_are_refused(classes, labels, fault):
+    release = Release.of(tacit.NoisySumPrototypes(classes=classes).fit(np.eye(2), classes))
+    with pytest.raises(InputError, match=f"^{fault}"):
+        release.score(np.eye(2), labels)
+
+
+def test_labels_of_the_same_kind_may_have_another_type():
+    release = Release.of(tacit.NoisySumPrototypes(budget="rho=5000", classes=[0, 1]).fit(np.eye(2), [0, 1]))
+    for labels in ([0.0, 1.0], [False, True], np.array([0, 1], dtype=object), np.array([0, 1], dtype=np.uint8)):
+        assert release.score(np.eye(2), labels) == 1.0
+
+
 def test_it_has_no_parameters_and_clones_to_itself():
     assert RELEASE.get_params() == {}
     assert clone(RELEASE) is RELEASE
@@ -68,3 +92,19 @@ def test_fitting_and_cross_validation_are_refused_in_one_line():
 def test_a_frozen_release_may_end_a_pipeline_that_is_fitted():
     pipeline = make_pipeline(StandardScaler(), FrozenEstimator(RELEASE)).fit(ROWS, LABELS)
     assert np.array_equal(pipeline.predict(ROWS), RELEASE.predict((ROWS - ROWS.mean(axis=0)) / ROWS.std(axis=0)))
+
+
+def test_a_pipeline_that_is_fitted_names_the_remedy():
+    pipeline = make_pipeline(StandardScaler(), RELEASE)
+    with pytest.raises(
+        ReleaseError, match=rf"{REFUSED}, .* or wrap the release in sklearn.frozen.FrozenEstimator"
+    ) as error:
+        pipeline.fit(ROWS, LABELS)
+    assert "\n" not in str(error.value)
+    assert np.array_equal(RELEASE.predict(ROWS), LEARNER.predict(ROWS))
+
+
+def test_what_a_release_holds_cannot_be_replaced():
+    for name in ("document", "arrays", "sha256", "card_text", "source"):
+        with pytest.raises(FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+            setattr(RELEASE, name, None)

@@ -293,6 +293,16 @@ def test_libraries_may_differ_a_little(folder):
     Release.load(folder).verify()
 
 
+@pytest.mark.parametrize("factor", [1 - 2e-6, 1 + 2e-4])
+def test_a_bound_is_stated_as_the_true_one_or_a_little_above(folder, factor):
+    place = ("parameters", "conversions", 1, "epsilons", 0, "epsilon")
+    epsilon = NOISY.document.parameters.conversions[1].epsilons[0].epsilon
+    Release.load(forged(folder, *place, value=epsilon * (1 + 5e-5))).verify()
+    refuses_to_verify(
+        forged(folder, *place, value=epsilon * factor), r"conversions\[1\].epsilons\[0\].epsilon is stated"
+    )
+
+
 def test_a_changed_card_is_found(folder):
     card = folder / "CARD.md"
     card.write_text(card.read_text().replace("rho: 0.5", "rho: 0.05"))

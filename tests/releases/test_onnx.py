@@ -1,6 +1,8 @@
 """ONNX files of releases: onnxruntime gives the labels and the probabilities of the release, for every decision."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -128,6 +130,31 @@ def test_an_existing_file_stays_without_force(tmp_path):
     assert path.read_text(encoding="utf-8") == "mine"
     release.to_onnx(path, force=True)
     assert [file.name for file in tmp_path.iterdir()] == ["head.onnx"]
+
+
+def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monkeypatch):
+    folder = release_of(*net("cnn", (1, 8, 8)), width=64).save(tmp_path / "cnn")
+    code = "import sys; sys.modules['torch'] = None; from tacit.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code]
+    inspected = subprocess.run([*command, "inspect", str(folder)], capture_output=True, text=True)
+    assert (inspected.returncode, inspected.stderr) == (0, "")
+    assert f"{folder}: verified;" in inspected.stdout
+    rows = np.ones((2, 64), dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    line = ["predict", str(folder), str(tmp_path / "rows.npy"), "--out", str(tmp_path / "out.csv")]
+    predicted = subprocess.run([*command, *line], capture_output=True, text=True)
+    said = "tacit: torch is not installed, and this needs it; run pip install 'tacit[torch]'\n"
+    assert (predicted.returncode, predicted.stderr) == (2, said)
+    assert not (tmp_path / "out.csv").exists()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match=r"torch is not installed.*'tacit\[torch\]'"):
+        Release.load(folder).verify().predict(rows)
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"head.txt must end in .onnx; give a file name such as head.onnx$"):
+        release_of(*CASES["linear"]).to_onnx(tmp_path / "head.txt")
+    assert not list(tmp_path.iterdir())
 
 
 def test_stamped_and_older_releases_are_refused(tmp_path):

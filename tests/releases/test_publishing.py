@@ -1,5 +1,6 @@
 """Releases that hubs and signers have touched: they load, and every byte that was signed counts."""
 
+import os
 import shutil
 import subprocess
 from hashlib import sha256
@@ -159,11 +160,29 @@ def test_a_signature_says_nothing_of_the_machine_that_made_it(signed, tmp_path):
 def test_a_missing_signature_another_key_and_no_key_are_refused(signed, keys, tmp_path):
     with pytest.raises(ReleaseError, match=r"model.sig was made by another key than .*other-public.pem; get the"):
         check_signature(signed, keys / "other-public.pem")
-    for name in ("key.pem", "rsa.pem", "absent.pem"):
-        with pytest.raises(InputError, match=rf"{name} is not the PEM file of a P-256, .* public key; docs/using"):
+    os.mkfifo(keys / "fifo.pem")
+    (keys / "text.pem").write_text("hello")
+    curve = ["openssl", "ecparam", "-name", "secp256k1", "-genkey", "-noout", "-out", keys / "k1.pem"]
+    subprocess.run(curve, check=True, capture_output=True)
+    subprocess.run(["openssl", "rsa", "-in", keys / "rsa.pem", "-pubout", "-out", keys / "rsa-public.pem"], check=True)
+    alike = {
+        "absent.pem": r"cannot be read \(No such file or directory\)",
+        "fifo.pem": "is no plain file",
+        "text.pem": "cannot be parsed",
+    }
+    of_public = {"key.pem": "is a private key", "rsa-public.pem": r"is a key of another algorithm \(RSA\)"}
+    for name, fault in (alike | of_public).items():
+        with pytest.raises(InputError, match=rf"{name} {fault}; give the PEM file of a P-256, .* public key, docs/us"):
             check_signature(signed, keys / name)
-    for name in ("public.pem", "rsa.pem", "absent.pem"):
-        with pytest.raises(InputError, match=rf"{name} is not an unencrypted PEM file of a P-256, .* private key"):
+    of_private = {
+        "public.pem": "is a public key",
+        "rsa.pem": r"is a key of another algorithm \(RSA\)",
+        "k1.pem": "is a key of the curve secp256k1",
+    }
+    for name, fault in (alike | of_private).items():
+        with pytest.raises(
+            InputError, match=rf"{name} {fault}; give an unencrypted PEM file of a P-256, .* private key"
+        ):
             publish(RELEASE, tmp_path / "never", key=keys / name)
     assert not (tmp_path / "never").exists()
     (signed / "model.sig").unlink()
@@ -190,6 +209,19 @@ def test_a_signature_that_names_a_key_that_did_not_make_it_is_refused(signed, ke
         check_signature(signed, keys / "other-public.pem")
 
 
+@pytest.mark.parametrize("name", ["model.sig", "CARD.md", "further"])
+def test_links_and_other_files_are_named(signed, keys, tmp_path, name):
+    if (signed / name).exists():
+        (signed / name).rename(tmp_path / name)
+    (signed / name).symlink_to(tmp_path / name)
+    with pytest.raises(ReleaseError, match=f"{name} is a link or no plain file, which a signature does not cover"):
+        check_signature(signed, keys / "public.pem")
+    (signed / name).unlink()
+    os.mkfifo(signed / name)
+    with pytest.raises(ReleaseError, match=f"{name} is a link or no plain file, which a signature does not cover"):
+        check_signature(signed, keys / "public.pem")
+
+
 def test_a_signature_that_is_too_large_is_not_parsed(signed, keys):
     (signed / "model.sig").write_bytes(b" " * (2**20 + 1))
     with pytest.raises(ReleaseError, match=r"model.sig has 1048577 bytes, at most 1048576 are read"):
@@ -200,13 +232,21 @@ def test_an_encrypted_key_is_refused(keys, tmp_path):
     encrypted = tmp_path / "encrypted.pem"
     encrypt = ["openssl", "ec", "-in", keys / "key.pem", "-aes128", "-passout", "pass:x", "-out", encrypted]
     subprocess.run(encrypt, check=True, capture_output=True)
-    with pytest.raises(InputError, match="is not an unencrypted PEM file"):
+    with pytest.raises(InputError, match="is encrypted; give an unencrypted PEM file"):
         publish(RELEASE, tmp_path / "never", key=encrypted)
 
 
-def test_only_releases_are_replaced(signed, tmp_path):
+def test_only_releases_are_replaced_and_no_signature_by_none(signed, keys):
     with pytest.raises(InputError, match="exists; choose another name"):
         publish(RELEASE, signed)
+    with pytest.raises(
+        InputError, match=r"is signed and would be .*; sign again with --sign KEY .*, or remove .*model.sig"
+    ):
+        publish(RELEASE, signed, force=True)
+    assert check_signature(signed, keys / "public.pem")
+    publish(RELEASE, signed, force=True, key=keys / "other-key.pem")
+    assert check_signature(signed, keys / "other-public.pem")
+    (signed / "model.sig").unlink()
     publish(RELEASE, signed, force=True)
     assert sorted(file.name for file in signed.iterdir()) == FILES
     with pytest.raises(InputError, match="holds something else, so it is not replaced"):

@@ -112,8 +112,16 @@ def test_labels_keep_their_type(labels, tmp_path):
     assert np.array_equal(release.predict(TEST_ROWS), model.predict(TEST_ROWS))
 
 
-def test_predicting_needs_no_training_code(tmp_path):
-    folder = Release.of(noisy_sum()).save(tmp_path / "out")
+@pytest.mark.parametrize("fact", ["name", "curator", "description", "intended_use"])
+def test_an_empty_fact_is_refused(fact):
+    with pytest.raises(ReleaseError, match=f"^{fact}=' ' is empty; give one line of text, or leave it out$"):
+        Release.of(noisy_sum(), **{fact: " "})
+
+
+@pytest.mark.parametrize("method", ["noisy-sum", "label-private", "public", "public, k=3"])
+def test_predicting_needs_no_training_code_and_no_slow_imports(method, tmp_path):
+    made = LEARNERS | {"label-private": lambda: tacit.LabelPrivate("epsilon=1", classes=3).fit(ROWS, LABELS)}
+    folder = Release.of(made[method]()).save(tmp_path / "out")
     code = f"""
 import sys, numpy as np
 from tacit.releases.release import Release

@@ -1,6 +1,8 @@
 """A headless Chromium that tests drive over a pipe, by the DevTools protocol."""
 
+import base64
 import fcntl
+import importlib.util
 import json
 import os
 import shutil
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +30,15 @@ def browser():
     if found is None:
         pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
     return found
+
+
+def axe():
+    """The script of the accessibility checker: the file that AXE names, or that of the package axe-core-python."""
+    package = importlib.util.find_spec("axe_core_python")
+    named = os.environ.get("AXE") or (package and Path(package.origin).with_name("axe.min.js"))
+    if named is None:
+        pytest.skip("axe is absent: pip install axe-core-python, or let AXE name an axe.min.js")
+    return Path(named).read_text(encoding="utf-8")
 
 
 class Page:
@@ -91,6 +103,19 @@ class Page:
         """A key that is pressed and released."""
         for kind in ("rawKeyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def violations(self):
+        """What the accessibility checker axe finds wrong with the page: each rule, and the first place."""
+        self.run(f"{axe()}; null")
+        found = self.run("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+    def picture(self, path):
+        """Save a picture of the whole page."""
+        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        shot = self.send("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
 
     def choose(self, element, path):
         """A file for a file input."""

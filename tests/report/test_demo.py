@@ -1,29 +1,65 @@
+"""The demonstration: what is compared, and its page in a browser."""
+
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
+import tacit
+from report.browser import pages
+from tacit.models.metrics import evaluate
+from tacit.releases.release import Release
 from tacit.report import charts, paper
 from tacit.report.accuracy import both_measures, result_of_fit
-from tacit.report.demo import ROUGH_EPSILONS, compare, csv, digits, medians
+from tacit.report.demo import (
+    FEW_ROWS,
+    ROUGH_EPSILONS,
+    WORTH_RHO,
+    compare,
+    csv,
+    digits,
+    medians,
+    worth_of_public_rows,
+)
+from tacit.report.demo_page import demo_page
 from tacit.report.page import page, picture, table, text
 
 RESULTS = [result_of_fit("m", rho, seed, 0.1 * seed, 0.2 * seed) for rho in (2.0, 0.5, math.inf) for seed in range(3)]
 
 
-def test_the_data_are_imbalanced_and_centred_by_public_rows_alone():
-    data = digits()
+@pytest.fixture(scope="module")
+def data():
+    return digits()
+
+
+@pytest.fixture(scope="module")
+def results(data):
+    return compare(data, n_seeds=2)
+
+
+def test_the_data_are_imbalanced_and_centred_by_public_rows_alone(data):
     assert data.records.sizes.max() / data.records.sizes.min() > 7
     assert np.allclose(data.public.mean(axis=0), 0)
     assert not np.allclose(data.records.x.mean(axis=0), 0)
 
 
-def test_every_method_budget_and_seed_is_compared():
-    results = compare(digits(), n_seeds=2)
-    assert len(results) == 3 * (2 * len(ROUGH_EPSILONS) + 1)
-    assert {one.learner for one in results} == {"noisy-sum", "coinpress", "public"}
+def test_every_method_budget_and_seed_is_compared(results):
+    assert len(results) == 4 * (2 * len(ROUGH_EPSILONS) + 1)
+    assert list(dict.fromkeys(one.learner for one in results)) == ["auto", "noisy-sum", "coinpress", "public"]
     best = {one.learner: one.balanced_accuracy for one in results if math.isinf(one.rho)}
     low = {one.learner: one.balanced_accuracy for one in results if one.rho < 0.006}
     assert all(best[learner] > low[learner] for learner in best)
+
+
+def test_public_rows_are_shown_to_matter(data):
+    worth = worth_of_public_rows(data, n_seeds=3)
+    names = ["noisy-sum, for the centre", *(f"auto, {n} rows" for n in (*FEW_ROWS, len(data.public)))]
+    assert [one.learner for one in worth] == 3 * names
+    assert {one.rho for one in worth} == {WORTH_RHO}
+    of = {name: np.median([one.minority_accuracy for one in worth if one.learner == name]) for name in names}
+    assert of[names[-1]] > of[names[0]] + 0.1
 
 
 def test_tables_hold_medians_in_order_of_rho():
@@ -52,3 +88,55 @@ def test_figures_and_pages_stand_on_their_own():
     assert "&lt;y&gt;" in html
     assert "&lt;z&gt;" in html
     assert 'src="data:image/png;base64,' in html
+
+
+@pytest.fixture(scope="module")
+def html(data, results):
+    """The page of a release by auto, and its guarantee."""
+    records = data.records
+    learner = tacit.AutoPrototypes(classes=range(10), public=data.public).fit(records.x, records.y)
+    release = Release.of(learner, name="digits <demo>")
+    scores = evaluate(records.test_y, release.predict(records.test_x), release.classes)
+    few = [replace(one, learner=f"auto, {one.seed} rows") for one in results if one.learner == "auto"]
+    return demo_page(data, results, few, release, scores, "some/where"), release.guarantee
+
+
+def test_the_page_says_what_it_costs_and_what_to_do_next(html):
+    html, guarantee = html
+    words = re.sub(r"<[^>]*>", "", html)
+    assert guarantee.in_words() in words
+    assert "tacit inspect some/where/release" in words
+    assert "digits &lt;demo&gt;" in html
+    assert "<summary>5. Privacy parameters</summary>" in html
+    assert "## " not in words.split("The card of the release")[1].split("What to do next")[0]
+    assert [f'<th scope="col">{name}</th>' in html for name in ("auto", "noisy-sum", "coinpress", "public")] == 4 * [
+        True
+    ]
+    assert re.search(r'<tr><th scope="row">0.5</th><td>4.89</td><td>\.\d{3}</td>', html)
+
+
+@pytest.fixture(scope="module")
+def browser_page(tmp_path_factory):
+    with pages(tmp_path_factory.mktemp("profile")) as browser_page:
+        yield browser_page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_every_screen_asks_for_nothing_and_axe_finds_nothing(browser_page, html, tmp_path, width, scheme):
+    page, (text, guarantee) = browser_page, html
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    page.requests.clear()
+    page.open(tmp_path / "page.html", width=width, scheme=scheme)
+    page.wait("document.documentElement.dataset.drawn")
+    assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.faults == []
+    assert page.run("document.documentElement.scrollWidth") <= width
+    over = "Array.from(document.querySelectorAll('.chart, .wide'), one => one.scrollWidth - one.clientWidth)"
+    assert set(page.run(over)) == {0}
+    assert page.violations() == []
+    page.run(
+        "document.getElementById('rate').value = 11; document.getElementById('rate').dispatchEvent(new Event('input'))"
+    )
+    found = float(page.run("document.getElementById('found').textContent"))
+    assert found == pytest.approx(100 * guarantee.attack_rate(0.1), rel=1e-3)

@@ -1,12 +1,13 @@
 """The page of a sweep in a browser without a network: charts are drawn, and a click on a legend picks a series."""
 
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from report.browser import browser
+from report.browser import browser, pages
 from report.test_sweep_report import plausible, some, timed
 from tacit.report import sweep
 from tacit.report.groups import SweepResults
@@ -18,7 +19,7 @@ CLICKS = """<script>
 setTimeout(() => {
   for (const place of document.querySelectorAll(".chart")) {
     const symbol = place.querySelector(".role-legend-symbol path");
-    symbol.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true, view: window}));
+    symbol?.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true, view: window}));
   }
 }, 5000);
 </script>"""
@@ -117,7 +118,46 @@ def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
     place = html.rindex("</body>")
     drawn = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
     for figure in figures:
-        assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1), figure.name
+        assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1 and not figure.one_cost), figure.name
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with pages(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_charts_fit_the_screen_and_axe_finds_nothing(page, results, tmp_path, width, scheme):
+    unlike = [replace(one, key=f"{place:020x}") for place, one in enumerate(results)]
+    (tmp_path / "page.html").write_text(sweep.html(unlike, "Sweep"), encoding="utf-8")
+    page.open(tmp_path / "page.html", width=width, scheme=scheme)
+    page.wait("document.documentElement.dataset.drawn")
+    assert page.run("document.documentElement.scrollWidth") <= width
+    over = "Array.from(document.querySelectorAll('.chart'), chart => chart.scrollWidth - chart.clientWidth)"
+    assert set(page.run(over)) == {0}
+    alternatives = page.run(
+        "Array.from(document.querySelectorAll('.chart svg.marks'), one => one.parentNode.ariaLabel)"
+    )
+    assert alternatives == [figure.described for _, figure in sweep.figures(SweepResults.of(unlike))]
+    text = "getComputedStyle(document.querySelector('.role-axis-label text')).fill"
+    assert page.run(text) == page.run("getComputedStyle(document.body).color")
+    assert page.violations() == []
+
+
+def test_charts_follow_the_width_and_the_colour_scheme(page, results, tmp_path):
+    (tmp_path / "page.html").write_text(sweep.html(results[:24], "Sweep"), encoding="utf-8")
+    page.open(tmp_path / "page.html")
+    page.wait("document.documentElement.dataset.drawn")
+    widest = "Math.max(...Array.from(document.querySelectorAll('.chart svg.marks'), one => one.clientWidth))"
+    assert page.run(widest) > 390
+    page.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+    page.wait("document.documentElement.dataset.drawn === '2'")
+    assert page.run(widest) <= 390
+    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.wait("document.documentElement.dataset.drawn === '3'")
+    assert page.run("document.querySelector('.role-axis-label text').getAttribute('fill')") == "#ececec"
 
 
 def test_a_picture_of_the_page_is_not_blank(browse, html, tmp_path):

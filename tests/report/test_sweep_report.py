@@ -202,7 +202,47 @@ def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
     assert [point.series for point in by_rho.panels[0].flat] == ["zcdp"]
     assert [point.series for point in by_epsilon.panels[0].flat] == ["approximate", "never private"]
     assert by_rho.panels[0].flat[0].y.median == 0.9
-    assert "Thin dashes: the same learners without privacy." in by_rho.caption
+    assert "Hollow marks: the same learners without privacy." in by_rho.caption
+    more = only(accuracy.accuracy, [*results[:2], one("6", learner="zcdp", rho=2.0, budget="rho=2")])
+    assert "Thin dashes: the same learners without privacy." in more.caption
+
+
+def test_one_budget_is_drawn_as_dots_in_a_row_for_each_learner():
+    results = some(learner=["auto", "noisy-sum"], seed=[0, 1], imbalance=[1.0, 10.0])
+    results.append(one("f" * 20, learner="auto", rho=math.inf, epsilon=math.inf, budget="inf"))
+    figure = only(accuracy.accuracy, results)
+    assert figure.one_cost
+    assert "balanced accuracy at rho = 0.5 (" in figure.title
+    assert "the line spans" in figure.caption
+    assert "rough epsilon" not in figure.caption
+    chart = charts.lines(figure, PAGE).to_dict()
+    first = chart["concat"][0]["layer"]
+    assert {part["mark"]["type"] for part in first} == {"rule", "point"}
+    assert first[1]["encoding"]["y"]["sort"] == ["auto", "noisy-sum"]
+    assert first[1]["encoding"]["x"]["field"] == "median"
+    assert "params" not in chart
+    two = only(accuracy.accuracy, [*results, one("e" * 20, learner="auto", rho=2.0, budget="rho=2")])
+    assert not two.one_cost
+    assert "against rho" in two.title
+    assert "params" in charts.lines(two, PAGE).to_dict()
+
+
+def test_legends_carry_the_names_that_one_types():
+    names = {"auto": "auto", "DPPL-Mean": "coinpress", "noisy sums": "noisy-sum", "x": "my-own"}
+    results = [one(f"{i}", learner=learner, method=method) for i, (learner, method) in enumerate(names.items())]
+    assert set(groups.labels(results).values()) == {"auto", "DPPL-Mean", "noisy sums (noisy-sum)", "x"}
+    both = [one("1", learner="mine", method="auto"), one("2", learner="mine", method="public")]
+    assert set(groups.labels(both).values()) == {"mine, auto", "mine, public"}
+
+
+def test_a_chart_says_what_it_shows():
+    results = [one(f"{rho}", rho=rho, budget=f"rho={rho}", balanced_accuracy=rho / 4) for rho in (0.5, 2.0)]
+    results.append(one("inf", rho=math.inf, epsilon=math.inf, budget="inf", balanced_accuracy=0.9))
+    chart = charts.lines(only(accuracy.accuracy, results), PAGE).to_dict()
+    assert chart["description"] == (
+        "digits, raw: balanced accuracy against rho (add/remove one record). "
+        "imbalance 1: m 0.125 at 0.5 to 0.500 at 2; m 0.900 without privacy."
+    )
     assert found(accuracy.accuracy, results[-1:]) == []
 
 
@@ -343,11 +383,13 @@ def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
         "none (parameters fixed before any data) for 'a', 'b'; unpaid (parameters tuned outside the guarantee) for 'c'"
         in said
     )
-    assert "Medians over 1 to 2 seeds; the band spans the 25 to 75 % quantiles." in said
-    assert "an axis, not a guarantee" in said
+    assert "Medians over 1 to 2 seeds; the line spans the 25 to 75 % quantiles." in said
+    more = only(accuracy.accuracy, [*results, one("v" * 20, rho=2.0, budget="rho=2")]).caption
+    assert "the band spans" in more
+    assert "an axis, not a guarantee" in more
     assert captions.NOISE in said
     assert said.endswith("Shows 5 cells.")
-    assert "One seed each, so no band." in only(accuracy.accuracy, some(rho=[1.0])).caption
+    assert "One seed each, so no line." in only(accuracy.accuracy, some(rho=[1.0])).caption
 
 
 def test_every_figure_of_a_sweep_says_what_it_must():
@@ -412,9 +454,10 @@ def test_paper_figures_name_every_series_and_axis(name):
     texts = [" ".join("".join(text.itertext()).split()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     for panel in figure.panels:
         assert panel.title in texts
-    assert {title for title in (figure.x.title, figure.y.title) if title} <= set(texts)
+    axes = (figure.y.title,) if figure.one_cost else (figure.x.title, figure.y.title)
+    assert {title for title in axes if title} <= set(texts)
     assert set(figure.shown) <= set(texts)
-    assert figure.legend in texts
+    assert figure.one_cost or figure.legend in texts  # names stand beside the rows
     assert "".join(figure.title.split()) in "".join("".join(texts).split())  # long titles are wrapped
 
 
@@ -440,13 +483,13 @@ def without_scripts(page):
 def test_names_are_text_wherever_they_stand(page):
     assert "<b>" not in without_scripts(page)
     assert "</b>" not in page.replace(r"\u003c/b>", "")
-    assert page.count("</script>") == 2
+    assert page.count("</script>") == page.count("<script") == 3
     assert page.count(html.libraries()) == 1
 
 
 def test_the_page_loads_nothing(page):
     loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[^>]*>", without_scripts(page))
-    assert loaded == []
+    assert loaded == ['<link rel="icon" href="data:,">']
     assert not re.search(r"url\(|@import", without_scripts(page))
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import check_apart, ledger_of, shown_progress
+from tacit.cli.common import check_apart, ledger_of, say, shown_progress
 from tacit.cli.options import Features, Force, Split
 from tacit.errors import InputError, NothingDoneError
 
@@ -69,10 +69,10 @@ def adapt(
         if adapted.release is None:
             raise NothingDoneError(f"nothing adapted: {rows}: {adapted.why}; keep {release}, {out} was not written")
         adapted.release.save(out, force=force, allow_research=True)
-    print(f"{out}: {release} {adapted.why}")
-    print("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
+    say(f"{out}: {release} {adapted.why}")
+    say("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
     if private is None:
-        print("The rows were not compared with the data of the fit; their owner can do that with --private STORE.")
+        say("The rows were not compared with the data of the fit; their owner can do that with --private STORE.")
 
 
 def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:

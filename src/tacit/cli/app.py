@@ -1,9 +1,12 @@
 """The verbs. They are named by path and import what they need when they run, so that help stays quick."""
 
+from collections.abc import Sequence
 from keyword import iskeyword
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token, convert
 
+from tacit.compute.numbers import check_plain
 from tacit.version import __version__
 
 VERBS = {
@@ -29,15 +32,31 @@ VERBS = {
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
+FLAGS = ("--help", "--version", "--install-completion")
+
+
+def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The value of an option; numbers are read in plain digits only."""
+    for token in tokens:
+        if kind in (int, float):
+            check_plain(token.value)
+    return convert(kind, tokens)
+
 
 app = App(
     name="tacit",
     help="Differentially private classifiers, with a true statement of their privacy cost.",
     version=__version__,
-    default_parameter=Parameter(negative=()),
+    default_parameter=Parameter(negative=(), converter=_plain),
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
 for number, (verb, summary) in enumerate(VERBS.items()):
     module = f"{verb}_" if iskeyword(verb) else verb.replace("-", "_")
     app.command(f"tacit.cli.{module}:{module}", name=verb, help=summary, sort_key=number)
+app.command(
+    "tacit.cli.completion:install_completion",
+    name=FLAGS[-1],
+    help="Let the shell complete commands and options.",
+    sort_key=len(VERBS),
+)

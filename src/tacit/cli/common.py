@@ -1,6 +1,8 @@
 """What several commands share: class lists, labels and ledgers from paths, and progress on the terminal."""
 
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,27 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 LINE_SECONDS = 2.0  # between two lines of progress in a log
+QUICK_SECONDS = 2.0  # work that ends sooner shows no progress
+
+
+def say(text: str) -> None:
+    """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and long words."""
+    width, code = _columns(), False
+    for line in text.split("\n"):
+        fence = line.startswith("```")
+        print(line if width is None or fence or code else _wrapped(line, width))
+        code ^= fence
+
+
+def _columns() -> int | None:
+    """Width of the terminal; None where results go elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _wrapped(line: str, width: int) -> str:
+    """A line cut at spaces; what follows the first part is indented by two more spaces than the line."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def read_classes(text: str | None) -> Any:
@@ -90,12 +113,12 @@ def tell_of_ledger(path: Path, data: "Data") -> None:
 
     ledger = ledger_of(None, located(path), data)
     if ledger is not None:
-        print(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
+        say(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
 
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show progress on stderr: a bar on a terminal, else a line every two seconds."""
+    """Show progress of work of more than two seconds on stderr: a bar on a terminal, else a line every two seconds."""
     from tacit.compute.progress import reporting
 
     if not sys.stderr.isatty():
@@ -105,16 +128,22 @@ def shown_progress() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
+    bar = Progress(console=Console(stderr=True), transient=True)
+    tasks, started = dict[str, TaskID](), time.monotonic()
 
-        def report(label: str, done: int, total: int) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label, total=total)
-            bar.update(tasks[label], completed=done, total=total)
+    def report(label: str, done: int, total: int) -> None:
+        if label not in tasks:
+            tasks[label] = bar.add_task(label, total=total)
+        bar.update(tasks[label], completed=done, total=total)
+        if time.monotonic() - started >= QUICK_SECONDS:
+            bar.start()
 
+    try:
         with reporting(report):
             yield
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def _line_reporter() -> "Reporter":

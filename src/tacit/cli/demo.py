@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import say, shown_progress
 from tacit.cli.options import Force
 
 if TYPE_CHECKING:
+    from tacit.models.metrics import Scores
+    from tacit.releases.release import Release
     from tacit.report.demo import Digits
 
 BUDGET = "rho=0.5"
@@ -14,6 +16,9 @@ BUDGET = "rho=0.5"
 
 def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> None:
     """Compare learners on imbalanced digits, then make, check and evaluate a real release.
+
+    The page shows it all to somebody who sees it for the first time.
+    It needs the extra experiments.
 
     Parameters
     ----------
@@ -27,47 +32,43 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     from tacit.errors import InputError
     from tacit.report import charts, paper
     from tacit.report.accuracy import both_measures
-    from tacit.report.demo import IMBALANCE, compare, csv, digits, medians
-    from tacit.report.page import page, picture, table, text
+    from tacit.report.demo import IMBALANCE, compare, csv, digits, medians, worth_of_public_rows
+    from tacit.report.demo_page import demo_page
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds} must be at least 1; leave it out for 5")
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
-        print(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-              f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
+        say(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+            f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
         with shown_progress():
-            results = compare(data, seeds)
+            results, worth = compare(data, seeds), worth_of_public_rows(data, seeds)
         header, rows = medians(results)
-        print("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
-        print("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
+        say("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
+        say("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
         png = paper.image(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png")
         (folder / "accuracy.png").write_bytes(png)
-        card = _release(data, folder)
-        sections = [
-            ("Which learner, at which privacy cost", picture(png, "accuracy against rho")),
-            ("The same as numbers: balanced / minority accuracy", table(header, rows)),
-            ("The card of the release", text(card)),
-        ]
-        (folder / "page.html").write_text(page("tacit: a demonstration on digits", sections), encoding="utf-8")
+        release, scores = _release(data, folder)
+        page = demo_page(data, results, worth, release, scores, str(out))
+        (folder / "page.html").write_text(page, encoding="utf-8")
     for ledger in sorted(out.rglob(KEPT)):
-        print(f"\n{ledger} stays: what was spent on these records stays spent")
-    print(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
-          f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
+        say(f"\n{ledger} stays: what was spent on these records stays spent")
+    say(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
+        f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
 
 
 def _is_demo(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} == {"accuracy.png", "page.html", "release", "results.csv", "stores"}
 
 
-def _release(data: "Digits", folder: Path) -> str:
-    """Fit with secure noise, save, load again, check and evaluate; return the card."""
+def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
+    """Fit with secure noise, save, load again, check and evaluate."""
     import numpy as np
 
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
+    from tacit.learners.prototypes.auto import AutoPrototypes
     from tacit.models.metrics import evaluate
     from tacit.releases.release import Release
 
@@ -78,10 +79,11 @@ def _release(data: "Digits", folder: Path) -> str:
     test = EmbeddingStore.write(
         stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test"
     )
-    learner = NoisySumPrototypes(BUDGET, classes=private.classes).fit(private.x, private.labels)
+    learner = AutoPrototypes(BUDGET, classes=private.classes, public=data.public)
+    learner.fit(private.x, private.labels)
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()
     scores = evaluate(np.asarray(test.labels), release.predict(test.x), release.classes)
-    print(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
-    print(release.guarantee.statement())
-    return release.card()
+    say(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
+    say(release.guarantee.statement())
+    return release, scores

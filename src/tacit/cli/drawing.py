@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.common import say
+
 if TYPE_CHECKING:
     from tacit.learners.pate import Answers
 
@@ -22,4 +24,4 @@ def draw_for_owner(folder: Path, answers: "Answers", shares: Any) -> None:
 
     RunFolder(folder)  # makes it private
     write_figures(folder, answers, shares)
-    print(f"{folder}: figures, private as the votes are; only cost.svg follows from what is released")
+    say(f"{folder}: figures, private as the votes are; only cost.svg follows from what is released")

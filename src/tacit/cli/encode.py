@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from tacit.cli.common import number_of_persons, read_classes, shown_progress
+from tacit.cli.common import number_of_persons, read_classes, say, shown_progress
 from tacit.cli.encode_names import PublicClasses, check_alone, class_texts, names_to_carry, write_through
 from tacit.errors import InputError
 
@@ -215,4 +215,4 @@ def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
     if left_out:
         said = f"{len(left_out)} files left out that are no pictures or are not in the table"
         facts.append(f"{said} (first: {left_out[0]})")
-    print(f"{path}: {', '.join(facts)}")
+    say(f"{path}: {', '.join(facts)}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import class_values, read_lines
+from tacit.cli.common import class_values, read_lines, say
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,4 +115,4 @@ def write_through(
     facts = {"what": "rows of class names", "encoder": features.card, "templates": list(templates), "through": source}
     card = {"names": facts} | ({"encoder": data.card["encoder"]} if "encoder" in data.card else {})
     store = EmbeddingStore.write(out, rows, np.asarray(listed), classes=listed, card=card, **options)
-    print(f"{out}: {store.rows} rows of class names of width {store.dim}, through {len(known)} public classes")
+    say(f"{out}: {store.rows} rows of class names of width {store.dim}, through {len(known)} public classes")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import labels_of, number_of_persons, shown_progress
+from tacit.cli.common import labels_of, number_of_persons, say, shown_progress
 from tacit.cli.options import Features, Labels, Persons, Split
 
 
@@ -88,15 +88,15 @@ def evaluate(
         print(text.dumps({key: value for key, value in values.items() if value is not None}))
         return
     shown = f"{len(labels)} rows{number_of_persons(data.persons)}, {len(present)} of {len(loaded.classes)} classes"
-    print(f"{release} on {store}: {shown}")
+    say(f"{release} on {store}: {shown}")
     for name, value, (low, high) in (
         ("accuracy", scores.accuracy, scores.accuracy_interval),
         ("balanced accuracy", scores.balanced, scores.interval),
     ):
-        print(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
+        say(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
     if by_person:
-        print(f"intervals over persons are {metrics.BY_PERSON}")
+        say(f"intervals over persons are {metrics.BY_PERSON}")
     lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
-    print(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
+    say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:
-        print(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
+        say(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 
 
@@ -28,7 +28,7 @@ def export(
     release
         Folder of a release.
     onnx
-        The file to write.
+        The .onnx file to write.
     encoder
         The ONNX file of the encoder of its rows, to join with: pictures in, labels out.
     sidecar
@@ -53,4 +53,4 @@ def export(
     written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=True, **given)
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
     taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
-    print(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")
+    say(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")

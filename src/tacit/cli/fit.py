@@ -15,10 +15,11 @@ from tacit.cli.common import (
     ledger_of,
     read_classes,
     read_lines,
+    say,
     shown_progress,
 )
 from tacit.cli.drawing import check_drawing, draw_for_owner
-from tacit.cli.learner import check_folder, check_releasable, known_method, make_learner
+from tacit.cli.learner import check_folder, check_options, check_releasable, known_method, make_learner
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
 from tacit.errors import InputError
@@ -86,7 +87,7 @@ def fit(
     allow_research
         Save a release that is not for release, stamped so.
     parameters
-        Further parameters of the method, such as --k 5; the message about an unknown one lists those there are.
+        Further parameters of the method, such as --k 5; `tacit fit METHOD --help` lists them.
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
@@ -97,6 +98,7 @@ def fit(
     from tacit.releases.release import Release
 
     method = known_method(method)
+    check_options(fit, method, parameters)
     check_writable(out, force=force, ours=is_release)
     stated = None if names == NONE else names
     learner = make_learner(
@@ -154,7 +156,7 @@ def fit(
     if of_names is not None:
         source = f"the names that {store} carries" if names is None else names
         used = "used" if getattr(learner, "names_used_", True) else "left out (the card says why)"
-        print(f"Class names {used}, which cost nothing: {of_names.count} rows, of {source}")
+        say(f"Class names {used}, which cost nothing: {of_names.count} rows, of {source}")
 
 
 @contextmanager
@@ -224,11 +226,11 @@ def _groups(path: Path, learner: Any) -> list[str]:
 
 
 def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
-    print(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
+    say(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
-        print(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
-    print(learner.guarantee_.statement())
+        say(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
+    say(learner.guarantee_.statement())
     if learner.ledger is None:
         unit = learner.guarantee_.unit
         allow = "rho=1" if unit == "add-remove" else f"rho=1 --unit {unit}"
-        print(f"No ledger counts this run; to limit what is spent, start one: tacit ledger {store} --allow {allow}")
+        say(f"No ledger counts this run; to limit what is spent, start one: tacit ledger {store} --allow {allow}")

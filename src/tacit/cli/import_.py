@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import number_of_persons, read_classes, shown_progress
+from tacit.cli.common import number_of_persons, read_classes, say, shown_progress
 from tacit.cli.names import names_for
 from tacit.cli.options import Persons
 from tacit.errors import InputError
@@ -90,12 +90,12 @@ def import_(
     remove_parts(out)
     with shown_progress():
         if split is not None or len(parts) < 2:
-            print(f"{out}: {write(out, split, identity, force)}")
+            say(f"{out}: {write(out, split, identity, force)}")
             return
         with atomic_folder(out, force=force, ours=holds_stores) as temporary:
             made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts}
     for name, text in made.items():
-        print(f"{out / name}: {text}")
+        say(f"{out / name}: {text}")
 
 
 def _from_bytes(data: "Data") -> Any:

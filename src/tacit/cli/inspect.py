@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 
 
 def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False) -> None:
@@ -13,7 +13,7 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
     release
         Folder of a release.
     key
-        Also check that the owner of this public key, a PEM file, signed all files.
+        Also check that the owner of this public key, a PEM file, signed all files; needs the extra hub.
     registry
         Also write an entry for a registry of deployments, as YAML.
     force
@@ -30,9 +30,9 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
-    print(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")
-    print(f"{signed}\n")
-    print(loaded.card())
+    say(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")
+    say(f"{signed}\n")
+    say(loaded.card())
 
 
 def _signed(release: Path, key: Path | None) -> str:

@@ -1,15 +1,24 @@
 """Learners from text: a method's name and its options, which are the parameters of its class."""
 
 import ast
+import inspect
+import re
 import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError
-from tacit.learners.methods import METHODS, load, method_called, setting_called
+from tacit.cli.options import CardFacts
+from tacit.compute.numbers import check_plain
+from tacit.errors import InputError, nearest
+from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, setting_called
 
 if TYPE_CHECKING:
     from tacit.learners.base import PrivateClassifier
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
 """Parameters that options of the commands set."""
@@ -22,9 +31,23 @@ def known_method(name: str) -> str:
         return method
     setting = setting_called(name)
     if setting is None:
-        raise InputError(f"method {name!r} is not known; choose from: {', '.join(METHODS)}")
+        raise InputError(f"method {name!r} is not known; {nearest(name.lower(), METHODS, *ALIASES, *SETTINGS)}")
     flags = "".join(f" --{flag.replace('_', '-')} {value}" for flag, value in setting[1].items())
     raise InputError(f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?")
+
+
+def check_options(command: Callable[..., None], method: str, options: Iterable[str]) -> None:
+    """Refuse what is neither an option of the command nor a parameter of the method."""
+    of_method = [name for name in load(METHODS[method]).flat_parameters() if name not in COMMON]
+    for option in options:
+        if option.replace("-", "_") in of_method:
+            continue
+        common = [one.name for one in inspect.signature(command).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        names = [name.replace("_", "-") for name in (*of_method, *common, *(field.name for field in fields(CardFacts)))]
+        close = get_close_matches(option, names, n=1)
+        listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
+        remedy = f"did you mean --{close[0]}?" if close else f"beyond the common ones it has: {listed}"
+        raise InputError(f"--{option} is not an option of {method}; {remedy}")
 
 
 def make_learner(
@@ -32,8 +55,8 @@ def make_learner(
 ) -> "PrivateClassifier":
     """The learner of a method in METHODS.
 
-    `options` are the method's parameters as text, `common` those in COMMON, where None stands for the default. The seed
-    is that of research noise, and of a method's public choices.
+    `options` are the method's parameters as text, as `check_options` lets them pass. `common` are those in COMMON,
+    where None stands for the default. The seed is that of research noise, and of a method's public choices.
     """
     make = load(METHODS[method])
     accepted = make.flat_parameters()
@@ -45,14 +68,7 @@ def make_learner(
     for name in ("public", "names"):
         if name in common and name not in accepted:
             raise InputError(f"--{name} does not apply to {method}; leave it out")
-    known = [name for name in accepted if name not in COMMON]
-    values = {}
-    for option, text in options.items():
-        name = option.replace("-", "_")
-        if name not in known:
-            listed = ", ".join("--" + other.replace("_", "-") for other in known) or "none"
-            raise InputError(f"--{option} is not an option of {method}; beyond the common ones it has: {listed}")
-        values[name] = literal(text)
+    values = {option.replace("-", "_"): literal(text) for option, text in options.items()}
     if seed is not None and common["noise"] == "research":
         values["random_state"] = seed
     if seed is not None and "seed" in accepted:
@@ -90,7 +106,10 @@ def literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
+        if not isinstance(value, str):
+            check_plain(_QUOTED.sub("", text))
+        return value
     except (ValueError, SyntaxError):
         pairs = [item.partition("=") for item in text.split(",")]
         named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})

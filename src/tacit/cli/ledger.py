@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tacit.cli.common import say
 from tacit.cli.options import Split
 from tacit.errors import InputError, excerpt
 
@@ -53,12 +54,12 @@ def ledger(
     elif not book.path.exists():
         raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (--unit replace for pate)")
     account = book.account()
-    print(f"{book.path}, identity {name!r}: {balance(account)}")
+    say(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:
-        print(f"Rule: {account.allowance.rule}.")
+        say(f"Rule: {account.allowance.rule}.")
     exact = account.allowance is not None and account.allowance.budget.kind == "approx"
     for charge in account.charges:
         paid = "; ".join(total.describe() for total in charge.guarantee.totals())
         cost = figure(account, charge.guarantee, exact=exact)
-        print(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
+        say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)

@@ -12,7 +12,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 INTERRUPTED = "interrupted; no output was written, and a charge already made to a ledger stays"
 
@@ -64,6 +67,10 @@ def _status(arguments: Sequence[str] | None, swallowed: Sequence[Any]) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        import tacit.compute.locks  # noqa: F401
+    except ImportError as error:
+        return _fail(str(error), 2)
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
@@ -75,7 +82,13 @@ def _run(arguments: Sequence[str] | None) -> int:
             warnings.showwarning = _show_warning
             logging.getLogger("absl").setLevel(logging.ERROR)  # dp_accounting warns of rounding by it
             _print_any_text()
-            app(arguments, exit_on_error=False, print_error=False)
+            tokens = sys.argv[1:] if arguments is None else list(arguments)
+            if _asks_for_method(tokens):
+                from tacit.cli.method_help import print_method_help
+
+                print_method_help(tokens[0], tokens[1])
+            else:
+                app(tokens, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
@@ -86,9 +99,28 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (PartlyFailedError, NothingDoneError) as error:
         return _fail(str(error), 1)
     except CycloptsError as error:
-        fault = str(error).replace("requires an argument.", "is missing or has no value;")
-        return _fail(f"{fault} see --help", 2)
+        return _fail(_fault(error), 2)
     return 0
+
+
+def _asks_for_method(tokens: Sequence[str]) -> bool:
+    """Whether the help of one method is asked for, as in `tacit fit noisy-sum --help`."""
+    named = len(tokens) > 2 and tokens[0] in ("fit", "promise") and not tokens[1].startswith("-")
+    return named and any(token in ("--help", "-h") for token in tokens)
+
+
+def _fault(error: "CycloptsError") -> str:
+    """What is wrong with a command line, and what to write."""
+    from cyclopts import UnknownCommandError
+
+    from tacit.cli.app import FLAGS, VERBS
+    from tacit.errors import nearest, quoted
+
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        word = error.unused_tokens[0]
+        return f"command {quoted(word)} is not known; {nearest(word, VERBS, *FLAGS)}"
+    said = str(error).replace("requires an argument.", "is missing or has no value;").replace("; Did", "; did")
+    return said if said.endswith("?") else f"{said} see --help"
 
 
 def _fail(message: str, status: int) -> int:

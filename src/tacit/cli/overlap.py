@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import say, shown_progress
 from tacit.errors import InputError
 
 
@@ -49,16 +49,16 @@ def overlap(
         same = f"{len(found.same)} have the content of a public one"
         if not found.hashed:
             same = "contents were not compared: no hashes"
-        print(f"of {own.rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
+        say(f"of {own.rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
         without = [path for path, store in ((private, own), (public, other)) if store.persons is None]
         if found.persons is not None:
-            print(f"{found.persons} persons are in both")
+            say(f"{found.persons} persons are in both")
         elif len(without) == 1:
-            print(f"persons were not compared: {without[0]} has no ids")
+            say(f"persons were not compared: {without[0]} has no ids")
     if other.names is not None:
         examples = f"{len(found.near_names)} reach a cosine of {cosine:g} with a row of the class names"
-        print(f"of {own.rows} private records {examples} that {other.identity} carries")
-    print("This is about private records: it is for their owner, and belongs in no release.")
+        say(f"of {own.rows} private records {examples} that {other.identity} carries")
+    say("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:
         return
     with atomic_file(out, force=force) as part, part.open("w", encoding="utf-8") as file:

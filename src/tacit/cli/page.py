@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 
 
-def page(release: Path, /, *, out: Path, force: Force = False) -> None:
+def page(release: Path, /, *, out: Path, onnxruntime: Path | None = None, force: Force = False) -> None:
     """Write a page that holds the card, what an attacker may learn, and the classifier; it needs no network.
 
     Parameters
@@ -15,6 +15,9 @@ def page(release: Path, /, *, out: Path, force: Force = False) -> None:
         Folder of a release.
     out
         A page.html. It holds everything and asks for nothing else.
+    onnxruntime
+        For a release that decides by a network: the folder dist of the npm package onnxruntime-web. The page then holds
+        it too (about 5 MB) and runs the network.
     """
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.errors import InputError
@@ -25,7 +28,7 @@ def page(release: Path, /, *, out: Path, force: Force = False) -> None:
         raise InputError(f"--out {out} must end in .html; give a file name such as {out.stem}.html")
     check_outside(out, release)
     check_writable(out, force=force)
-    html = release_page(Release.load(release).verify())
+    html = release_page(Release.load(release).verify(), onnxruntime)
     with atomic_file(out, force=force) as temporary:
         temporary.write_text(html, encoding="utf-8")
-    print(f"{out}: {len(html.encode('utf-8'))} bytes; it needs no network")
+    say(f"{out}: {len(html.encode('utf-8'))} bytes; it needs no network")

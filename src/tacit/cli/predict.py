@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_outside, shown_progress
+from tacit.cli.common import check_outside, say, shown_progress
 from tacit.cli.options import Features, Force, Split
 from tacit.errors import InputError
 
@@ -64,7 +64,7 @@ def predict(
             columns["label"] = loaded.predict(data.x)
         with atomic_file(out, force=force) as temporary:
             WRITERS[out.suffix](columns, temporary)
-    print(f"{out}: {len(data.x)} rows")
+    say(f"{out}: {len(data.x)} rows")
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import read_classes, say, shown_progress
+from tacit.compute.numbers import read_number
 from tacit.errors import InputError
 
 
@@ -84,8 +85,8 @@ def privatize_labels(
             ledger=ledger, identity=identity,
             noise=noise, seed=seed, allow_research=allow_research, force=force,
         )  # fmt: skip
-    print(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")
-    print(guarantee.statement())
+    say(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")
+    say(guarantee.statement())
 
 
 def _numbers(path: Path | None) -> list[float] | None:
@@ -93,6 +94,6 @@ def _numbers(path: Path | None) -> list[float] | None:
     if path is None:
         return None
     try:
-        return [float(line) for line in path.read_text(encoding="utf-8").split()]
+        return [read_number(line) for line in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
         raise InputError(f"--values {path} is no readable file of numbers; give one a line") from error

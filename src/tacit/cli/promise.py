@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tacit.cli.common import read_classes
-from tacit.cli.learner import known_method, make_learner
+from tacit.cli.common import read_classes, say
+from tacit.cli.learner import check_options, known_method, make_learner
 from tacit.cli.names import NONE
 from tacit.cli.options import Budget, Method, Unit
 
@@ -26,17 +26,21 @@ def promise(
     ----------
     classes
         A number N for 0..N-1, or a file with one class a line.
-    public, names
+    public
         As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
+    names
+        The same for rows of class names.
     delta
         Where epsilon is stated; by default at the delta of the budget, or else at 1e-6.
     parameters
-        Further parameters of the method, such as --k 5.
+        Further parameters of the method, such as --k 5; `tacit promise METHOD --help` lists them.
     """
     # a class list costs nothing; the statement depends only on whether it is declared
     declared = read_classes(classes) if classes is not None else 1
+    method = known_method(method)
+    check_options(promise, method, parameters)
     learner = make_learner(
-        known_method(method), parameters, budget=budget, unit=unit, classes=declared, public=public,
+        method, parameters, budget=budget, unit=unit, classes=declared, public=public,
         names=None if names == NONE else names,
     )  # fmt: skip
-    print(learner.promise().statement(delta))
+    say(learner.promise().statement(delta))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit.cli.common import check_outside
+from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 from tacit.errors import InputError
 
@@ -31,7 +31,7 @@ def publish(
     license
         Identifier of the license, such as apache-2.0; by default README.md states none.
     sign
-        PEM file of the private key to sign all files with.
+        PEM file of the private key to sign all files with; needs the extra hub.
     """
     from tacit.compute.extras import check_installed
     from tacit.releases.publishing import publish, upload
@@ -50,12 +50,10 @@ def publish(
         if repo is not None:
             upload(folder, repo)
     places = [str(to)] * (to is not None) + [f"repository {repo}"] * (repo is not None)
-    print(f"{' and '.join(places)}: the release, and README.md for model hubs")
+    say(f"{' and '.join(places)}: the release, and README.md for model hubs")
     if sign is not None:
         from tacit.releases.signing import fingerprint
 
-        print(f"Signed by the key {fingerprint(sign, private=True)}")
+        say(f"Signed by the key {fingerprint(sign, private=True)}")
     if license is None:
-        print(
-            "README.md states no license, so others may not know what they may do; add --license apache-2.0 or another"
-        )
+        say("README.md states no license, so others may not know what they may do; add --license apache-2.0 or another")

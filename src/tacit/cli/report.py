@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tacit.cli.common import say
+
 
 def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = "", force: bool = False) -> None:
     """Draw the results of a sweep: a page that needs no network, or a folder of figures.
@@ -44,4 +46,4 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
     else:
         with atomic_folder(out, force=force, ours=sweep.is_images) as part:
             sweep.write_images(results, str(format), part)
-    print(f"{out}: {len(results)} cells, {sum(one.status == 'failed' for one in results)} failed")
+    say(f"{out}: {len(results)} cells, {sum(one.status == 'failed' for one in results)} failed")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tacit.cli.common import say
+
 ACCURACIES = ("balanced_accuracy", "minority_accuracy")
 SHOWN = ("learner", "data", "encoder", "imbalance", "budget", "seed", *ACCURACIES, "status")
 COSTS = ("epsilon", "rho", "mu")
@@ -48,15 +50,15 @@ def results(
     if unknown:
         raise InputError(f"--columns names {unknown[0]!r}, which is no field; choose from: {', '.join(stored.FIELDS)}")
     if hash:
-        print(stored.content_hash(stored.read_results(runs, where)))
+        say(stored.content_hash(stored.read_results(runs, where)))
         return
     if columns is None and len(set(stored.query(runs, where, ("unit",))["unit"].to_pylist())) > 1:
         chosen = (*SHOWN[: SHOWN.index("seed")], "unit", *SHOWN[SHOWN.index("seed") :])
     if csv is None:
         table = stored.query(runs, where, chosen)
         for row in [chosen, *(row.values() for row in table.to_pylist())]:
-            print("  ".join(_shown(name, value) for name, value in zip(chosen, row, strict=True)))
-        print(f"{len(table)} cells")
+            say("  ".join(_shown(name, value) for name, value in zip(chosen, row, strict=True)))
+        say(f"{len(table)} cells")
         return
     table = stored.query(runs, where, () if columns is None else chosen)
     with atomic_file(csv, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
@@ -64,7 +66,7 @@ def results(
         lines.writerow(table.column_names)
         for row in table.to_pylist():
             lines.writerow(dumps(value) if isinstance(value, list) else value for value in row.values())
-    print(f"{csv}: {len(table)} cells")
+    say(f"{csv}: {len(table)} cells")
 
 
 def _shown(name: str, value: object) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import number_of_persons, shown_progress, tell_of_ledger
+from tacit.cli.common import number_of_persons, say, shown_progress, tell_of_ledger
 from tacit.cli.options import Persons
 
 
@@ -68,5 +68,5 @@ def split(
             )  # fmt: skip
             unlabelled = "" if labels is not None else ", no labels"
             lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
-    print("\n".join(lines))
+    say("\n".join(lines))
     tell_of_ledger(data, source)

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from tacit.cli.common import labels_of, number_of_persons, shown_progress, tell_of_ledger
+from tacit.cli.common import labels_of, number_of_persons, say, shown_progress, tell_of_ledger
 from tacit.cli.options import Persons
 from tacit.errors import InputError
 
@@ -74,6 +74,6 @@ def subset(
             persons=None if source.persons is None else source.persons[chosen],
         )  # fmt: skip
     kept = number_of_persons(None if source.persons is None else source.persons[chosen])
-    print(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
-    print("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
+    say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
+    say("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
     tell_of_ledger(data, source)

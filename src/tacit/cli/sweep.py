@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from tacit.cli.common import shown_progress
+from tacit.cli.common import say, shown_progress
 from tacit.errors import PartlyFailedError
 
 
@@ -67,8 +67,8 @@ def sweep(
         missing = state.missing(retry_failed)
         for cell in missing:
             place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
-            print(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-        print(f"{len(missing)} of {len(state.cells)} cells to compute")
+            say(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
+        say(f"{len(missing)} of {len(state.cells)} cells to compute")
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
@@ -79,12 +79,12 @@ def sweep(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; finished cells are kept in {out}, run it again to go on") from None
     failed = [one for one in results if one.status == "failed"]
-    print(f"{out}: {len(results)} cells, {len(failed)} failed")
+    say(f"{out}: {len(results)} cells, {len(failed)} failed")
     for one in failed[:10]:
-        print(f"  {one.key} {one.learner} on {one.data} at {one.budget}: {one.error}")
+        say(f"  {one.key} {one.learner} on {one.data} at {one.budget}: {one.error}")
     if len(failed) > 10:
-        print(f"  {len(failed) - 10} more")
-    print(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
+        say(f"  {len(failed) - 10} more")
+    say(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
     if failed:
         raise PartlyFailedError(
             f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns learner,data,error "

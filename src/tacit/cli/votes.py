@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import read_classes, shown_progress
+from tacit.cli.common import read_classes, say, shown_progress
 from tacit.cli.drawing import check_drawing, draw_for_owner
 from tacit.cli.learner import check_folder, literal
 from tacit.cli.options import Force, Noise
+from tacit.compute.numbers import read_number
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def votes(
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
     _print_answers(out, answers, delta, noise)
     for one in found:
-        print(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
+        say(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
 
 
 def _largest(ballots: Any) -> int:
@@ -207,9 +208,9 @@ def _numbers(option: str, text: str | None) -> Any:
         return None
     try:
         if "=" not in text:
-            return float(text)
+            return read_number(text)
         pairs = [item.partition("=") for item in text.split(",")]
-        numbers = {group.strip(): float(value) for group, _, value in pairs}
+        numbers = {group.strip(): read_number(value) for group, _, value in pairs}
     except ValueError as error:
         raise InputError(f"--{option} {text} cannot be read; write a=1,b=2, or one number") from error
     if len(numbers) < len(pairs):
@@ -234,13 +235,13 @@ def _copies(text: str | None) -> Any:
 
 def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
-    print(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
-    print(answers.guarantee_.statement(delta))
+    say(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
+    say(answers.guarantee_.statement(delta))
     for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
         of_group = f"{name}: " if name else ""
-        print(
+        say(
             f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
             f"votes {known:.4g} (internal: it depends on them, do not publish it)"
         )
     if noise != "secure":
-        print("Not for release: research noise is seeded.")
+        say("Not for release: research noise is seeded.")

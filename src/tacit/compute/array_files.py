@@ -1,6 +1,8 @@
-"""Arrays passed from process to process by the files that hold them."""
+"""Arrays in files: passed from process to process by them, or kept there because they are large."""
 
+import math
 import mmap
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.shared import digest
+from tacit.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -66,3 +69,18 @@ def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
         files = files_of(checkpoint.read(name))
     assert files is not None
     return files
+
+
+def array_in(file: Path, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """A mapped array in a file of full size: if the disk filled up later, writing would kill the process."""
+    size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
+    try:
+        with file.open("wb") as part:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(part.fileno(), 0, size)
+            else:
+                part.truncate(size)
+    except OSError as error:
+        fault = f"{file.parent} has no room for {size} bytes ({error.strerror})"
+        raise InputError(f"{fault}; choose a folder that has") from error
+    return np.memmap(file, dtype, "r+", shape=shape)

@@ -5,7 +5,6 @@ same result waits for the first. File names are hashes of everything that decide
 folder may hold private data, such as scores of private rows; that of a sweep is readable by its owner alone.
 """
 
-import fcntl
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.locks import lock
 
 BLOCK_ROWS = 8192
 
@@ -62,7 +62,7 @@ def _versions() -> str:
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a file, which the system releases however the process ends; BlockingIOError without `wait`."""
     with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        lock(file, wait=wait)
         yield
 
 

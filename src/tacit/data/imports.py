@@ -7,6 +7,7 @@
 | `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
 | `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings` and `y`/`labels`/`targets`, and `classes` |
 | `.parquet` | the column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
+| `.csv` | all columns, with a heading or none, but for labels named as in Parquet |
 | folder of `datasets.save_to_disk` | as for Parquet; names of a `ClassLabel` are the declared classes |
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
 | folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
@@ -27,7 +28,7 @@ from typing import Any
 from tacit.data.arrays import Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
-from tacit.data.formats import huggingface, npy, npz, safetensors, table
+from tacit.data.formats import huggingface, npy, npz, safetensors, table, text
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.formats.sizes import check_width
 from tacit.data.ids import is_ids_file, read_ids
@@ -38,7 +39,7 @@ from tacit.errors import InputError
 
 Paths = str | Path | Sequence[str | Path]
 Data = Arrays | EmbeddingStore
-READERS = {".npz": npz.read, ".parquet": table.read, ".safetensors": safetensors.read}
+READERS = {".npz": npz.read, ".parquet": table.read, ".safetensors": safetensors.read, ".csv": text.read}
 """The function that reads a file, by its ending: from the path, the names x and y, and the width, to `Arrays`."""
 SUFFIXES = (".npy", *READERS)
 
@@ -121,7 +122,7 @@ def read_data(
 def identity_of(path: str | Path, split: str | None = None) -> str:
     """The name under which a ledger knows the private data at `path`, without reading them."""
     path, split = _place(path, split)
-    if path.is_file() and path.suffix in (*SUFFIXES, ".csv"):  # tables of which labels are privatized may be CSV
+    if path.is_file() and path.suffix in SUFFIXES:
         return path.stem
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.labels import MOST_LETTERS
+from tacit.data.rows import of_tensor
 from tacit.errors import InputError
 from tacit.privacy.unit import Unit
 
@@ -173,8 +174,7 @@ def _is_small(value: int) -> bool:
 
 def _values(ids: Any) -> NDArray[Any]:
     """Ids as an array; texts as objects, since numpy's own drop trailing zero characters."""
-    if hasattr(ids, "to_numpy"):
-        ids = ids.to_numpy()
+    ids = of_tensor(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
     if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
         raise InputError(f"persons has masked entries; {_RULE}, none missing")
     if isinstance(ids, np.ndarray):

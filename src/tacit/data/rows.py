@@ -19,8 +19,24 @@ BLOCK_VALUES = 1 << 22
 _SHORT = (np.dtype(np.float16), np.dtype(np.float32))  # whose squares stay in float64's range
 
 
+def of_tensor(values: Any) -> Any:
+    """A torch tensor on any device as an array, bfloat16 as float32; anything else unchanged."""
+    if not hasattr(values, "detach"):
+        return values
+    tensor = values.detach().cpu()
+    return (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
+
+
+def refuse_sparse(x: Any, name: str) -> None:
+    """Refuse a sparse matrix of scipy, with the remedy."""
+    if hasattr(x, "tocsr"):
+        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
+
+
 def as_rows(x: Any, name: str = "X") -> Any:
-    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one."""
+    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a data frame is."""
+    x = x.to_numpy() if hasattr(x, "columns") and hasattr(x, "to_numpy") else of_tensor(x)
+    refuse_sparse(x, name)
     if hasattr(x, "x") and not hasattr(x, "shape"):
         raise InputError(f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x")
     if not hasattr(x, "shape"):

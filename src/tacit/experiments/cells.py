@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 from tacit.data.imbalance import class_sizes
-from tacit.errors import BudgetError, InputError, TacitError
+from tacit.errors import BudgetError, InputError, TacitError, nearest
 from tacit.experiments.cell import INFINITE, Cell
 from tacit.experiments.data import DataSource, public_rows, records
-from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nearest, nested
+from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nested
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.unit import Unit

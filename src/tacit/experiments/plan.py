@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from tacit.compute.documents import read_text
-from tacit.errors import excerpt, quoted
+from tacit.errors import excerpt, nearest, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
 from tacit.learners.methods import METHODS, method_called, setting_called
 from tacit.learners.methods import load as load_class
@@ -256,9 +255,3 @@ def _plan_error(error: ValidationError) -> PlanError:
     if first["type"] == "missing":
         return PlanError(f"{place} is missing; add it", path[:-1])
     return PlanError(f"{place} is {first.get('input')!r:.60}: {first['msg'].rstrip('.').lower()}; correct it", path)
-
-
-def nearest(word: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    """A remedy: the known word that comes close, or all of them."""
-    close = get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]!r}?" if close else f"choose from: {', '.join(known) or 'none'}"

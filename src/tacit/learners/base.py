@@ -22,9 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
 from tacit.data.persons import Persons, persons_under
+from tacit.data.rows import refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
-from tacit.learners.common.validation import validated_records, validated_rows
+from tacit.learners.common.notebook import promise_html
+from tacit.learners.common.validation import check_columns, refuse_arguments, validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
@@ -90,6 +92,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
     scores_public: ClassVar[bool] = False  # whether a fit scores public rows: it checks them, and resumes in `folder`
+    takes_sparse: ClassVar[bool] = False  # whether X may be a sparse matrix, which is read in blocks
     needs_names: ClassVar[bool] = False  # whether `names`, and so `classes`, must be passed
     uses_records: ClassVar[bool] = True  # whether the records decide anything; if not, a fit costs nothing
     stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
@@ -166,6 +169,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         groups = {target.partition("__")[0] for target in cls.flat_names.values()}
         return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
 
+    @classmethod
+    def documented(cls, name: str) -> tuple[type, str]:
+        """The class of which the docstring describes a parameter of `of_flat`, and the parameter's name there."""
+        return cls, name
+
     def releasable(self) -> bool:
         """Whether a release can hold what a fit learns, as far as the parameters tell."""
         return True
@@ -201,18 +209,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         check_width(width)
         worker._prepare(np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments)
 
-    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None, **others: Any) -> Self:
         """Learn from private records.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            One embedding per record; finite. A row of zeros contributes nothing.
+            One embedding per record; finite. A row of zeros contributes nothing. Data frames and torch tensors are
+            taken too, and sparse matrices by learners of sums, which read them in blocks.
         y : array-like of shape (n,)
             Labels, each in `classes`.
         persons : array-like of shape (n,), optional
             Whose each record is: an id, text or a whole number. Needed under a unit per person, and unused, with a
             warning, under a unit per record. Ids are private and never released.
+        others
+            Refused: a `sample_weight` would multiply what one record can change.
 
         Returns
         -------
@@ -225,19 +236,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(X, y, persons)
+        return self._learn(X, y, persons, others)
 
-    def _learn(self, X: Any, y: Any, persons: Any, **arguments: Any) -> Self:
-        """The steps of every `fit`: check, prepare, charge, learn.
+    def _learn(self, X: Any, y: Any, persons: Any, others: Mapping[str, Any], **arguments: Any) -> Self:
+        """The steps of every `fit`: check, prepare, charge, learn. `others` are arguments that no learner takes.
 
         A copy of this object learns. Its learned attributes move here once they are complete, since no guarantee covers
         what a failed fit has learned.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        refuse_arguments(others)
         worker = copy(self)
         promise = worker.promise()
         X, y = validated_records(worker, X, y, self._dtypes)
+        for name in ("public", "names"):
+            rows = arguments.get(name) if arguments.get(name) is not None else getattr(self, name, None)
+            refuse_sparse(rows, name)
+            check_columns(name, rows, getattr(worker, "feature_names_in_", None))
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
@@ -296,7 +312,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             else reference_scale(released, width, getattr(self, "public", None))
         )
 
-    def _rows(self, X: Any) -> NDArray[Any]:
+    def _rows(self, X: Any) -> Any:
         """Rows to predict, checked."""
         check_is_fitted(self)
         return validated_rows(self, X, self._dtypes)
@@ -314,11 +330,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         )
         return np.unique(y)
 
+    def _repr_html_inner(self) -> str:
+        return promise_html(self) + str(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # at the default budget, on the few records of the checks
+        tags.input_tags.sparse = self.takes_sparse
         tags.non_deterministic = self.noise == "secure"
         return tags

@@ -18,19 +18,26 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Laplace
 
 UNIT = 2**20
+CELLS = 2**20  # votes that are counted at once
 
 
 def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
     """Votes per class, in units of 2^-20, of shape (queries, n_classes); not private.
 
-    `votes` are class indices of shape (queries, teachers). `weights`, of this shape or (teachers,), are in the same
-    units, and 0 for a teacher that does not vote.
+    `votes` are class indices of shape (queries, teachers), of any integer type. `weights`, of this shape or
+    (teachers,), are in the same units, and 0 for a teacher that does not vote.
     """
-    n = len(votes)
-    cells = votes + n_classes * np.arange(n)[:, None]
-    weighed = np.broadcast_to(weights, votes.shape).ravel()
-    totals = np.bincount(cells.ravel(), weights=weighed, minlength=n * n_classes)  # whole numbers below 2^53: exact
-    return totals.astype(np.int64).reshape(n, n_classes)
+    weights = np.broadcast_to(weights, votes.shape)
+    counts = np.empty((len(votes), n_classes), dtype=np.int64)
+    step = max(1, CELLS // votes.shape[1])
+    for start in range(0, len(votes), step):
+        part = slice(start, min(start + step, len(votes)))
+        n = part.stop - start
+        cells = votes[part] + n_classes * np.arange(n)[:, None]
+        weighed = weights[part].ravel()
+        totals = np.bincount(cells.ravel(), weights=weighed, minlength=n * n_classes)  # below 2^53: exact
+        counts[part] = totals.reshape(n, n_classes)
+    return counts
 
 
 def laplace_argmax(counts: Integers, gamma: float, noise: NoiseSource) -> Integers:

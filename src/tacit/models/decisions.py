@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
-from tacit.models.networks import NETWORKS, network, scores
+from tacit.models.networks import NETWORKS, network, scores, weight_shapes
 from tacit.models.rows import Floats, inner_products, unit_rows_about, with_lengths_about
 
 BLOCK = 256  # rows that are predicted at once, in a thread
@@ -176,7 +176,7 @@ class QuadraticHead(Decision):
 
 @dataclass(frozen=True)
 class NetworkHead(Decision):
-    """The class of a row is that of the largest score of a network, which needs torch.
+    """The class of a row is that of the largest score of a network; predicting needs torch.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class NetworkHead(Decision):
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         if math.prod(self.shape) != width:
             return f"shape {self.shape} does not fit {width} columns"
-        weights = {name: tuple(tensor.shape) for name, tensor in self._module(n_classes, "meta").state_dict().items()}
+        weights = weight_shapes(self.network, tuple(self.shape), n_classes)
         shapes = {name: array.shape for name, array in arrays.items()}
         if weights != shapes or any(array.dtype != np.float32 for array in arrays.values()):
             return f"arrays are not the float32 weights of network {self.network!r} for {n_classes} classes"
@@ -210,17 +210,12 @@ class NetworkHead(Decision):
 
     def module(self, arrays: Arrays, n_classes: int) -> Any:
         """The network with these weights, a torch module."""
+        make = network(self.network)  # which names the extra where torch is missing
         import torch
 
-        module = self._module(n_classes, "cpu")
+        module = make(tuple(self.shape), n_classes)
         module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
         return module
-
-    def _module(self, n_classes: int, device: str) -> Any:
-        import torch
-
-        with torch.device(device):
-            return network(self.network)(tuple(self.shape), n_classes)
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         last = max(int(name.split(".")[0]) for name in arrays)

@@ -97,6 +97,42 @@ def resnet(shape: Shape, n_classes: int) -> nn.Module:
 NETWORKS: dict[str, Factory] = {"linear": linear, "mlp": mlp, "cnn": cnn, "vgg": vgg, "resnet": resnet}
 
 
+def weight_shapes(kind: str, shape: Shape, n_classes: int) -> dict[str, Shape]:
+    """The shape of each array of `weights` of a network in `NETWORKS`; torch is not needed."""
+    if kind == "linear":
+        return _layer(1, math.prod(shape), n_classes)
+    if kind == "mlp":
+        return _layer(1, math.prod(shape), 128) | _layer(3, 128, n_classes)
+    channels, height, width = _picture(shape, kind)
+    if kind == "cnn":
+        flat = 32 * (height // 4) * (width // 4)
+        convolutions = {"0.weight": (16, channels, 3, 3), "0.bias": (16,), "3.weight": (32, 16, 3, 3), "3.bias": (32,)}
+        return convolutions | _layer(7, flat, 64) | _layer(9, 64, n_classes)
+    if kind == "vgg":
+        shapes: dict[str, Shape] = {}
+        for place, after in ((0, 16), (7, 32), (14, 64)):
+            shapes |= _normalised("", place, channels, after) | _normalised("", place + 3, after, after)
+            channels = after
+        return shapes | _layer(22, 64 * (height // 8) * (width // 8), n_classes)
+    shapes = _normalised("", 0, channels, 16)
+    for place, before, after in ((3, 16, 16), (4, 16, 32), (5, 32, 64)):
+        main = f"{place}.main."
+        shapes |= _normalised(main, 0, before, after) | _normalised(main, 3, after, after)
+        if before != after:
+            shapes |= {f"{place}.shortcut.weight": (after, before, 1, 1), f"{place}.shortcut.bias": (after,)}
+    return shapes | _layer(7, 64 * math.ceil(height / 4) * math.ceil(width / 4), n_classes)
+
+
+def _layer(place: int, before: int, after: int) -> dict[str, Shape]:
+    return {f"{place}.weight": (after, before), f"{place}.bias": (after,)}
+
+
+def _normalised(prefix: str, place: int, before: int, after: int) -> dict[str, Shape]:
+    """Of a convolution and its normalisation, as `_convolution` makes them."""
+    norm = f"{prefix}{place + 1}"
+    return {f"{prefix}{place}.weight": (after, before, 3, 3), f"{norm}.weight": (after,), f"{norm}.bias": (after,)}
+
+
 def network(kind: str | Factory) -> Factory:
     """The factory of a network: a name in `NETWORKS`, or a function from (shape, n_classes) to a torch module."""
     check_installed("torch")

@@ -5,6 +5,7 @@ Each bound is an upper bound on epsilon at a given delta:
 - the sum of pure epsilons, if all events have one;
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, if all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
+- the exact curve of uses of one event that states it in closed form, as `Exponential` does for two;
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
 - a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled.
 
@@ -52,6 +53,9 @@ def epsilon(event: Event, delta: float) -> float:
         return event.pure
     if _has_exact_curve(event, delta):
         return _gaussian_epsilon(event.mu, delta)
+    exact = _closed_form(event, delta)
+    if exact is not None:
+        return exact
     best = min(event.pure, _renyi_epsilon(event, delta))
     interval = _interval(event, delta, best)
     if interval > 0 and _points(event, interval) <= MOST_POINTS:
@@ -63,6 +67,8 @@ def work(event: Event, delta: float) -> float:
     """About how many microseconds `epsilon` takes; this estimate itself takes a small part of them."""
     event = _without_free_parts(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded or _has_exact_curve(event, delta):
+        return 0.0
+    if _closed_form(event, delta) is not None:
         return 0.0
     curves = sum(part.curve_work for part, _ in event.contained())
     if curves > _MOST_CURVES:
@@ -80,6 +86,11 @@ def _without_free_parts(event: Event) -> Event:
 
 def _has_exact_curve(event: Event, delta: float) -> bool:
     return delta >= _LEAST_DELTA_OF_CURVE and all(part.exact_mu for part, _ in event.counted())
+
+
+def _closed_form(event: Event, delta: float) -> float | None:
+    parts = event.counted()
+    return parts[0][0].exact_epsilon(parts[0][1], delta) if len(parts) == 1 else None
 
 
 def _interval(event: Event, delta: float, best: float) -> float:
@@ -209,14 +220,18 @@ def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
 
 def _allowed(orders: Floats, epsilon_: float, delta: float) -> Floats:
     """Renyi divergence at each order that `renyi_epsilons` converts to this epsilon."""
-    return np.asarray(epsilon_ - np.log1p(-1 / orders) + np.log(delta * orders) / (orders - 1))
+    return np.asarray(epsilon_ - _slack(orders, delta))
 
 
 def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
     """Epsilon at delta, of shape (...), of Renyi curves of shape (..., orders) [Canonne, Kamath and Steinke 2020]."""
     check_delta(delta)
-    slack = np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
-    return np.asarray(np.maximum((values + slack).min(axis=-1), 0.0))
+    return np.asarray(np.maximum((values + _slack(orders, delta)).min(axis=-1), 0.0))
+
+
+def _slack(orders: Floats, delta: float) -> Floats:
+    """By how much epsilon at delta exceeds the Renyi divergence of each order [Canonne, Kamath and Steinke 2020]."""
+    return np.asarray(np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
@@ -269,8 +284,7 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
     """
     epsilons = np.full(len(orders), np.inf)
     stable = orders > 1.01
-    orders_, values = orders[stable], curve[stable]
-    epsilons[stable] = values + np.log1p(-1 / orders_) - np.log(delta * orders_) / (orders_ - 1)
+    epsilons[stable] = curve[stable] + _slack(orders[stable], delta)
     epsilons[delta**2 + np.expm1(-curve) > 0] = 0.0
     best = int(np.argmin(epsilons))
     return max(0.0, float(epsilons[best])), float(orders[best])

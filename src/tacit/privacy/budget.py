@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
+from tacit.compute.numbers import read_number
 from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
-_LEAST, _MOST = 1e-9, 1e9  # of a finite epsilon, rho or mu
+LEAST, MOST = 1e-9, 1e9  # of a finite epsilon, rho or mu
 _FORMS = (
     "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP) or "
     "tpr=0.1@fpr=0.01 (the most that an attack may reach)"
@@ -69,7 +70,7 @@ class Budget:
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
                 raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
-            low, high = (1e-30, 1) if name == "delta" else (_LEAST, _MOST)
+            low, high = (1e-30, 1) if name == "delta" else (LEAST, MOST)
             if not low <= value <= high and not math.isinf(value):
                 raise BudgetError(f"budget {name}={value} is outside {low:g} to {high:g}; {_FORMS}")
 
@@ -124,6 +125,8 @@ class Budget:
         """Read a budget from text such as "epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6" or "tpr=0.1@fpr=0.01"."""
         if isinstance(text, Budget):
             return text
+        if text in ("inf", math.inf):
+            raise BudgetError(f"budget {text} does not say of what; write rho=inf, which asks for no protection")
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}
@@ -131,7 +134,7 @@ class Budget:
         for item in text.split("@" if attack else ","):
             name, _, number = (part.strip() for part in item.partition("="))
             try:
-                value = float(number)
+                value = read_number(number)
             except ValueError:
                 value = math.nan
             if math.isinf(value) and "inf" not in number.lower():
@@ -200,7 +203,7 @@ class Budget:
             assert self.epsilon is not None
             rho = self.epsilon**2 / 2
             why = "which is epsilon^2/2: a weaker guarantee, which pure epsilon implies but not the other way round"
-            in_zcdp = f"{rho:g}, {why}" if _LEAST <= rho <= _MOST else "..."
+            in_zcdp = f"{rho:g}, {why}" if LEAST <= rho <= MOST else "..."
             remedy = f"pass epsilon={self.epsilon:g},delta=1e-6, or rho={in_zcdp}"
             raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)

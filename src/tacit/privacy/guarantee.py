@@ -14,7 +14,7 @@ from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import meaning, rounded_up, standing
+from tacit.privacy.words import DECISIVE, in_words, rounded_up
 
 __all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
@@ -25,8 +25,6 @@ FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 """At which the most that an attack reaches is stated."""
 STATED_AT = 1e-6
 """The delta of a statement where the budget has none."""
-DECISIVE = 1e-6
-"""The delta at which words are about epsilon."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,8 @@ class Guarantee:
 
     def in_words(self) -> str:
         """What the guarantee means for one record or person, and where it stands against common guidance."""
-        epsilon = self.epsilon(DECISIVE)
-        return f"{meaning(self.unit, epsilon, DECISIVE, self.advantage)} {standing(epsilon, DECISIVE)}"
+        epsilons = {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
+        return in_words(self.unit, self.epsilon(DECISIVE), self.epsilon(), self.advantage, epsilons)
 
     def to(self, unit: Unit | str) -> Guarantee:
         """State the guarantee of the same release under another unit.
@@ -214,17 +212,20 @@ class Guarantee:
             lines.append(f"Sum of: {self.event.describe()}.")
         lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
         lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
-        lines.append(f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside,")
-        lines.append("and so is any figure computed from private rows after it (a score, a choice of parameters).")
+        lines.append(
+            f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside, "
+            "and so is any figure computed from private rows after it (a score, a choice of parameters)."
+        )
         return "\n".join(lines)
 
     def _against_attacks(self) -> list[str]:
-        """Epsilon at each delta, and what attacks reach: of the most expensive group."""
+        """Epsilon at each delta, and what attacks reach: of the group whose records cost most at each."""
+        most = " (of the group whose records cost most)" if len(self.groups) > 1 else ""
         epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
         rates = [f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES]
         return [
-            f"Epsilon at delta: {', '.join(epsilons)}.",
-            f"Attacks: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
+            f"Epsilon at delta{most}: {', '.join(epsilons)}.",
+            f"Attacks{most}: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
             f"{rounded_up(self.advantage)}.",
         ]
 

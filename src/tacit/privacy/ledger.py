@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tacit.compute.documents import MOST_BYTES
+from tacit.compute.locks import lock
 from tacit.errors import InputError, LedgerError, excerpt, quoted
 from tacit.privacy.account import Account, balance, figure
 from tacit.privacy.allowance import NONE_LEFT, Allowance
@@ -286,10 +287,8 @@ class Ledger:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    import fcntl
-
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
     except OSError as error:
         raise LedgerError(
             f"ledger {path} cannot be locked ({error.strerror}), so two processes could spend the same allowance; "

@@ -4,6 +4,7 @@ Every sentence follows from numbers that a release states, so that it can be che
 """
 
 import math
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context
 
 from tacit.privacy.unit import Unit
@@ -19,6 +20,32 @@ _OTHERWISE = {
 _CONSERVATIVE, _REASONABLE = 1.0, 10.0
 
 
+DECISIVE = 1e-6
+"""The delta at which words are about epsilon, unless it is the pure epsilon in three digits."""
+
+
+def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, epsilon_of_groups: Mapping[str, float]) -> str:
+    """What a guarantee means, and where it stands; of the group whose records cost most.
+
+    Parameters
+    ----------
+    unit : Unit
+    epsilon, pure : float
+        Epsilon at DECISIVE, and at delta 0.
+    advantage : float
+        As `Guarantee.advantage`.
+    epsilon_of_groups : dict of str to float
+        Epsilon at DECISIVE of each budget group; empty without groups.
+    """
+    alike = _up(epsilon, 3) == _up(pure, 3)
+    stated, delta = (pure, 0.0) if alike else (epsilon, DECISIVE)
+    said = f"{meaning(unit, stated, delta, advantage)} {standing(stated, delta)}"
+    if len(epsilon_of_groups) < 2:
+        return said
+    group = max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)
+    return f"For records of group {group}, which cost most: {said[0].lower()}{said[1:]}"
+
+
 def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
     """What epsilon at delta and the advantage of attacks mean for one record or person.
 
@@ -26,7 +53,7 @@ def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
     ----------
     unit : Unit
     epsilon, delta : float
-        One point of the privacy curve, delta above 0; epsilon is inf if no bound holds.
+        One point of the privacy curve; delta is 0 for a pure epsilon. Epsilon is inf if no bound holds.
     advantage : float
         As `Guarantee.advantage`.
 
@@ -46,11 +73,12 @@ whom both cases are equally likely, tells them apart rightly at most 62.5 times 
         return f"The release would be the same {_OTHERWISE[unit]}: it shows nothing about a single {unit.entity}."
     if math.isinf(epsilon):
         return f"No bound holds: the release may show everything about any one {unit.entity}."
+    chance = f", plus a chance of 1 in {round(1 / delta):,}" if delta else ""
     return (
         f"Whatever may happen because of the release is at most {_factor(epsilon)} times as likely as "
-        f"{_OTHERWISE[unit]}, plus a chance of 1 in {round(1 / delta):,} (epsilon = {_up(epsilon, 3)} at "
-        f"delta = {delta:g}). Somebody who knows everything else, and to whom both cases are equally likely, tells "
-        f"them apart rightly at most {_up(50 * (1 + advantage), 3)} times in 100; a coin does so 50 times."
+        f"{_OTHERWISE[unit]}{chance} ({_at(epsilon, delta)}). Somebody who knows everything else, and to whom both "
+        f"cases are equally likely, tells them apart rightly at most {_up(50 * (1 + advantage), 3)} times in 100; a "
+        "coin does so 50 times."
     )
 
 
@@ -66,7 +94,7 @@ def standing(epsilon: float, delta: float) -> str:
     """
     if math.isinf(epsilon):
         return "NIST SP 800-226 calls epsilon up to 1 conservative; here it has no bound."
-    said = f"Epsilon = {_up(epsilon, 3)} at delta = {delta:g} is"
+    said = f"E{_at(epsilon, delta)[1:]} is"
     nist = f"{_CONSERVATIVE:g}, up to which NIST SP 800-226 calls epsilon conservative"
     if epsilon <= _CONSERVATIVE:
         return f"{said} within {nist}."
@@ -75,6 +103,10 @@ def standing(epsilon: float, delta: float) -> str:
         f"{said} above {nist}, and {end} {_REASONABLE:g}, up to which Ponomareva et al. 2023 call it reasonable for "
         "machine learning."
     )
+
+
+def _at(epsilon: float, delta: float) -> str:
+    return f"epsilon = {_up(epsilon, 3)}" + (f" at delta = {delta:g}" if delta else "")
 
 
 def rounded_up(value: float) -> str:

@@ -6,12 +6,14 @@ scikit-learn is imported where it asks, not before: predicting does not need it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import FrozenInstanceError
+from numbers import Number
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import InputError, ReleaseError
+from tacit.errors import InputError, ReleaseError, quoted
 
 
 class FittedClassifier(ABC):
@@ -54,7 +56,8 @@ class FittedClassifier(ABC):
             Always.
         """
         remedy = "fit a learner, such as tacit.AutoPrototypes, on data that a budget covers"
-        raise ReleaseError(f"a release is fitted and cannot be fitted or cross-validated; {remedy}")
+        pipeline = "or wrap the release in sklearn.frozen.FrozenEstimator to fit other steps of a pipeline"
+        raise ReleaseError(f"a release is fitted and cannot be fitted or cross-validated; {remedy}, {pipeline}")
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the rows that are classified as labelled.
@@ -67,8 +70,17 @@ class FittedClassifier(ABC):
             Their labels.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows.
+
+        Raises
+        ------
+        InputError
+            If the labels are of another type than the classes (text or numbers), or not one for each row.
         """
         labels, predicted = np.asarray(y), self.predict(X)
+        given, expected = (_kinds(values) for values in (labels, self.classes))
+        if not given <= expected:
+            fault = f"y holds {' and '.join(sorted(given))}, and the classes of the release are {', '.join(expected)}"
+            raise InputError(f"{fault}; give labels as in its class list, such as {quoted(self.classes[0].item())}")
         if labels.shape != predicted.shape:
             fault = f"y has shape {labels.shape} and must have shape {predicted.shape}"
             raise InputError(f"{fault}; give a label for each row")
@@ -91,6 +103,12 @@ class FittedClassifier(ABC):
             raise InputError(f"a release has no parameter {next(iter(params))!r}; fit a learner with other parameters")
         return self
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change what is set; scikit-learn notes in private attributes who fits an estimator."""
+        if name in vars(self) and not name.startswith("_"):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super().__setattr__(name, value)
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
@@ -107,3 +125,10 @@ class FittedClassifier(ABC):
             classifier_tags=ClassifierTags(),
             regressor_tags=None,
         )
+
+
+def _kinds(labels: NDArray[Any]) -> set[str]:
+    """What labels are: text, numbers (true and false among them), or else their types by name."""
+    types = set(map(type, labels.ravel())) if labels.dtype.kind == "O" else {labels.dtype.type}
+    known = {str: "text", Number: "numbers", np.bool_: "numbers"}
+    return {next((name for base, name in known.items() if issubclass(kind, base)), kind.__name__) for kind in types}

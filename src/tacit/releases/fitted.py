@@ -153,6 +153,9 @@ def of_learner(
 def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
     """Item 1; a fact that is not one line of printable text is refused."""
     stated = {name: NOT_STATED if value is None else value for name, value in facts.items()}
+    empty = next((name for name, value in facts.items() if isinstance(value, str) and not value.strip()), None)
+    if empty is not None:
+        raise ReleaseError(f"{empty}={facts[empty]!r:.60} is empty; give one line of text, or leave it out")
     if facts["name"] is None:
         stated["name"] = f"{kind} release"
     try:

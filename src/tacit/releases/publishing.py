@@ -6,6 +6,7 @@ never opens it.
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,7 +54,7 @@ def publish(
     ReleaseError
         If the release does not verify, or is stamped "NOT FOR RELEASE".
     InputError
-        If the folder exists or cannot be written, or there is no such key.
+        If the folder exists or cannot be written, is signed and no key is given, or there is no such key.
 
     Examples
     --------
@@ -67,6 +68,9 @@ def publish(
     array([0, 1])
     """
     folder = check_writable(folder, force=force, ours=_is_published)
+    if key is None and os.path.lexists(folder / SIGNATURE):
+        remedy = f"sign again with --sign KEY (key= in Python), or remove {folder / SIGNATURE} first"
+        raise InputError(f"{folder} is signed and would be replaced by a folder that is not; {remedy}")
     files = release.verify().files() | {README: readme(release.document, license).encode("utf-8")}
     with TemporaryDirectory() as signed:
         made = Path(signed) / (folder.name or "release")  # a signature states the folder's name

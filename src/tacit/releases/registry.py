@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tacit.errors import ReleaseError
-from tacit.privacy.guarantee import DECISIVE
 from tacit.privacy.unit import Unit
+from tacit.privacy.words import DECISIVE
 from tacit.releases.schema import NOT_STATED, Document, Utility
 
 _HEAD = """\

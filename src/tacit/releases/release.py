@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
+from tacit.data.rows import of_tensor
+from tacit.data.sparse import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
@@ -37,7 +39,7 @@ from tacit.releases.statement import check_work, first_untrue, privacy_items
 __all__ = ["Release", "Utility"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
 
@@ -233,8 +235,8 @@ class Release(FittedClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store are read in
-            blocks.
+            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store or of a sparse
+            matrix are read in blocks.
 
         Returns
         -------
@@ -300,7 +302,7 @@ class Release(FittedClassifier):
         Parameters
         ----------
         path : str or Path
-            The file; returned as a Path.
+            The file, which ends in .onnx; returned as a Path.
         encoder : str or Path, optional
             The ONNX file of the encoder: then the input is that of the encoder, and `preparation` may have `sidecar`,
             `mirror`, `projection` and `dtype` as for `tacit encode`.
@@ -324,6 +326,8 @@ class Release(FittedClassifier):
         from tacit.releases.onnx_joining import joined_model
 
         self._check_stamp(allow_research)
+        if Path(path).suffix != ".onnx":
+            raise InputError(f"{path} must end in .onnx; give a file name such as {Path(path).stem or 'head'}.onnx")
         path = check_writable(path, force=force)
         model = head_model(self) if encoder is None else joined_model(self, Path(encoder), **preparation)
         with atomic_file(path, force=force) as temporary:
@@ -400,9 +404,9 @@ class Release(FittedClassifier):
 
 
 def as_wide_rows(X: Any, width: int) -> Any:
-    """X as rows of this width, finite; those of a store stay in its files."""
+    """X as rows of this width, finite; those of a store stay in its files, and those of a sparse matrix sparse."""
     try:
-        rows = X if hasattr(X, "shards") else np.asarray(X)  # the rows of a store stay in its files
+        rows: Any = SparseRows(X) if hasattr(X, "tocsr") else X if hasattr(X, "shards") else np.asarray(of_tensor(X))
     except ValueError as error:
         raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
     if rows.dtype.kind not in "fiub":

@@ -7,6 +7,7 @@ changed, missing or further file fails the check. A key is named by its fingerpr
 from __future__ import annotations
 
 import hashlib
+import stat
 from ast import literal_eval
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,9 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
 
     folder, key = Path(folder), Path(key)
     found = fingerprint(key, private=False)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name not in OF_TRANSPORT and (path.is_symlink() or (path.exists() and not path.is_file())):
+            raise ReleaseError(f"{path} is a link or no plain file, which a signature does not cover; {AGAIN}")
     if not (folder / SIGNATURE).is_file():
         raise ReleaseError(f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out")
     if (size := (folder / SIGNATURE).stat().st_size) > LARGEST:
@@ -100,21 +104,33 @@ def fingerprint(key: Path, *, private: bool) -> str:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     try:
+        if not stat.S_ISREG(key.stat().st_mode):
+            raise _no_key(key, private, "is no plain file")
         data = key.read_bytes()
+    except OSError as error:
+        raise _no_key(key, private, f"cannot be read ({error.strerror})") from error
+    try:
         public = (
             serialization.load_pem_private_key(data, None).public_key()
             if private
             else serialization.load_pem_public_key(data)
         )
-    except (OSError, TypeError, ValueError) as error:  # a TypeError where a password is needed
-        raise _no_key(key, private) from error
-    if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name not in CURVES:
-        raise _no_key(key, private)
+    except TypeError as error:
+        raise _no_key(key, private, "is encrypted") from error
+    except ValueError as error:
+        other = b"PUBLIC KEY" if private else b"PRIVATE KEY"
+        said = f"is a {other.decode().lower()}" if other in data else "cannot be parsed"
+        raise _no_key(key, private, said) from error
+    if not isinstance(public, ec.EllipticCurvePublicKey):
+        raise _no_key(
+            key, private, f"is a key of another algorithm ({type(public).__name__.removesuffix('PublicKey')})"
+        )
+    if public.curve.name not in CURVES:
+        raise _no_key(key, private, f"is a key of the curve {public.curve.name}")
     pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(pem).hexdigest()
 
 
-def _no_key(key: Path, private: bool) -> InputError:
-    return InputError(
-        f"key {key} is not {PRIVATE if private else PUBLIC}; docs/using-a-release.md shows how to make one"
-    )
+def _no_key(key: Path, private: bool, fault: str) -> InputError:
+    needed = PRIVATE if private else PUBLIC
+    return InputError(f"key {key} {fault}; give {needed}, docs/using-a-release.md shows how to make one")

@@ -17,15 +17,16 @@ from pydantic import TypeAdapter
 from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import DECISIVE, DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
+from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import meaning, standing
+from tacit.privacy.words import DECISIVE, in_words
 from tacit.releases.schema import (
     CLASS_SIZES,
     NOT_FOR_RELEASE,
     VERSION,
     Accounting,
     Document,
+    EpsilonAtDelta,
     Model,
     Number,
     OlderAccounting,
@@ -37,6 +38,7 @@ from tacit.releases.schema import (
 
 OLDER_DELTAS = (1e-6, 1e-9)  # of documents of version 3
 TOLERANCE = 1e-6
+EXCESS = 1e-4  # by which a stated bound may be above the true one, since bounds have become tighter
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
 _BOUNDS = {
@@ -90,10 +92,14 @@ def accounting_item(
 
 def _in_words(unit: Unit, parameters: Parameters, profile: Profile, noise: str) -> str:
     """What the numbers mean for one record or person, and where they stand."""
-    stated = next((point.epsilon for point in parameters.epsilons if point.delta == DECISIVE), math.inf)
-    epsilon = float(stated)
+    groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
+    said = in_words(unit, _decisive(parameters.epsilons), float(parameters.pure_epsilon), profile.advantage, groups)
     premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
-    return f"{premise}{meaning(unit, epsilon, DECISIVE, profile.advantage)} {standing(epsilon, DECISIVE)}"
+    return premise + said
+
+
+def _decisive(epsilons: Sequence[EpsilonAtDelta]) -> float:
+    return float(next((point.epsilon for point in epsilons if point.delta == DECISIVE), math.inf))
 
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
@@ -149,7 +155,8 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
         for place, value, expected in (*pairs, *_leaves(document.accounting.model_dump(), accounts, ".accounting")):
             true = _computed(expected)
             if isinstance(value, float) and isinstance(true, float):
-                if not math.isclose(value, true, rel_tol=TOLERANCE, abs_tol=1e-12):
+                excess = EXCESS if isinstance(expected, Computation) else TOLERANCE
+                if not true * (1 - TOLERANCE) - 1e-12 <= value <= true * (1 + excess) + 1e-12:
                     return f"{place[1:]} is stated as {value:.10g} and the events give {true:.10g}"
             elif value != true:
                 return f"{place[1:]} is stated as {value!r:.80} and the events give {true!r:.80}"

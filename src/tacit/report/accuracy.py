@@ -53,21 +53,31 @@ def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
             panels = cost_panels(private, flat, sweep.label, measure)
             if not panels:
                 continue
-            about = [f"{MEASURES[measure].capitalize()} on the test set against {kind}."]
+            alone = _only_cost(panels)
+            where = f"against {kind}" if alone is None else f"at {kind} = {alone:.3g}"
+            mark, apart = ("band", "Thin dashes") if alone is None else ("line", "Hollow marks")
+            about = [f"{MEASURES[measure].capitalize()} on the test set {where}."]
             about += ["The minority are the 25 % smallest training classes."] if measure == MINORITY else []
-            about += [about_seeds(panels, "band")]
-            about += ["Thin dashes: the same learners without privacy."] if any(panel.flat for panel in panels) else []
-            about += [AXIS_ABOVE] if kind == "rho" else []
+            about += [about_seeds(panels, mark)]
+            about += [f"{apart}: the same learners without privacy."] if any(panel.flat for panel in panels) else []
+            about += [AXIS_ABOVE] if kind == "rho" and alone is None else []
             yield Figure(
                 name=slug(MEASURES[measure], data, encoder, unit, kind),
-                title=f"{data}, {encoder}: {MEASURES[measure]} against {kind} ({unit_words(unit)})",
+                title=f"{data}, {encoder}: {MEASURES[measure]} {where} ({unit_words(unit)})",
                 caption=caption(" ".join(about), panels),
                 legend="learner",
                 series=sweep.series,
                 panels=panels,
                 x=cost_axis(private),
                 y=Axis(MEASURES[measure], limits=(0, 1)),
+                one_cost=alone is not None,
             )
+
+
+def _only_cost(panels: Iterable[Panel]) -> float | None:
+    """The cost of all private points, if they have only one."""
+    costs = {float(point.x) for panel in panels for point in panel.points}
+    return costs.pop() if len(costs) == 1 else None
 
 
 def _by_currency(sweep: SweepResults, results: Sequence[Result]) -> list[tuple[str, list[Result], list[Result]]]:
@@ -144,19 +154,23 @@ def _of_parameter(method: str, name: str, key: tuple[Any, ...], results: Sequenc
         return
     of_public = "" if public is None else f", public set {public}" + ("" if rows is None else f", {rows} rows")
     of_public += ", class names" if names else ""
+    alone = _only_cost(panels)
+    where = f"against {kind}" if alone is None else f"at {kind} = {alone:.3g}"
+    rings = "Rings, and the values named below: the best median at each cost." if alone is None else "Ring: the best."
     about = (
-        f"Balanced accuracy of {method} for each {name}. {about_seeds(panels, 'band')} Rings, and the values named "
-        "below: the best median at each cost. It is picked on the test set, which is tuning that nobody paid for."
+        f"Balanced accuracy of {method} for each {name}. {about_seeds(panels, 'band' if alone is None else 'line')} "
+        f"{rings} It is picked on the test set, which is tuning that nobody paid for."
     )
     yield Figure(
         name=slug("best", name, method, data, encoder, public, rows, "names" if names else None, unit, kind),
-        title=f"{data}, {encoder}: best {name} of {method} against {kind}{of_public} ({unit_words(unit)})",
-        caption=caption(about + (f" {AXIS_ABOVE}" if kind == "rho" else ""), panels),
+        title=f"{data}, {encoder}: best {name} of {method} {where}{of_public} ({unit_words(unit)})",
+        caption=caption(about + (f" {AXIS_ABOVE}" if kind == "rho" and alone is None else ""), panels),
         legend=name,
         series=tuple(series),
         panels=tuple(replace(panel, best=_best(panel.points)) for panel in panels),
         x=cost_axis(results),
         y=Axis(MEASURES[BALANCED], limits=(0, 1)),
+        one_cost=alone is not None,
     )
 
 

@@ -31,8 +31,11 @@ FAINT = {"condition": {"param": PICKED, "value": 0.15}, "value": 0.02}
 
 
 def lines(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
-    """Lines with bands of quantiles, horizontal lines for what is not private, rings around the best points."""
-    return _chart(figure, theme, _lines_panel)
+    """Lines with bands of quantiles, horizontal lines for what is not private, rings around the best points.
+
+    Where there is only one cost: a row of dots for each series.
+    """
+    return _chart(figure, theme, _rows_panel if figure.one_cost else _lines_panel)
 
 
 def dots(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
@@ -74,8 +77,9 @@ def _chart(
             columns=columns,
             spacing=2.5 * theme.text,
             config=theme.config(),
+            description=figure.described,
             resolve={"scale": {"color": "shared", "shape": "shared"} | apart},
-            **({"params": [pick]} if figure.shown else {}),
+            **({"params": [pick]} if figure.shown and not figure.one_cost else {}),
         )
 
 
@@ -124,6 +128,24 @@ def _rough_axis(axis: Axis) -> Part:
     label = "format(sqrt(2 * datum.value), '.3~g')"
     above = {"orient": "top", "values": ticks, "labelExpr": label, "title": ROUGH_LABEL, "grid": False}
     return _layer("false", "point", {"x": _position("x", axis) | {"axis": above}})
+
+
+def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
+    """A row for each series, named beside it: dots for private results, hollow dots for those without privacy."""
+    marker = _marker(figure, theme) | {"opacity": {"value": 1}}
+    marker |= {name: marker[name] | {"legend": None} for name in ("color", "shape")}
+    axis = {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True}
+    row = {"field": "series", "type": "nominal", "title": None, "sort": list(figure.shown), "axis": axis}
+    dot = marker | {"x": _position("median", figure.y), "y": row}
+    span = {"x": _position("low", figure.y), "x2": {"field": "high"}, "y": row, "color": marker["color"]}
+    layers = [
+        _layer("true", "rule", span, strokeWidth=theme.line),
+        _layer("datum.part == 'line'", "point", dot, style="marker") | {"name": view},
+        _layer("datum.part == 'flat'", "point", dot, style="not-private-marker"),
+        _layer("datum.part == 'best'", "point", {"x": dot["x"], "y": row}, style="best"),
+    ]
+    names = {point.series for point in (*panel.points, *panel.flat)}
+    return {"layer": layers, "height": max(60 * theme.em, 26 * theme.em * len(names))}
 
 
 def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:

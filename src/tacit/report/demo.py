@@ -1,4 +1,4 @@
-"""The demonstration's comparison: three learners on imbalanced digits, over budgets and seeds."""
+"""The comparisons of the demonstration on imbalanced digits: over learners and budgets, and over public rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tacit.experiments.data import Records, data_source, public_rows
 from tacit.experiments.data import records as records_of
 from tacit.experiments.plan import DataSet
 from tacit.experiments.results import Result
+from tacit.learners.prototypes.auto import AutoPrototypes
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes
@@ -22,6 +23,9 @@ from tacit.report.groups import grouped
 
 ROUGH_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 IMBALANCE = 10.0
+WORTH_RHO = 0.125
+"""At which the worth of public rows is shown."""
+FEW_ROWS = (30, 100)
 
 
 class Digits(NamedTuple):
@@ -44,15 +48,32 @@ def compare(data: Digits, n_seeds: int) -> list[Result]:
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
         learners = {
+            "auto": AutoPrototypes(f"rho={rho}", **shared, public=data.public),
             "noisy-sum": NoisySumPrototypes(f"rho={rho}", **shared),
             "coinpress": CoinPressPrototypes(f"rho={rho}", **shared, public=data.public),
             "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
         }
-        for name, learner in learners.items():
-            predicted = learner.fit(records.x, records.y).predict(records.test_x)
-            scores = evaluate(records.test_y, predicted, learner.classes_, records.sizes)
-            results.append(result_of_fit(name, rho, seed, scores.balanced, scores.minority))
+        results += [_measured(name, learner, records, rho, seed) for name, learner in learners.items()]
     return results
+
+
+def worth_of_public_rows(data: Digits, n_seeds: int) -> list[Result]:
+    """Fit `auto` with few and with all public rows, and `noisy-sum`, for which they are the centre alone."""
+    rho, records, results = WORTH_RHO, data.records, []
+    for seed in range(n_seeds):
+        shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
+        learner: Any = NoisySumPrototypes(f"rho={rho}", **shared)
+        results.append(_measured("noisy-sum, for the centre", learner, records, rho, seed))
+        for n in (*FEW_ROWS, len(data.public)):
+            learner = AutoPrototypes(f"rho={rho}", **shared, public=data.public[:n])
+            results.append(_measured(f"auto, {n} rows", learner, records, rho, seed))
+    return results
+
+
+def _measured(name: str, learner: Any, records: Records, rho: float, seed: int) -> Result:
+    predicted = learner.fit(records.x, records.y).predict(records.test_x)
+    scores = evaluate(records.test_y, predicted, learner.classes_, records.sizes)
+    return result_of_fit(name, rho, seed, scores.balanced, scores.minority)
 
 
 def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:

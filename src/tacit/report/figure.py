@@ -33,6 +33,17 @@ class Panel:
     """Drawn with rings around them, and with their series named at the bottom."""
 
     @property
+    def described(self) -> str:
+        """The ends of each series, and what is drawn across."""
+        ends = []
+        for name in dict.fromkeys(point.series for point in self.points):
+            first, *_, last = 2 * [point for point in self.points if point.series == name]
+            until = f" to {last.y.median:.3f} at {_short(last.x)}" if last is not first else ""
+            ends.append(f"{name} {first.y.median:.3f} at {_short(first.x)}{until}")
+        ends += [f"{point.series} {point.y.median:.3f} without privacy" for point in self.flat]
+        return f"{self.title}: {'; '.join(ends)}."
+
+    @property
     def names(self) -> list[str]:
         """The values of a categorical x axis, in order."""
         return sorted({str(point.x) for point in self.points}, key=natural)
@@ -41,6 +52,10 @@ class Panel:
     def results(self) -> list[Result]:
         """The results behind all points, each once."""
         return list({one.key: one for point in (*self.points, *self.flat) for one in point.results}.values())
+
+
+def _short(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:.3g}"
 
 
 class Mean(NamedTuple):
@@ -90,6 +105,14 @@ class Figure:
     panels: tuple[Panel, ...] | tuple[MeansPanel, ...]
     x: Axis
     y: Axis
+    one_cost: bool = False
+    """Whether all private results have one cost, so that lines over costs would have one point each."""
+
+    @property
+    def described(self) -> str:
+        """What the figure shows, for those who do not see it: the ends of each series in each panel."""
+        panels = [panel for panel in self.panels if isinstance(panel, Panel)]
+        return " ".join([f"{self.title}.", *(panel.described for panel in panels)])
 
     @property
     def shown(self) -> tuple[str, ...]:

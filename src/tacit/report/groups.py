@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.errors import InputError
 from tacit.experiments.results import Result
+from tacit.learners.methods import METHODS, method_called
 from tacit.report.words import unit_words
 
 PLACE = ("data", "encoder", "unit")
@@ -101,6 +102,8 @@ class SweepResults:
 def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
     """A label for the learner of each result: its name, and fields that tell its results apart, `without` one.
 
+    The method as one types it follows in brackets where the learner's name is another.
+
     Whether class names were used, or counts are unprotected, is always said.
     """
     texts = {}
@@ -109,8 +112,14 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
         for one in group:
             names = ["class names"] if one.names else []
             counts = ["counts unprotected"] if REALISED in unprotected(one) else []
-            texts[one.key] = ", ".join([one.learner, *(_in_words(name, one) for name in fields), *names, *counts])
+            words = [_in_words(name, one) for name in fields]
+            texts[one.key] = ", ".join([_typed(one, "method" in fields), *words, *names, *counts])
     return texts
+
+
+def _typed(result: Result, said: bool) -> str:
+    known = said or result.method not in METHODS or method_called(result.learner) == result.method
+    return result.learner if known else f"{result.learner} ({result.method})"
 
 
 def _in_words(name: str, result: Result) -> str:

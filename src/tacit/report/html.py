@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -11,7 +10,7 @@ from typing import Any
 from tacit.report.captions import TUNING, overview
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
-from tacit.report.page import page, table
+from tacit.report.page import asset, data_block, page, scrolled, table
 from tacit.report.tables import CELL_HEADER, FAILED_HEADER, HEADER, Row, cell_texts, failed_texts, tables
 from tacit.report.words import imbalance_words
 
@@ -22,56 +21,38 @@ MEDIANS = (
     + "."
 )
 HINTS = "Point at a mark for its numbers and cells. Click a name in a legend to pick it out, shift-click to add one."
-STYLE = """<style>
-body { max-width: 1140px; }
-figure { margin: 2rem 0; }
-figcaption { font-size: 14px; color: #444; max-width: 60rem; }
-.contents { columns: 2; font-size: 14px; }
-.contents > li { break-inside: avoid; }
-.chart { overflow-x: auto; }
-.wide { overflow-x: auto; font-size: 14px; }
-.wide td, .wide th { white-space: nowrap; padding: .15rem .5rem; }
-.failed td:last-child { white-space: normal; text-align: left; }
-tbody:target { background: #fff3cd; }
-tbody th { text-align: left; padding-top: .8rem; }
-</style>"""
-SCRIPT = """<script>
-const charts = %s;
-const actions = {export: true, source: false, compiled: false, editor: false};
-const options = {mode: "vega-lite", renderer: "svg", actions: actions};
-for (const [name, chart] of Object.entries(charts)) {
-  const place = document.getElementById(name).querySelector(".chart");
-  vegaEmbed(place, chart, options).catch(error => { place.textContent = error; });
-}
-</script>"""
 
 
 def sweep_page(title: str, sweep: SweepResults, figures: dict[str, list[tuple[Figure, dict[str, Any]]]]) -> str:
     """The page; `figures` and their Vega-Lite charts are by heading."""
     contents, sections = "", []
     for heading, drawn in figures.items():
-        links = "".join(f'<li><a href="#{figure.name}">{escape(figure.title)}</a>' for figure, _ in drawn)
-        contents += f"<li>{heading}<ul>{links}</ul>"
-        sections.append((heading, "".join(_figure(figure) for figure, _ in drawn)))
-    first = f'{STYLE}<p>{escape(overview(sweep))} {HINTS}</p><ul class="contents">{contents}</ul>'
+        links = "".join(f'<li><a href="#{figure.name}">{escape(figure.title)}</a></li>' for figure, _ in drawn)
+        contents += f"<li>{heading}<ul>{links}</ul></li>"
+        sections.append((heading, "".join(figure_place(figure) for figure, _ in drawn)))
+    first = f'<p>{escape(overview(sweep))} {HINTS}</p><ul class="contents">{contents}</ul>'
     sections.insert(0, ("Contents", first))
     named = tables(sweep)
     sections += [("Tables", f"<p>{MEDIANS}</p>" + "".join(_table(name, rows) for name, rows in named))]
     if sweep.failed:
-        failed = table(FAILED_HEADER, [failed_texts(one) for one in sweep.failed])
-        sections.append(("Cells that failed", f'<div class="wide failed">{failed}</div>'))
+        failed = table(FAILED_HEADER, [failed_texts(one) for one in sweep.failed], "Cells that failed")
+        sections.append(("Cells that failed", failed))
+    sections.append(("Cells", _cells([row for _, rows in named for row in rows])))
     charts = {figure.name: chart for drawn in figures.values() for figure, chart in drawn}
-    script = SCRIPT % json.dumps(charts, allow_nan=False).replace("<", "\\u003c")  # no text in a chart ends the script
-    cells = _cells([row for _, rows in named for row in rows])
-    sections.append(("Cells", f"{cells}<script>{libraries()}</script>{script}"))
-    return page(title, sections)
+    return page(title, sections, blocks=chart_blocks(charts))
 
 
-def _figure(figure: Figure) -> str:
+def figure_place(figure: Figure, level: int = 3) -> str:
+    """Where a chart is drawn: its title as a heading of a level, and its caption."""
     return (
-        f'<figure id="{figure.name}"><h3>{escape(figure.title)}</h3><div class="chart"></div>'
+        f'<figure id="{figure.name}"><h{level}>{escape(figure.title)}</h{level}><div class="chart"></div>'
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
     )
+
+
+def chart_blocks(charts: dict[str, dict[str, Any]]) -> str:
+    """The data and scripts at the end of a page that draw charts, by the names of their figures."""
+    return f"{data_block('charts', charts)}<script>{libraries()}</script><script>{asset('chart.js')}</script>"
 
 
 def _table(name: str, rows: Sequence[Row]) -> str:
@@ -79,7 +60,9 @@ def _table(name: str, rows: Sequence[Row]) -> str:
         f'<tr>{_tags("td", row.texts)}<td><a href="#{_anchor(row)}">{len(row.results)}</a></td></tr>' for row in rows
     )
     head = _tags("th", (*HEADER, "cells"))
-    return f'<h3>{escape(name)}</h3><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    return f"<h3>{escape(name)}</h3>" + scrolled(
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", name, "dense"
+    )
 
 
 def _cells(rows: Sequence[Row]) -> str:
@@ -91,7 +74,8 @@ def _cells(rows: Sequence[Row]) -> str:
         lines = "".join(f"<tr>{_tags('td', cell_texts(one))}</tr>" for one in row.results)
         heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(place)}</th></tr>'
         bodies += f'<tbody id="{_anchor(row)}">{heading}{lines}</tbody>'
-    return f'<div class="wide"><table><thead><tr>{_tags("th", CELL_HEADER)}</tr></thead>{bodies}</table></div>'
+    head = f"<thead><tr>{_tags('th', CELL_HEADER)}</tr></thead>"
+    return scrolled(f"<table>{head}{bodies}</table>", "Cells", "dense")
 
 
 def _tags(tag: str, texts: Sequence[str]) -> str:

@@ -1,27 +1,43 @@
-"""A self-contained page: a figure, a table, a card."""
+"""A self-contained page: its style, sections, tables and pictures. It follows the colour scheme and the width."""
 
 import base64
+import json
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
+from typing import Any
+
+ASSETS = Path(__file__).with_name("assets")
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-td, th {{ padding: .15rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }}
-td:first-child, th:first-child {{ text-align: left; }}
-img {{ max-width: 100%; }}
-pre {{ background: #f6f6f6; padding: 1rem; overflow-x: auto; white-space: pre-wrap; font-size: 13px; }}
-</style></head>
-<body><h1>{title}</h1>{sections}</body></html>
+<html lang="en"><head><meta charset="utf-8">{policy}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><link rel="icon" href="data:,"><style>{style}</style></head>
+<body><main><h1>{title}</h1>
+{sections}</main>
+{blocks}</body></html>
 """
 
 
-def page(title: str, sections: Sequence[tuple[str, str]]) -> str:
-    """An HTML page of titled sections, each already HTML."""
-    body = "".join(f"<h2>{escape(heading)}</h2>\n{html}\n" for heading, html in sections)
-    return _PAGE.format(title=escape(title), sections=body)
+def page(title: str, sections: Sequence[tuple[str, str]], *, blocks: str = "", policy: str = "") -> str:
+    """An HTML page of titled sections, each already HTML; a section without a title comes without a heading.
+
+    `blocks` are the scripts and data at the end of the page, `policy` the texts and hosts that it may load.
+    """
+    body = "".join(f"<h2>{escape(heading)}</h2>\n{html}\n" if heading else f"{html}\n" for heading, html in sections)
+    meta = f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">' if policy else ""
+    return _PAGE.format(title=escape(title), sections=body, blocks=blocks, policy=meta, style=asset("page.css"))
+
+
+def asset(name: str) -> str:
+    """The text of a file in `assets/`."""
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def data_block(name: str, values: Any) -> str:
+    """Values for the scripts of a page, as JSON; no text in them ends the block."""
+    data = json.dumps(values, allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{data}</script>'
 
 
 def picture(png: bytes, alternative: str) -> str:
@@ -30,13 +46,22 @@ def picture(png: bytes, alternative: str) -> str:
     return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{data}">'
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """A table, whose first column names its rows."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header)
+    body = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return scrolled(f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", caption or "Table")
+
+
+def scrolled(html: str, name: str, kind: str = "") -> str:
+    """What may be wider than the page, in a region that scrolls, also by keys; `name` is for screen readers."""
+    return f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="region" aria-label="{escape(name)}">{html}</div>'
 
 
 def text(content: str) -> str:
     """Text as it is."""
-    return f"<pre>{escape(content)}</pre>"
+    return f'<pre tabindex="0">{escape(content)}</pre>'

@@ -1,7 +1,9 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 import tacit
 from learners.blobs import X, Y
@@ -274,3 +276,13 @@ def test_networks_that_keep_or_mix_records_are_refused_before_a_charge(base, say
     with pytest.raises(InputError, match=says):
         learner(base=base, ledger=ledger).fit(X, Y)
     assert not ledger.account().charges
+
+
+@pytest.mark.parametrize("budget", [FREE, "epsilon=1,delta=1e-5"])
+def test_scikit_learn_checks(budget):
+    model = tacit.DPSGD(budget, sampling_rate=0.5, epochs=5, learning_rate=0.02, noise="research")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(model, on_fail=None)
+    assert [(one["check_name"], repr(one["exception"])) for one in results if one["status"] == "failed"] == []
+    assert sum(one["status"] == "passed" for one in results) > 40

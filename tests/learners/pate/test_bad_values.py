@@ -64,12 +64,6 @@ def test_data_dependent_costs(function, given, message):
     refused(function, message, **{"votes": COUNTS, "sigma": 10.0, "orders": [2, 8]} | given)
 
 
-def test_numbers_of_processes():
-    assert tacit.pate.Teachers(n_jobs=-1).n_jobs == -1
-    for n_jobs, message in ((0, "n_jobs=0 starts no process"), (-2, "n_jobs=-2 must be"), (np.ones(2), "n_jobs=array")):
-        refused(tacit.pate.Teachers, message, n_jobs=n_jobs)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptro
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import tacit
+from tacit.compute.checkpoint import Checkpoint
 from tacit.errors import TacitError
 from tacit.learners.pate.filter import allowance_of
 from tacit.privacy.budget import Budget
@@ -74,7 +75,13 @@ def test_answers_state_the_guarantee_of_the_fit():
         ({"shape": 5}, "shape=5 must name the sides"),
         ({"aggregator": ["x"]}, "aggregator="),
         ({"collector": "bogus"}, "collector='bogus'"),
-        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"jobs": 0}, "jobs=0"),
+        ({"jobs": 1025, "engine": "joblib"}, "jobs=1025"),
+        ({"engine": "spark"}, "engine='spark' is unknown; choose one of joblib, ray, slurm"),
+        ({"engine": "ray:"}, "engine='ray:' must be joblib, ray"),
+        ({"engine": "ray:auto"}, "needs folder=... .--folder., which all workers must see"),
+        ({"engine": "slurm"}, "needs folder=... .--folder., which all workers must see"),
+        ({"folder": "/proc/run", "engine": "joblib"}, "folder /proc/run cannot be made .*; choose another"),
         ({"delta": "x"}, "delta='x'"),
         ({"delta": 5}, "delta=5"),
         ({"semi_supervised": "no"}, "semi_supervised='no'"),
@@ -122,6 +129,33 @@ def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, tmp_path):
     pate(folder=folder).fit(X, Y, public=PUBLIC)
     refused(ledger, "other records, queries or settings", folder=folder, seed=1)
     refused(ledger, "other records, queries or settings", {"y": 1 - Y}, folder=folder)
+
+
+@pytest.mark.parametrize(("full", "message"), [("votes", "cannot take .* bytes of votes"), ("records", "the records")])
+def test_a_full_disk_is_one_line_and_nothing_is_charged(ledger, tmp_path, monkeypatch, full, message):
+    def no_space(checkpoint, name, content):
+        if (checkpoint.folder.name == "records") is (full == "records") and name != "key.txt":
+            raise OSError(28, "No space left on device")
+        return written(checkpoint, name, content)
+
+    written = Checkpoint.write
+    monkeypatch.setattr(Checkpoint, "write", no_space)
+    refused(
+        ledger,
+        f"{message} .*No space left on device.*; choose another folder",
+        folder=tmp_path / "run",
+        engine="joblib",
+    )
+    assert sorted(path.name for path in (tmp_path / "run" / "teachers").iterdir()) == ["key.txt"]
+
+
+def test_more_jobs_need_no_engine_and_change_no_vote(tmp_path):
+    one = pate(noise="research", random_state=0).fit(X, Y, public=PUBLIC)
+    two = pate(noise="research", random_state=0, jobs=2, folder=tmp_path / "run").fit(X, Y, public=PUBLIC)
+    again = pate(noise="research", random_state=0, folder=tmp_path / "run", engine="joblib").fit(X, Y, public=PUBLIC)
+    for model in (two, again):
+        np.testing.assert_array_equal(model.votes_.votes, one.votes_.votes)
+        np.testing.assert_array_equal(model.answers_.labels, one.answers_.labels)
 
 
 @pytest.mark.parametrize("what", ["cut", "array", "shape", "range", "text", "empty", "folder"])

@@ -1,14 +1,22 @@
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tacit
+from tacit.compute.engines import engine
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
 from tacit.learners.common.training import Training
+from tacit.learners.pate import teachers as module
 from tacit.learners.pate.classifiers import CLASSIFIERS
 from tacit.learners.pate.teachers import Ensemble
 
@@ -29,8 +37,8 @@ def split(n=90, n_teachers=6):
 def votes(teacher, X, y, parts=None, **options):
     parts = split(len(X)) if parts is None else parts
     options = {"queries": records(40, X.shape[1], seed=2)[0], "n_classes": N_CLASSES, "training": QUICK} | options
-    n_jobs = options.pop("n_jobs", 1)
-    return Ensemble(teacher, parts, X, y, options.pop("queries"), **options).votes(n_jobs)
+    engine = options.pop("engine", None)
+    return Ensemble(teacher, parts, X, y, options.pop("queries"), **options).votes(engine)
 
 
 FOREST = RandomForestClassifier(5)
@@ -49,7 +57,7 @@ def test_votes_are_class_indices_and_mostly_right(teacher):
     test = records(200, seed=3)
     said = votes(teacher, X, y, test=test, training=Training(epochs=30))
     assert said.votes.shape == (40, 6)
-    assert said.votes.dtype == np.int64
+    assert said.votes.dtype == np.uint8
     assert said.test_votes.shape == (200, 6)
     np.testing.assert_array_equal(said.accuracies, (said.test_votes == test[1][:, None]).mean(axis=0))
     assert said.accuracies.mean() > 0.75
@@ -87,9 +95,17 @@ def test_one_record_moves_one_teacher(teacher, change, tmp_path):
 
 
 def moved_weights(folder, n_teachers):
-    files = [f"teachers/{number:05d}.safetensors" for number in range(n_teachers)]
-    pairs = [((folder / "before" / name).read_bytes(), (folder / "after" / name).read_bytes()) for name in files]
-    return [number for number, (before, after) in enumerate(pairs) if before != after]
+    from safetensors.numpy import load_file
+
+    def weights(name):
+        arrays = {}
+        for path in (folder / name / "teachers").glob("*.safetensors"):
+            arrays |= load_file(path)
+        return arrays
+
+    before, after = weights("before"), weights("after")
+    assert {int(name.split(".")[0]) for name in before} == {*range(n_teachers)}
+    return sorted({int(name.split(".")[0]) for name in before if before[name].tobytes() != after[name].tobytes()})
 
 
 def test_a_record_that_matters_moves_its_teachers_votes():
@@ -105,8 +121,10 @@ def test_a_record_that_matters_moves_its_teachers_votes():
 
 
 @pytest.mark.parametrize("size", [3, 400])  # fewer records than any other teacher has, and far more
-def test_the_size_of_a_part_moves_one_teacher(teacher, size, tmp_path):
+@pytest.mark.parametrize("blocks", [2, 6])
+def test_the_size_of_a_part_moves_one_teacher(teacher, size, blocks, tmp_path, monkeypatch):
     """To the last bit of the weights; 400 records change the steps, the padding and the solver of all if they may."""
+    monkeypatch.setattr(module, "BLOCKS", blocks)
     X, y = records(500)
     parts = split()
     other = [*parts[:3], np.arange(90, 90 + size), *parts[4:]]
@@ -147,10 +165,128 @@ def test_pictures_are_rows_to_scikit_learn():
     np.testing.assert_array_equal(flat, pictures)
 
 
-def test_processes_say_the_same(tmp_path):
+THOROUGH = pytest.mark.thorough
+PLACES = [
+    ("joblib", "memory"), ("joblib", "file"), ("joblib", None),
+    pytest.param("ray", None, marks=THOROUGH), pytest.param("slurm", "memory", marks=THOROUGH),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("teacher", [FOREST, "linear"], ids=["forest", "linear"])
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_engines_give_the_same_bits(name, place, teacher, tmp_path):
+    """From records in memory and in a file, with a folder and without."""
+    for library in ({"slurm": "submitit"}.get(name, name), "torch" if teacher == "linear" else "joblib"):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    elsewhere = engine(name, 2, **({"folder": tmp_path / "slurm", "cluster": "local"} if name == "slurm" else {}))
     X, y = records()
-    said = [votes(FOREST, X, y, n_jobs=n_jobs, folder=tmp_path / str(n_jobs)).votes for n_jobs in (1, 2)]
-    np.testing.assert_array_equal(*said)
+    expected = votes(teacher, X, y, folder=tmp_path / "here").votes
+    if place == "file":
+        np.save(tmp_path / "x.npy", X)
+        X = np.load(tmp_path / "x.npy", mmap_mode="r")
+    folder = None if place is None else tmp_path / place
+    np.testing.assert_array_equal(votes(teacher, X, y, folder=folder, engine=elsewhere).votes, expected)
+    if folder is not None:
+        assert contents(folder) == contents(tmp_path / "here")  # weights too, and no copies of records
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in (folder / "teachers").iterdir()}
+
+
+def test_files_do_not_grow_in_number_with_the_teachers(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BLOCKS", 3)
+    X, y = records()
+    parts = split(n_teachers=8)
+    said = votes(LogisticRegression(), X, y, parts, folder=tmp_path).votes
+    assert sorted(contents(tmp_path)) == ["00000.npy", "00003.npy", "00006.npy", "key.txt"]
+    monkeypatch.undo()
+    np.testing.assert_array_equal(said, votes(LogisticRegression(), X, y, parts).votes)
+
+
+def test_many_votes_lie_in_a_file(tmp_path, monkeypatch):
+    X, y = records()
+    expected = votes(LogisticRegression(), X, y, test=(X, y))
+    monkeypatch.setattr(module, "IN_MEMORY", 0)
+    for folder in (None, tmp_path):
+        said = votes(LogisticRegression(), X, y, test=(X, y), folder=folder)
+        assert isinstance(said.votes.base.base, np.memmap)
+        np.testing.assert_array_equal(said.votes, expected.votes)
+        np.testing.assert_array_equal(said.accuracies, expected.accuracies)
+    assert all(name.endswith(("npy", "key.txt")) for name in contents(tmp_path))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from tacit.compute.engines import engine
+from tacit.learners.pate.teachers import Ensemble
+
+class Dying(GaussianNB):
+    fits = 0
+
+    def fit(self, X, y):
+        Dying.fits += 1
+        if Dying.fits == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(3000, 4)), np.arange(3000) % 3
+ensemble = Ensemble(Dying(), np.array_split(np.arange(3000), 600), X, y, X[:50], n_classes=3, folder=sys.argv[1])
+np.save(Path(sys.argv[1]) / "all.npy", ensemble.votes().votes)
+print(Dying.fits)
+"""
+
+
+def test_a_killed_fit_goes_on(tmp_path):
+    def run(last):
+        line = [sys.executable, "-c", KILLED, str(tmp_path), str(last)]
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    assert run(300).returncode == -signal.SIGKILL
+    assert len(contents(tmp_path)) == 99 + 1  # blocks of three teachers, and the key
+    assert run(9999).stdout == "303\n"
+    X, y = np.random.default_rng(0).normal(size=(3000, 4)), np.arange(3000) % 3
+    whole = votes(GaussianNB(), X, y, np.array_split(np.arange(3000), 600), queries=X[:50]).votes
+    np.testing.assert_array_equal(np.load(tmp_path / "all.npy"), whole)
+
+
+KILLER = """
+import sys, time
+from pathlib import Path
+import psutil
+
+parent, folder = psutil.Process(int(sys.argv[1])), Path(sys.argv[2])
+while True:
+    if len(list(folder.glob("0*.npy"))) > 50:
+        for one in parent.children(recursive=True):
+            if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
+                one.kill()
+                print("killed", flush=True)
+                raise SystemExit
+    time.sleep(0.005)
+"""
+
+
+@pytest.mark.thorough
+def test_ten_thousand_teachers_on_two_ray_workers_of_which_one_is_killed(tmp_path):
+    pytest.importorskip("ray", reason="the extra 'cluster' is missing")
+    X, y = records(50_000)
+    parts = split(50_000, 10_000)
+    expected = votes(GaussianNB(), X, y, parts, folder=tmp_path / "here").votes
+    line = [sys.executable, "-c", KILLER, str(os.getpid()), str(tmp_path / "ray" / "teachers")]
+    reports = []
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as killer:
+        with reporting(lambda *report: reports.append(report)):
+            said = votes(GaussianNB(), X, y, parts, folder=tmp_path / "ray", engine=engine("ray", 2)).votes
+        killer.kill()
+        assert "killed" in killer.stdout.read()
+    np.testing.assert_array_equal(said, expected)
+    assert contents(tmp_path / "ray") == contents(tmp_path / "here")
+    assert reports[-1] == ("training teachers", 10_000, 10_000)
 
 
 class Counting(LogisticRegression):
@@ -181,8 +317,9 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     assert Counting.fits == 7
 
 
-def test_networks_are_kept_and_go_on(tmp_path):
+def test_networks_are_kept_and_go_on(tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="networks need torch")
+    monkeypatch.setattr(module, "TOGETHER", 2)
     X, y = records()
     first = votes("linear", X, y, folder=tmp_path).votes
     kept = {path: path.read_bytes() for path in (tmp_path / "teachers").iterdir()}
@@ -191,7 +328,8 @@ def test_networks_are_kept_and_go_on(tmp_path):
     assert {path: path.read_bytes() for path in (tmp_path / "teachers").iterdir()} == kept
     from safetensors.numpy import load_file
 
-    assert {array.shape for array in load_file(tmp_path / "teachers" / "00002.safetensors").values()} == {(3, 6), (3,)}
+    shapes = {name: array.shape for name, array in load_file(tmp_path / "teachers" / "00002.safetensors").items()}
+    assert shapes == {"2.1.weight": (3, 6), "2.1.bias": (3,), "3.1.weight": (3, 6), "3.1.bias": (3,)}
 
 
 CHANGES = {
@@ -225,7 +363,7 @@ def test_training_of_networks_is_part_of_the_plan(tmp_path):
         votes("linear", X, y, folder=tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", np.full(3, 9)])
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", np.full(3, 9), np.full((1, 40), 9, np.uint8)])
 def test_a_damaged_file_is_named(tmp_path, content):
     X, y = records()
     votes(LogisticRegression(), X, y, folder=tmp_path)

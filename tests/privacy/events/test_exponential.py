@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from tacit.privacy import accounting
 from tacit.privacy.events import ZCDP, Exponential
@@ -19,6 +20,28 @@ def test_one_exponential_mechanism_has_its_epsilon_at_every_delta():
 def bounded_range_loss(epsilon, t):
     """A worst pair of bounded range: losses t and t - epsilon, and the first one's probability."""
     return t, (math.exp(epsilon) - math.exp(t)) / math.expm1(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.2, 1.0, 6.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-6])
+def test_two_exponential_mechanisms_have_their_exact_epsilon(epsilon, delta, monkeypatch):
+    """The integral of the density of two losses gives delta back, and the library's distribution hardly more."""
+    stated = accounting.epsilon(2 * Exponential(epsilon), delta)
+    scale = math.exp(epsilon / 2) / (2 * math.expm1(epsilon))
+    reached, _ = quad(
+        lambda s: -math.expm1(stated - s) * scale**2 * math.exp(s / 2) * (2 * epsilon - s),
+        *(stated, 2 * epsilon),
+        epsabs=1e-14,
+    )
+    assert reached == pytest.approx(delta, rel=1e-6) if stated else reached <= delta
+    monkeypatch.setattr(Exponential, "exact_epsilon", lambda *_: None)
+    assert stated <= accounting.epsilon.__wrapped__(2 * Exponential(epsilon), delta) <= stated * (1 + 1e-5)
+
+
+def test_no_other_number_of_exponential_mechanisms_is_taken_for_two():
+    assert [Exponential(1.0).exact_epsilon(n, 1e-3) for n in (1, 3)] == [None, None]
+    mixed = Exponential(1.0) + Exponential(1.001)
+    assert accounting.epsilon(mixed, 1e-3) > accounting.epsilon(2 * Exponential(1.0), 1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])

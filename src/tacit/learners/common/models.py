@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from scipy.special import log_softmax
 
 from tacit.data.rows import as_rows as checked_rows
-from tacit.data.rows import numeric_array, one_line
+from tacit.data.rows import numeric_array, of_tensor, one_line, refuse_sparse
 from tacit.errors import InputError
 from tacit.learners.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole
@@ -186,7 +186,7 @@ class ModelClassifier(PrivateClassifier):
 
     _dtypes: ClassVar[list[Any]] = [*FLOATS, np.uint8]
 
-    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None, **others: Any) -> Self:
         """Learn from private labels, and from X, which is private too except for `LabelPrivate`.
 
         Parameters
@@ -197,6 +197,8 @@ class ModelClassifier(PrivateClassifier):
             Labels, each in `classes`.
         persons : array-like of shape (n,), optional
             As in `tacit.NoisySumPrototypes.fit`.
+        others
+            Refused, as in `tacit.NoisySumPrototypes.fit`.
 
         Returns
         -------
@@ -209,7 +211,7 @@ class ModelClassifier(PrivateClassifier):
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape))
+        return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape))
 
     def _released(self, model: Model, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
         """As `Model.released`; a linear model's weights become attributes."""
@@ -218,7 +220,7 @@ class ModelClassifier(PrivateClassifier):
             self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
         return released
 
-    def _rows(self, X: Any) -> NDArray[Any]:
+    def _rows(self, X: Any) -> Any:
         return super()._rows(as_flat(X))
 
 
@@ -289,8 +291,8 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
 
 def as_flat(records: Any, name: str = "X") -> Any:
     """Pictures as rows, and other records unchanged."""
-    if issparse(records):
-        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
+    refuse_sparse(records, name)
+    records = of_tensor(records)
     records = records if hasattr(records, "__len__") else np.atleast_1d(np.asarray(records))
     shape = getattr(records, "shape", ())
     return np.asarray(records).reshape(len(records), -1) if len(shape) > 2 else records
@@ -304,7 +306,7 @@ def shape_of(records: Any, declared: Any) -> Any:
 
 def finite_rows(records: Any, name: str, width: int) -> Any:
     """Records as rows of this width, of finite numbers; tensors and data frames become arrays."""
-    records = records.detach() if hasattr(records, "detach") else records
+    records = of_tensor(records)
     if (
         hasattr(records, "shape")
         and not isinstance(getattr(records, "dtype", None), np.dtype)

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from tacit.data.rows import as_rows, checked_blocks
+from tacit.data.rows import as_rows, checked_blocks, of_tensor, refuse_sparse
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 
@@ -52,25 +51,20 @@ def one_of(name: str, value: Any, options: Iterable[str]) -> str:
 
 def array_of(values: Any, name: str, remedy: str = "pass one for each record") -> NDArray[Any]:
     """`values` as an array; a sparse matrix, or entries of different lengths, are an error."""
-    _refuse_sparse(values, name)
+    refuse_sparse(values, name)
     try:
-        return np.asarray(values)
+        return np.asarray(of_tensor(values))
     except ValueError as error:
         raise InputError(f"{name} has entries of different lengths; {remedy}") from error
 
 
 def numbers_of(values: Any, name: str, remedy: str) -> Floats:
     """`values` as an array of float64; anything but a dense array of numbers is an error."""
-    _refuse_sparse(values, name)
+    refuse_sparse(values, name)
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(of_tensor(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not an array of numbers; {remedy}") from error
-
-
-def _refuse_sparse(values: Any, name: str) -> None:
-    if issparse(values):
-        raise InputError(f"{name} is a sparse matrix; pass a dense array, {name}.toarray()")
 
 
 Value = TypeVar("Value")

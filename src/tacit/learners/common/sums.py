@@ -26,7 +26,8 @@ def pieces(records: Prepared, label: str) -> Iterator[Block]:
         return progress((Block(X[part], labels[part]) for part in parts), label, len(parts))
 
     def block_of(at: Any, ends: Integers) -> Block:
-        read_in_place = not isinstance(at, slice) and X.dtype.kind == "f" and X.flags.c_contiguous
+        dense = isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.flags.c_contiguous
+        read_in_place = dense and not isinstance(at, slice)
         return Block(Picked(X, at) if read_in_place else X[at], labels[at], ends)
 
     read = (block_of(at, ends) for at, ends in persons.parts(block_rows(X)))

@@ -53,7 +53,7 @@ class UnitRows(Prepared):
         present = self.X.any(axis=1)
         if not present.all():
             persons = None if self.persons is None else self.persons.at(present)
-            records = Prepared(self.X[present], self.labels[present], persons=persons)
+            records = Prepared(self.X.compress(present, axis=0), self.labels[present], persons=persons)
         for rows, labels, ends in blocks(records, label):
             unit = unit_rows_about(rows, self.centre)
             if self.intercept > 0:
@@ -68,6 +68,8 @@ class UnitRows(Prepared):
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnitRowClassifier(PrivateClassifier):
     """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums over all records."""
+
+    takes_sparse = True
 
     public: Any = None
     intercept = 0.0  # parameters of some learners only

@@ -81,8 +81,8 @@ class LabelPrivate(ModelClassifier):
     classes
         As in `NoisySumPrototypes`.
     randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
-        See `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr", and "blocks" divides the
-        classes by public random numbers, in 256 ways.
+        How a label is randomized; see `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr",
+        and "blocks" divides the classes by public random numbers, in 256 ways.
     prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
         By default "names" if there are names, else "uniform". "names" is the softmax of 10 times the cosine of a
         record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
@@ -107,7 +107,7 @@ class LabelPrivate(ModelClassifier):
     temperature : float, default=1.0
         Temperature of a model's probabilities as prior; below 1 sharpens them.
     correction : {"forward", "backward"}
-        See `tacit.learners.label_dp.learning`.
+        How the loss allows for randomized labels; see `tacit.learners.label_dp.learning`.
     training : Training or dict, optional
         How networks are trained: epochs, batch_size, learning_rate, weight_decay, augmentation.
     shape : tuple of int, optional

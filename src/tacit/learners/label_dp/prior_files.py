@@ -8,21 +8,24 @@ from numpy.typing import NDArray
 
 from tacit.data.formats.npy import map_npy
 from tacit.data.formats.sizes import quiet
-from tacit.data.imports import READERS, read_data
+from tacit.data.imports import read_data
 from tacit.errors import InputError
+
+ARRAYS = (".npz", ".parquet", ".safetensors")
 
 
 def read_prior(path: Path) -> NDArray[Any]:
     """A prior of shape (classes,), or (rows, classes) with a row for each label.
 
-    `.npy` is memory-mapped; `.npz`, `.parquet` and `.safetensors` are read as features are. Any other file is text:
-    one number a line, or a row of numbers a line, with commas between them. A single row is for all labels.
+    `.npy` is memory-mapped; `.npz`, `.parquet` and `.safetensors` are read as features are. Any other file is text
+    without a heading: one number a line, or a row of numbers a line, with commas between them. A single row is for all
+    labels.
     """
     prior: Any
     if path.suffix == ".npy":
         prior = map_npy(path)
     else:
-        prior = read_data(path, check=False).x if path.suffix in READERS else _numbers(path)
+        prior = read_data(path, check=False).x if path.suffix in ARRAYS else _numbers(path)
     if prior.ndim not in (1, 2) or 0 in prior.shape or prior.dtype.kind not in "biuf":
         said = f"--prior {path} has shape {prior.shape} of {prior.dtype}"
         raise InputError(f"{said}; give one number for each class, or a row of them for each label")

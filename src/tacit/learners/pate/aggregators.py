@@ -69,7 +69,13 @@ class Aggregator(ABC):
 
 @dataclass(frozen=True)
 class GNMax(Aggregator):
-    """The class with the largest count + N(0, sigma^2) [Papernot et al. 2018]."""
+    """The class with the largest count + N(0, sigma^2) [Papernot et al. 2018].
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise on each count, in votes.
+    """
 
     sigma: float
 
@@ -86,7 +92,17 @@ class GNMax(Aggregator):
 
 @dataclass(frozen=True)
 class Confident(GNMax):
-    """GNMax where the largest count + N(0, sigma1^2) reaches a threshold, else no label [Papernot et al. 2018]."""
+    """GNMax where the largest count + N(0, sigma1^2) reaches a threshold, else no label [Papernot et al. 2018].
+
+    Parameters
+    ----------
+    sigma : float
+        As in `GNMax`.
+    sigma1 : float
+        Standard deviation of the noise of the check, in votes.
+    threshold : float
+        Votes that the largest count must reach, noise added.
+    """
 
     sigma1: float
     threshold: float
@@ -117,7 +133,17 @@ class Interactive(Confident):
     With p the student's scores and M votes, a label is bought where max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
     threshold. Elsewhere argmax p is the label, at no further cost, if max p exceeds `confidence`; else there is none
     [Papernot et al. 2018]. There is no data-dependent bound of a check: its cost is the one that no votes change.
-    `PATE` answers the share `bootstrap` of the queries by confident voting first, to fit a first student.
+
+    Parameters
+    ----------
+    sigma, sigma1 : float
+        As in `Confident`.
+    threshold : float
+        Votes by which teachers and student must disagree, noise added.
+    confidence : float
+        Where they agree, the student's label counts if its probability exceeds this.
+    bootstrap : float, default=0.5
+        Share of the queries that `PATE` answers by confident voting first, to fit a first student.
     """
 
     confidence: float
@@ -149,7 +175,13 @@ class Interactive(Confident):
 
 @dataclass(frozen=True)
 class LaplaceMax(Aggregator):
-    """The class with the largest count + Lap(1/gamma): the historical baseline [Papernot et al. 2017]."""
+    """The class with the largest count + Lap(1/gamma): the historical baseline [Papernot et al. 2017].
+
+    Parameters
+    ----------
+    gamma : float
+        One divided by the scale of the noise, in votes.
+    """
 
     gamma: float
 

@@ -125,5 +125,5 @@ def _copied(
     order = rng.permutation(len(groups))
     times = np.array([copies[group] for group in groups[order].tolist()])
     positions = np.repeat(order, times)
-    teacher = np.arange(len(positions)) % n_teachers  # copies come one after another: distinct teachers
-    return [np.sort(positions[teacher == t]) for t in range(n_teachers)]
+    # copies come one after another, so they go to distinct teachers
+    return [np.sort(positions[teacher::n_teachers]) for teacher in range(n_teachers)]

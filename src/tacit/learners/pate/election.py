@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines import Engine
 from tacit.compute.shared import digest
 from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError
@@ -42,6 +43,7 @@ class Election(Prepared):
     n_classes: int
     seed: int
     folder: RunFolder
+    engine: Engine | None
     of_teachers: View
     of_student: View
     names: Floats | None = None

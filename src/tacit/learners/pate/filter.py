@@ -23,6 +23,7 @@ from tacit.errors import BudgetError
 from tacit.learners.pate.aggregators import Aggregator, GNMax
 from tacit.learners.pate.collectors import Collector
 from tacit.privacy import accounting
+from tacit.privacy import budget as budgets
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Event, FilteredVotes, Gaussian, compose
@@ -32,7 +33,6 @@ Floats = NDArray[np.float64]
 Measure = Callable[[Allowance, Event], float]
 
 _TYPICAL = GNMax(100.0)  # stands for noise that is not chosen yet
-LEAST_RHO = 1e-9  # of a budget
 _ROUNDING = 1e-10  # relative: what sums of costs in floating point may lack
 
 
@@ -42,7 +42,7 @@ def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
         return Allowance.of(budget)
     if not isinstance(aggregator, GNMax | None):  # `FilteredVotes` bounds rho and mu for Gaussian noise alone
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))
-        if rho < LEAST_RHO:
+        if rho < budgets.LEAST:
             raise BudgetError(f"budget {budget} is too small for a label at any noise; pass a larger one")
         return Allowance.of(Budget.zcdp(rho))
     renyi, mu = Allowance.of(budget, currency="renyi"), Allowance.of(budget, currency="mu")

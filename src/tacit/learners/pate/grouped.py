@@ -19,7 +19,6 @@ FLAT_NAMES: Mapping[str, str] = {
     "teacher": "teachers__model",
     "teacher_training": "teachers__training",
     "expected_accuracy": "teachers__expected_accuracy",
-    "n_jobs": "teachers__n_jobs",
     "aggregator": "voting__kind",
     **{name: f"voting__{name}" for name in ("sigma", "sigma1", "threshold", "gamma", "confidence", "bootstrap")},
     "student": "student__model",

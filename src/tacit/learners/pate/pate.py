@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
@@ -30,7 +31,7 @@ from tacit.learners.common.models import (
 )
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
-from tacit.learners.pate.aggregators import Aggregator, GNMax, Plurality, voting_of
+from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import Calibration
 from tacit.learners.pate.classifiers import model_of
@@ -38,7 +39,7 @@ from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.consensus import consensus
 from tacit.learners.pate.election import Election, check_test, check_truth, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, fields_of, with_fields
+from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
 from tacit.learners.pate.readings import limits_of, readings
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
@@ -82,7 +83,7 @@ class PATE(ModelClassifier):
     delta : float, default=1e-5
         Delta of budgets that name none.
     teachers : Teachers or dict, optional
-        Who votes: number, model, training, expected_accuracy, n_jobs. See `tacit.pate.Teachers`.
+        Who votes: number, model, training, expected_accuracy. See `tacit.pate.Teachers`.
     voting : {"confident", "gnmax"}, aggregator or dict, default="confident"
         By a name, noise is calibrated on simulated votes. Else `tacit.pate.GNMax(sigma)`, `Confident(sigma, sigma1,
         threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all in
@@ -106,7 +107,7 @@ class PATE(ModelClassifier):
         Smaller budgets at which the one voting is read too, at no further privacy cost: epsilons, or dicts of them with
         budget groups. See `tacit.pate.readings`.
     stopping : {"filter", "data-dependent"}
-        See `tacit.pate.aggregate`.
+        By which costs voting ends; see `tacit.pate.aggregate`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
@@ -115,6 +116,11 @@ class PATE(ModelClassifier):
         Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
         students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that has
         paid for them.
+    engine : str or Engine, optional
+        Where teachers are trained: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION". Workers must see
+        `folder`. By default in this process, or by joblib if `jobs` is more than 1. It changes no bit of any vote.
+    jobs : int, default=1
+        Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
@@ -197,6 +203,8 @@ class PATE(ModelClassifier):
     shape: tuple[int, ...] | None = None
     seed: int = 0
     folder: Any = None
+    engine: Any = None
+    jobs: int = 1
     unit: Unit | str = "replace"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -219,6 +227,14 @@ class PATE(ModelClassifier):
         for group, fields in changes.items():
             setattr(self, group, with_fields(group, getattr(self, group), fields))
         return self
+
+    @classmethod
+    def documented(cls, name: str) -> tuple[type, str]:
+        group, _, field = FLAT_NAMES.get(name, "").partition("__")
+        if group == "voting":
+            kinds = (kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"])
+            return next(((kind, field) for kind in kinds), (cls, group))
+        return (KINDS[group], field) if group else (cls, name)
 
     def _event(self) -> Event:
         if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is passed
@@ -281,6 +297,7 @@ class PATE(ModelClassifier):
         public: Any = None,
         test: Any = None,
         truth: Any = None,
+        **others: Any,
     ) -> Self:
         """Learn from private and public records.
 
@@ -294,11 +311,14 @@ class PATE(ModelClassifier):
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
             Public records to query, in this order; by default the parameter of that name. Data frames, and torch
-            tensors in main memory, are taken too.
+            Public records to query, in this order; by default the parameter of that name. Data frames and torch tensors
+            are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
             Records and labels to measure teachers and student by, of the same kinds.
         truth : array-like of shape (m,), optional
             True labels of the public records, to measure the released labels by for the tables in `folder`.
+        others
+            Refused, as in `tacit.NoisySumPrototypes.fit`.
 
         Returns
         -------
@@ -312,7 +332,7 @@ class PATE(ModelClassifier):
             If the promise would overdraw the ledger; nothing is learned then.
         """
         arguments = {"groups": groups, "public": public, "test": test, "truth": truth, "ids": persons}
-        return self._learn(as_flat(X), y, persons, shape=shape_of(X, self.shape), **arguments)
+        return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape), **arguments)
 
     def _prepare(
         self,
@@ -339,6 +359,7 @@ class PATE(ModelClassifier):
         for role, kind in (("teacher", model_of(teachers)), ("student", model)):
             check_kind(role, kind, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
+        whole("jobs", self.jobs, 1, 1024)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
         if self.label_accuracy is not None:
             real("label_accuracy", self.label_accuracy, 0.01, 1)
@@ -355,6 +376,8 @@ class PATE(ModelClassifier):
         allocation, plan = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
         if self.limits is not None:
             limits_of(self.limits, plan, self.stopping)
+        folder = RunFolder(self.folder)
+        engine = "joblib" if self.engine is None and self.jobs > 1 else self.engine
         return Election(
             X,
             labels,
@@ -366,7 +389,8 @@ class PATE(ModelClassifier):
             student=student,
             n_classes=len(self.classes_),
             seed=self.seed,
-            folder=RunFolder(self.folder),
+            folder=folder,
+            engine=engine_from(engine, self.jobs, folder.path),
             of_teachers=View(sides),
             of_student=of_student,
             names=names,
@@ -460,7 +484,7 @@ class PATE(ModelClassifier):
             unpaid = None
         if unpaid is not None:
             unpaid.check(promise, what="PATE fit")
-        self.votes_ = ensemble.votes(election.teachers.n_jobs)
+        self.votes_ = ensemble.votes(election.engine)
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)

@@ -1,8 +1,8 @@
 """The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
 
-`teachers/` (see `teachers.py`), `voting.npz` (the answers) and `voting.json` (hashes of all that decides the answers
-and of the answers, and which charge to a ledger paid for them), and tables for people (`tables.py`). All of it is
-private: the folder is readable by its owner alone.
+`teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the answers) and `voting.json`
+(hashes of all that decides the answers and of the answers, and which charge to a ledger paid for them), and tables for
+people (`tables.py`). All of it is private: the folder is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -116,21 +116,23 @@ class RunFolder:
             raise self._other_votes()
         return stored
 
-    def resume(self, stored: StoredAnswers, voting: Voting, votes: Integers) -> None:
+    def resume(self, stored: StoredAnswers, voting: Voting, votes: NDArray[Any]) -> None:
         """Replay the answers of an earlier run, since labels are bought once; answers to other votes are an error."""
-        if stored.votes != hash_of("", votes) or len(stored.labels) > len(votes):
+        if stored.votes != _hash_of_votes(votes) or len(stored.labels) > len(votes):
             raise self._other_votes()
         voting.replay(votes[: len(stored.labels)], stored.labels, stored.paid)
 
     def _other_votes(self) -> InputError:
         return InputError(f"{self.path} holds answers to other votes or settings; choose another folder")
 
-    def write_answers(self, run: str, voting: Voting, votes: Integers, charge: str | None, promise: Guarantee) -> None:
+    def write_answers(
+        self, run: str, voting: Voting, votes: NDArray[Any], charge: str | None, promise: Guarantee
+    ) -> None:
         """Write the answers, and which charge paid for them."""
         if self.path is None:
             return
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
-        stored = StoredAnswers(run, hash_of("", votes), charge, hash_of_promise(promise), labels, paid)
+        stored = StoredAnswers(run, _hash_of_votes(votes), charge, hash_of_promise(promise), labels, paid)
         arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charge, stored.promise, stored.hash)
         np.savez(arrays, labels=labels, paid=paid)
         checkpoint = Checkpoint(self.path)
@@ -160,6 +162,11 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
     return hash_of(repr(facts), plan.collector.payers(), sensitivities)
 
 
+def _hash_of_votes(votes: NDArray[Any]) -> str:
+    """Hash of votes, of shape (queries, teachers): those of one teacher after another, as they lie in memory."""
+    return hash_of("", votes.T)
+
+
 def hash_of_promise(promise: Guarantee) -> str:
     """Hash of all that a guarantee states."""
     return hash_of(json.dumps(promise.to_json()))
@@ -173,7 +180,7 @@ def _make_private(folder: Path) -> None:
     if not status.st_mode & 0o077:
         return
     for path in folder.iterdir():
-        if path.name not in (*TABLES, *ANSWERS, "teachers") and not path.name.startswith("."):
+        if path.name not in (*TABLES, *ANSWERS, "teachers", "slurm") and not path.name.startswith("."):
             fault = f"folder {folder} can be read by others and holds {path.name!r}"
             raise InputError(f"{fault}; make it private (chmod 700), or choose another")
     folder.chmod(0o700)

@@ -3,25 +3,35 @@
 A teacher depends on its part, its number and public facts alone: teachers share no statistic, no validation records,
 no early stopping and no list of the classes that occur. Under a unit per person the sizes of parts are private, and a
 teacher does not depend on the size of another's part: it is trained alone. Votes and accuracies are private.
+
+Teachers are trained in blocks of consecutive numbers, in this process or where an engine runs, with one thread each: so
+their bits are the same wherever they are trained, and whichever workers died meanwhile.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import nullcontext
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.array_files import ArrayFile, ShardFiles, array_in, to_files
 from tacit.compute.checkpoint import Checkpoint
-from tacit.compute.engines.workers import shielding_workers
+from tacit.compute.engines import Engine
+from tacit.compute.engines.workers import alone
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest, shared
 from tacit.data.formats.npy import map_npy
+from tacit.data.rows import one_line
 from tacit.errors import InputError, excerpt
 from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
 from tacit.learners.common.parameters import real, whole
@@ -31,7 +41,10 @@ from tacit.models.networks import network, predict, weights
 
 MEMBERS = 20  # records, or persons, that a teacher has at least by default
 FEWEST_TEACHERS, MOST_TEACHERS = 50, 1000  # by default, where there are members enough
-TOGETHER = 50  # networks that are trained at once, so that an interrupt loses at most these
+TOGETHER = 50  # networks that are trained at once
+BLOCKS = 256  # at most, of teachers that are trained one by one: an interrupt loses at most a block of each worker
+IN_MEMORY = 2**24  # bytes of votes; more lie in a file
+HASHED = 256  # rows of an array that are hashed at once
 
 
 @dataclass(frozen=True)
@@ -53,8 +66,6 @@ class Teachers:
         How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
         Of a teacher, for the simulated votes on which noise is calibrated: a public guess.
-    n_jobs : int, default=1
-        Processes that train teachers; -1 is all cores.
 
     Examples
     --------
@@ -67,7 +78,6 @@ class Teachers:
     model: Any = None
     training: Training | dict[str, Any] | None = None
     expected_accuracy: float = 0.8
-    n_jobs: int = 1
 
     def __post_init__(self) -> None:
         if self.number is not None:
@@ -75,8 +85,6 @@ class Teachers:
         check_name(self.model)
         Training.of(self.training)
         real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
-        if whole("n_jobs", self.n_jobs, -1, 10**4) == 0:
-            raise InputError("n_jobs=0 starts no process; pass 1 or more, or -1 for all cores")
 
     def numbers_for(self, members: int) -> list[int]:
         """Numbers of teachers to consider for so many records, or persons, in ascending order."""
@@ -91,11 +99,12 @@ class Teachers:
 class Votes:
     """Class indices that teachers vote for, private: of shape (n_queries, n_teachers) and (n_test, n_teachers).
 
-    `accuracies`, of shape (n_teachers,), are shares of the test records that each teacher gets right.
+    They are of the smallest unsigned type; many of them are mapped from a file. `accuracies`, of shape (n_teachers,),
+    are shares of the test records that each teacher gets right.
     """
 
-    votes: NDArray[np.int64]
-    test_votes: NDArray[np.int64] | None = None
+    votes: NDArray[Any]
+    test_votes: NDArray[Any] | None = None
     accuracies: NDArray[np.float64] | None = None
 
 
@@ -105,8 +114,9 @@ class Ensemble:
     The largest part sets the steps of all networks, which are trained side by side where that is faster. With
     `private_sizes` each is trained alone, for the steps of its own part.
 
-    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of teacher 12, and `00012.safetensors`
-    its weights if it is a network. A teacher whose votes are there is not trained again.
+    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of a block of teachers, of which
+    teacher 12 is the first, and `00012.safetensors` their weights if they are networks, by names such as `13.0.weight`.
+    A block whose votes are there is not trained again.
     """
 
     def __init__(
@@ -124,87 +134,144 @@ class Ensemble:
         folder: Path | str | None = None,
         private_sizes: bool = False,
     ) -> None:
-        self.X = X if hasattr(X, "shape") else np.asarray(X)
-        self.y, self.parts = np.asarray(y), [np.asarray(part) for part in parts]
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        y, parts = np.asarray(y), [np.asarray(part) for part in parts]
         check_kind("teacher", teacher)
-        check_labels(self.y, len(self.X), n_classes)
-        _check_parts(self.parts, len(self.X))
-        queried = [queries] if test is None else [queries, test[0]]
-        self.queried = np.concatenate([alike(self.X, records) for records in queried])
+        check_labels(y, len(X), n_classes)
+        _check_parts(parts, len(X))
+        queried = np.concatenate([alike(X, records) for records in ([queries] if test is None else [queries, test[0]])])
         if test is not None and len(test[0]) != len(test[1]):
             raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
         self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
-        largest = None if private_sizes else max(len(part) for part in self.parts)
+        self.records = _Records(X, y, np.concatenate(parts), np.cumsum([len(part) for part in parts]), queried)
+        largest = None if private_sizes else max(len(part) for part in parts)
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
         self.checkpoint: Checkpoint | None = None
-        self.known: dict[int, NDArray[np.int64]] = {}
+        self.known: dict[int, NDArray[Any]] = {}
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
             self.hashes = self._hashes()
-            self.checkpoint = Checkpoint(Path(folder) / "teachers", digest(self.hashes))
-            trained = [number for number in range(len(self.parts)) if self.checkpoint.has(_votes_file(number))]
-            self.known = {number: self._finished_votes(self.checkpoint, number) for number in trained}
+            self.checkpoint = Checkpoint(Path(folder).absolute() / "teachers", digest(self.hashes))
+            trained = [first for first in self._blocks() if self.checkpoint.has(_votes_file(first))]
+            self.known = {first: self._finished_votes(self.checkpoint, first) for first in trained}
 
-    def votes(self, n_jobs: int = 1) -> Votes:
-        """Train the teachers that are missing, in so many processes, and let all vote on each query."""
-        votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(n_jobs))
+    def votes(self, engine: Engine | None = None) -> Votes:
+        """Train the teachers that are missing, in this process or where the engine runs; let all vote on each query."""
+        votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(engine))
         n = self.n_queries
         if self.test_labels is None:
             return Votes(votes)
-        return Votes(votes[:n], votes[n:], np.mean(votes[n:] == self.test_labels[:, None], axis=0))
+        accuracies = [np.mean(of_teacher == self.test_labels) for of_teacher in votes[n:].T]
+        return Votes(votes[:n], votes[n:], np.array(accuracies))
 
     def _hashes(self) -> list[str]:
         """Hashes of all that decides the votes of each teacher."""
         from joblib import hash as hash_of_object
 
-        plan = self.plan
+        plan, records = self.plan, self.records
         if plan.is_network:  # a module in print tells its layers
-            module = network(plan.teacher)(self.X.shape[1:], plan.n_classes)
+            module = network(plan.teacher)(records.X.shape[1:], plan.n_classes)
             kind = f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training} {plan.largest}"
         else:
             kind = hash_of_object(plan.teacher)
-        common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", self.queried)
-        return [hash_of(common, part, self.X[part], self.y[part]) for part in self.parts]
+        common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", records.queried)
+        return [hash_of(common, records.rows(number), *records.of(number)) for number in range(len(records.ends))]
 
-    def _trained_votes(self, n_jobs: int) -> NDArray[np.int64]:
+    def _blocks(self) -> range:
+        """The first teacher of each block; the step is the size of a block."""
+        teachers = len(self.records.ends)
+        return range(0, teachers, TOGETHER if self.plan.side_by_side else -(-teachers // BLOCKS))
+
+    def _trained_votes(self, engine: Engine | None) -> NDArray[Any]:
         """Votes of all teachers, of shape (queries and test records, teachers)."""
-        from joblib import Parallel, delayed
+        votes = self._empty()
+        for first, known in self.known.items():
+            votes[first : first + len(known)] = known
+        blocks = self._blocks()
+        missing = [first for first in blocks if first not in self.known]
+        teachers = len(votes) - sum(map(len, self.known.values()))
+        with self._reachable(engine) as records:
+            task = partial(_train_block, self.plan, records, self.checkpoint, blocks.step)
+            results = (alone(task, first) for first in missing) if engine is None else engine.map(task, missing)
+            with closing(results):
+                for first, block in progress(results, "training teachers", teachers, lambda result: len(result[1])):
+                    votes[first : first + len(block)] = block
+        return votes.T
 
-        votes = np.empty((len(self.queried), len(self.parts)), dtype=np.int64)
-        for number, known in self.known.items():
-            votes[:, number] = known
-        missing = [number for number in range(len(self.parts)) if number not in self.known]
-        together = self.plan.is_network and self.plan.largest is not None and faster_batched(self.plan.teacher)
-        size = TOGETHER if together else 1
-        groups = [missing[start : start + size] for start in range(0, len(missing), size)]
+    def _empty(self) -> NDArray[Any]:
+        """An array for votes, of shape (teachers, queries and test records); a large one is mapped from a file."""
+        shape, dtype = (len(self.records.ends), len(self.records.queried)), self.plan.dtype
+        if math.prod(shape) * dtype.itemsize <= IN_MEMORY:
+            return np.empty(shape, dtype)
+        near = None if self.checkpoint is None else self.checkpoint.folder
+        with TemporaryDirectory(prefix=".votes-", dir=near, ignore_cleanup_errors=True) as folder:
+            return np.asarray(array_in(Path(folder) / "votes", dtype, shape))  # the map outlives the name of the file
 
-        def records(number: int) -> tuple[NDArray[Any], NDArray[Any]]:
-            return self.X[self.parts[number]], self.y[self.parts[number]]
+    @contextmanager
+    def _reachable(self, engine: Engine | None) -> Iterator[_Records]:
+        """The records: for an engine in files, which are private and removed when the block ends."""
+        if engine is None:
+            yield self.records
+        elif self.checkpoint is None:
+            with TemporaryDirectory(prefix="tacit-teachers-") as temporary:
+                yield self.records.in_files(Path(temporary))
+        else:
+            folder = self.checkpoint.path("records")
+            try:
+                yield self.records.in_files(folder)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
-        jobs = (delayed(_train)(self.plan, group, list(map(records, group)), self.queried) for group in groups)
-        with nullcontext() if n_jobs == 1 else shielding_workers():  # it starts the processes
-            results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-        trained = zip(groups, results, strict=True)
-        for group, teachers in progress(trained, "training teachers", len(missing), lambda item: len(item[0])):
-            for number, (of_teacher, state) in zip(group, teachers, strict=True):
-                votes[:, number] = of_teacher
-                if self.checkpoint is not None:
-                    _finish(self.checkpoint, number, of_teacher, state)
-        return votes
-
-    def _finished_votes(self, checkpoint: Checkpoint, number: int) -> NDArray[np.int64]:
-        """Votes of a teacher that an earlier run trained, of shape (queries and test records,)."""
-        path, remedy = checkpoint.path(_votes_file(number)), "delete it, or choose another folder"
+    def _finished_votes(self, checkpoint: Checkpoint, first: int) -> NDArray[Any]:
+        """Votes of a block that an earlier run trained, of shape (teachers, queries and test records)."""
+        path, remedy = checkpoint.path(_votes_file(first)), "delete it, or choose another folder"
         try:
             votes = map_npy(path)
         except InputError as error:
             raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
-        n_classes = self.plan.n_classes
-        valid = votes.shape == (len(self.queried),) and votes.dtype.kind == "i"
-        if not valid or not np.all((votes >= 0) & (votes < n_classes)):
-            raise InputError(f"{path} does not hold {len(self.queried)} votes for {n_classes} classes; {remedy}")
-        return np.asarray(votes, dtype=np.int64)
+        teachers = min(self._blocks().step, len(self.records.ends) - first)
+        shape, n_classes = (teachers, len(self.records.queried)), self.plan.n_classes
+        if votes.shape != shape or votes.dtype != self.plan.dtype or votes.max() >= n_classes:
+            fault = f"{path} does not hold votes of {shape[0]} teachers on {shape[1]} records for {n_classes} classes"
+            raise InputError(f"{fault}; {remedy}")
+        return votes
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Arrays, or the files that hold them: records to train teachers from, and `queried` records to vote on.
+
+    `order` holds positions in X, those of one teacher after those of another; `ends` (teachers,) says where each ends.
+    """
+
+    X: Any
+    y: Any
+    order: Any
+    ends: Any
+    queried: Any
+
+    def in_files(self, folder: Path) -> _Records:
+        """The files; an array that is not in a file is written to the folder."""
+        try:
+            return _Records(**{name: to_files(array, folder) for name, array in vars(self).items()})
+        except OSError as error:
+            fault = f"{folder} cannot take the records of teachers ({one_line(error)})"
+            raise InputError(f"{fault}; choose another folder") from error
+
+    def opened(self) -> _Records:
+        """The arrays, mapped from files where they are in files."""
+        arrays = vars(self).items()
+        return _Records(**{name: x.open() if isinstance(x, ArrayFile | ShardFiles) else x for name, x in arrays})
+
+    def rows(self, number: int) -> NDArray[np.int64]:
+        """Positions of the records of a teacher."""
+        return np.asarray(self.order[self.ends[number - 1] if number else 0 : self.ends[number]])
+
+    def of(self, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Records and labels of a teacher."""
+        rows = self.rows(number)
+        return self.X[rows], self.y[rows]
 
 
 @dataclass(frozen=True)
@@ -221,20 +288,19 @@ class _Plan:
     def is_network(self) -> bool:
         return not hasattr(self.teacher, "fit")
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the networks of a block are trained at once."""
+        return self.is_network and self.largest is not None and faster_batched(self.teacher)
 
-def _votes_file(number: int) -> str:
-    return f"{number:05d}.npy"
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The smallest unsigned type of a class index."""
+        return np.min_scalar_type(self.n_classes - 1)
 
 
-def _finish(
-    checkpoint: Checkpoint, number: int, votes: NDArray[np.int64], weights: dict[str, NDArray[Any]] | None
-) -> None:
-    """Write what a teacher votes, and before that the weights of a network: a teacher with votes is finished."""
-    from safetensors.numpy import save
-
-    if weights is not None:
-        checkpoint.write(f"{number:05d}.safetensors", save(weights))
-    checkpoint.write(_votes_file(number), votes.astype(np.int32))
+def _votes_file(first: int) -> str:
+    return f"{first:05d}.npy"
 
 
 def hash_of(text: str, *arrays: NDArray[Any]) -> str:
@@ -242,23 +308,59 @@ def hash_of(text: str, *arrays: NDArray[Any]) -> str:
     digest = hashlib.sha256(text.encode())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
+        for start in range(0, len(array), HASHED):
+            digest.update(np.ascontiguousarray(array[start : start + HASHED]).data)
     return digest.hexdigest()
 
 
-def _train(
-    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]], queried: NDArray[Any]
-) -> list[tuple[NDArray[np.int64], dict[str, NDArray[Any]] | None]]:
-    """Votes on the `queried` records, and weights of networks, of the teachers of these numbers and records."""
-    if not plan.is_network:
-        pairs = zip(numbers, parts, strict=True)
-        classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, (X, y) in pairs)
-        return [(classifier.predict(queried), None) for classifier in classifiers]
-    modules = train_many(
-        plan.teacher, parts, plan.n_classes, plan.training, seed=plan.seed, numbers=numbers, largest=plan.largest
-    )
-    present = [np.unique(y) for _, y in parts]
-    return [(predict(module, queried, among=y), weights(module)) for module, y in zip(modules, present, strict=True)]
+def _train_block(
+    plan: _Plan, records: _Records, checkpoint: Checkpoint | None, size: int, first: int
+) -> tuple[int, NDArray[Any]]:
+    """The first of `size` teachers, and their votes; if there is a checkpoint, they are written first."""
+    records = records.opened()
+    numbers = range(first, min(first + size, len(records.ends)))
+    parts = [records.of(number) for number in numbers]
+    if plan.is_network:
+        modules = _networks(plan, numbers, parts)
+        pairs = zip(modules, (np.unique(y) for _, y in parts), strict=True)
+        said = [predict(module, records.queried, among=y).astype(plan.dtype) for module, y in pairs]
+        states = {
+            f"{number}.{name}": array
+            for number, module in zip(numbers, modules, strict=True)
+            for name, array in weights(module).items()
+        }
+    else:
+        triples = ((number, *part) for number, part in zip(numbers, parts, strict=True))
+        classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples)
+        said = [classifier.predict(records.queried).astype(plan.dtype) for classifier in classifiers]
+        states = {}
+    if checkpoint is not None:
+        _finish(checkpoint, first, np.array(said), states)
+    return first, np.array(said)
+
+
+def _networks(plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> list[Any]:
+    """A trained network for each part; where sizes are private, each alone, for the steps of its own part."""
+    options: dict[str, Any] = {"seed": plan.seed, "largest": plan.largest}
+    if plan.largest is not None:
+        return train_many(plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options)
+    return [
+        train_many(plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options)[0]
+        for number, part in zip(numbers, parts, strict=True)
+    ]
+
+
+def _finish(checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]) -> None:
+    """Write what a block votes, and before that the weights of networks: a block with votes is finished."""
+    from safetensors.numpy import save
+
+    try:
+        if states:
+            checkpoint.write(f"{first:05d}.safetensors", save(states))
+        checkpoint.write(_votes_file(first), votes)
+    except OSError as error:
+        fault = f"{checkpoint.folder} cannot take {votes.nbytes} bytes of votes ({one_line(error)})"
+        raise InputError(f"{fault}; choose another folder") from error
 
 
 def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:

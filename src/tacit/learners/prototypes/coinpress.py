@@ -106,6 +106,7 @@ class CoinPressPrototypes(PrivateClassifier):
     """
 
     estimates = "means"
+    takes_sparse = True
     summary = "one noisy mean per class (DPPL-Mean)"
     public_use = "optional, for the scale"
 

@@ -76,6 +76,7 @@ class NamePrototypes(PrivateClassifier):
     needs_names = True
     uses_records = False
     person_bound = "no record is used"
+    takes_sparse = True
     summary = "the rows of the class names (zero-shot); it uses no record and spends nothing"
 
     names: Any = None

@@ -80,6 +80,7 @@ class NoisySumPrototypes(PrivateClassifier):
     """
 
     estimates = "directions"
+    takes_sparse = True
     summary = "one noisy sum of unit rows per class; the choice without public rows"
 
     public: Any = None

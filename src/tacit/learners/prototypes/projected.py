@@ -124,6 +124,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    takes_sparse = False
     summary = "noisy class sums, or public rows, seen through a privately learned layer"
     public_use = 'optional, for centring; needed with `prototypes="public"`'
 

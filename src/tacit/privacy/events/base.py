@@ -124,6 +124,10 @@ class Event(ABC):
         """Distribution of the privacy loss of so many uses; None if no more than the Renyi curve is known."""
         return None
 
+    def exact_epsilon(self, uses: int, delta: float) -> float | None:
+        """Exact epsilon of so many uses at delta, above 0 and below 1; None if no closed form is known."""
+        return None
+
     def reach(self, uses: int) -> float:
         """About how wide the interval is that losses of so many uses cover: 20 standard deviations, or all of it."""
         return min(2 * uses * self.pure, 2 * uses * self.rho + 20 * math.sqrt(2 * uses * self.rho))

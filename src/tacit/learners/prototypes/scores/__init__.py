@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.array_files import files_of
+from tacit.compute.array_files import array_in, files_of
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
 from tacit.compute.shared import digest, locked
@@ -103,7 +103,7 @@ def scores(
     with work_folder(folder) as place:
         file = place / "part"
         try:
-            array = _array_in(file, dtype, shape)
+            array = array_in(file, dtype, shape)
             if scoring.clipped:
                 scorer = _tile_scorer(scoring, public, X, labels, person_sizes, n_classes, array)
                 if engine is not None and len(scorer.rows):  # workers map this file
@@ -116,21 +116,6 @@ def scores(
         finally:
             file.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)  # older scores too; some file systems keep files that are still mapped
-
-
-def _array_in(file: Path, dtype: str, shape: tuple[int, int]) -> Any:
-    """A mapped array in a file of full size: if the disk filled up later, writing would kill the process."""
-    size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
-    try:
-        with file.open("wb") as part:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(part.fileno(), 0, size)
-            else:
-                part.truncate(size)
-    except OSError as error:
-        fault = f"{file.parent} has no room for {size} bytes ({error.strerror})"
-        raise InputError(f"{fault}; choose a folder that has") from error
-    return np.memmap(file, dtype, "r+", shape=shape)
 
 
 @contextmanager

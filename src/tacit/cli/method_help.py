@@ -1,0 +1,92 @@
+"""`tacit fit METHOD --help`: the options of a command with those of one method, from the docstring of its class."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Annotated, Any
+
+from cyclopts import App, Group, Parameter
+
+from tacit.cli.learner import COMMON, known_method
+from tacit.learners.methods import METHODS, load
+
+
+def print_method_help(verb: str, method: str) -> None:
+    """Print the help of a command for one method: the options that apply, and its own with their defaults."""
+    method, command = known_method(method), load(f"tacit.cli.{verb}:{verb}")
+    kind = load(METHODS[method])
+    group = Group(f"Parameters of {method}", sort_key=0)
+    described = inspect.signature(command)
+    shown = [one for one in described.parameters.values() if _applies(one, kind)]
+    for name, text, default in own_parameters(kind):
+        if name in described.parameters:
+            continue
+        option = Annotated[str, Parameter(help=text, group=group)]
+        shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option))
+
+    def page(*_: Any, **__: Any) -> None: ...
+
+    page.__signature__ = described.replace(parameters=shown)  # type: ignore[attr-defined]
+    page.__annotations__ = {one.name: one.annotation for one in shown}
+    page.__doc__ = command.__doc__
+    summary = inspect.getdoc(kind).splitlines()[0]  # type: ignore[union-attr]  # every method is documented
+    app = App(name=f"tacit {verb} {method}", help=summary, help_flags=(), version_flags=())
+    app.default_parameter = Parameter(negative=())
+    app.default(page)
+    app.help_print([])
+
+
+def own_parameters(kind: Any) -> Iterator[tuple[str, str, Any]]:
+    """Name, description and default of each option that the command line does not set itself."""
+    for name in kind.flat_parameters():
+        if name not in COMMON:
+            described, field = kind.documented(name)
+            text = described_as(described, field)
+            default = next((one.default for one in fields(described) if one.name == field), None)
+            yield name, text, None if default is MISSING else default
+
+
+def described_as(kind: Any, name: str) -> str:
+    """Type of a parameter and the first sentence about it in the docstring of a class, or of one that it refers to."""
+    form, text = _parameters(kind)[name]
+    referred = re.match(r"As (?:in|of) `(?:tacit\.)?(\w+)`", text)
+    if referred is not None:
+        return described_as(_class_named(referred[1]), name)
+    sentence = re.split(r"(?<=\.) (?=[A-Z\"])", text.replace("`", ""), maxsplit=1)[0]
+    return f"{form}: {sentence}" if form else sentence
+
+
+def _parameters(kind: Any) -> dict[str, tuple[str, str]]:
+    """Type and description of each parameter in the docstring of a class."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(kind) or "", re.M | re.S)
+    found: dict[str, tuple[str, str]] = {}
+    names: list[str] = []
+    for line in (section[1] if section else "").splitlines():
+        if line.startswith(" "):
+            found |= {name: (found[name][0], f"{found[name][1]} {line.strip()}".strip()) for name in names}
+        else:
+            head, _, form = line.partition(" : ")
+            names = head.split(", ")
+            found |= dict.fromkeys(names, (re.sub(r",? (?:optional|default=.*)$", "", form), ""))
+    return found
+
+
+def _class_named(name: str) -> Any:
+    import tacit
+
+    return getattr(tacit, name) if name in tacit.LAZY else getattr(tacit.pate, name)
+
+
+def _applies(option: inspect.Parameter, kind: Any) -> bool:
+    """Whether an option of the command is for this method; its name is set already."""
+    if option.name == "method" or option.kind is option.VAR_KEYWORD:
+        return False
+    if option.name in ("groups", "test"):
+        return option.name in inspect.signature(kind.fit).parameters
+    if option.name == "figures":
+        return hasattr(kind, "voting")
+    needed = "public" if option.name == "public_split" else option.name
+    return needed not in ("public", "names") or needed in kind.flat_parameters()

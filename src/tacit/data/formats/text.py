@@ -1,0 +1,91 @@
+"""Comma-separated text (`.csv`): numbers, under a heading or none. No error shows a cell."""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tacit.data.arrays import Arrays, choose, make_arrays
+from tacit.data.formats.arrow import as_numpy, check_once
+from tacit.data.formats.sizes import check_width
+from tacit.data.formats.table import LABELS
+from tacit.errors import InputError
+
+BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
+_NUMBER = re.compile(
+    r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*", re.ASCII | re.IGNORECASE
+)
+_KIND = "is no CSV of numbers in UTF-8"
+
+
+def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
+    """Read the columns of numbers, labels and ids of persons; all columns but those two are features."""
+    import pyarrow as pa
+    from pyarrow import csv as text
+
+    if x is not None:
+        raise InputError(f"x={x} does not apply to {path}, whose columns are the features; leave it out")
+    names, heading, skipped = _heading(path)
+    label, ids = choose(names, y, LABELS, "y", path), choose(names, persons, (), "persons", path)
+    features = [name for name in names if name not in (label, ids)]
+    if not features:
+        raise InputError(f"{path} has no column of features; give a column for each")
+    types = dict.fromkeys(features, pa.float64()) | ({} if ids is None else {ids: pa.string()})
+    try:
+        table = text.read_csv(
+            path,
+            text.ReadOptions(block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names),
+            text.ParseOptions(newlines_in_values=heading),
+            text.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+        )
+    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:  # whose texts quote cells
+        _check_cells(path, names, {label, ids})
+        raise InputError(f"{path} {_KIND}; save it again") from error
+    if any(table[name].null_count for name in features):
+        _check_cells(path, names, {label, ids})
+    check_width(path, (table.num_rows, len(features)), width)
+    rows = np.empty((table.num_rows, len(features)))
+    for place, name in enumerate(features):
+        rows[:, place] = as_numpy(table[name])
+    labels, persons_of = (None if name is None else as_numpy(table[name]) for name in (label, ids))
+    return make_arrays(rows, labels, (path,), path.stem, persons=persons_of)
+
+
+def _heading(path: Path) -> tuple[list[str], bool, int]:
+    """Names of the columns, whether the file states them, and how many empty lines come before."""
+    for line, cells in _lines(path):
+        numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
+        if numbers != [str(place) for place in range(len(numbers))]:  # pandas names columns by their numbers
+            return [str(place) for place in range(len(cells))], False, line - 1
+        for name in cells:
+            check_once(cells, name, path)
+        if "" in cells:
+            fault = f"{path} has a column without a name, such as the index that pandas writes"
+            raise InputError(f"{fault}; leave it out with index=False, or name it")
+        return cells, True, line - 1
+    raise InputError(f"{path} is empty; write rows of numbers with commas between them")
+
+
+def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
+    """Refuse the first line that has another number of cells than there are columns, or a feature that is no number."""
+    features = [place for place, name in enumerate(names) if name not in others]
+    for place, (line, cells) in enumerate(_lines(path)):
+        if len(cells) != len(names):
+            raise InputError(f"{path} line {line} has {len(cells)} cells and the first has {len(names)}; correct it")
+        bad = next((column for column in features if not _NUMBER.fullmatch(cells[column])), None)
+        if bad is not None and (place or cells != names):
+            fault = f"{path} line {line}, column {bad + 1} is no number"
+            raise InputError(f"{fault}; write rows of numbers with commas between them")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line that is not empty, and its cells."""
+    csv.field_size_limit(max(csv.field_size_limit(), BLOCK))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file)
+            yield from ((lines.line_num, cells) for cells in lines if cells)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} {_KIND}; save it again") from error

@@ -1,0 +1,38 @@
+"""What a notebook shows of a learner beside scikit-learn's diagram: its budget, unit and privacy cost."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from tacit.errors import TacitError
+from tacit.privacy.budget import Budget
+
+DELTA = 1e-6  # at which epsilon is shown where the budget names no delta
+
+
+def promise_html(learner: Any) -> str:
+    """The guarantee of a fitted learner, or what a fit will promise, as a table of HTML; a wrong parameter is named."""
+    fitted = learner.__sklearn_is_fitted__()
+    title = "Guarantee of this fit" if fitted else "Promise of a fit"
+    budgets = getattr(learner, "budgets", None)
+    try:
+        guarantee = learner.guarantee_ if fitted else learner.promise()
+        delta = learner.delta if budgets is not None else Budget.parse(learner.budget).delta or DELTA
+        rows = {
+            "budget": str(learner.budget if budgets is None else dict(budgets)),
+            "unit": f"{guarantee.unit}: nobody can tell whether {guarantee.unit.sentence}",
+            "privacy cost": guarantee.figures(None, delta),
+            "not protected": ", ".join(guarantee.unprotected) or "nothing beyond the public arguments",
+            "covers": guarantee.scope,
+        }
+        if learner.noise != "secure":
+            rows["noise"] = f"{learner.noise}: not for release"
+    except TacitError as error:
+        rows = {"no promise": str(error)}
+    cells = "".join(
+        f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+        f'<td style="text-align: left">{escape(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+    return f"<table><caption>{title}</caption>{cells}</table>"

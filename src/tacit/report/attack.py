@@ -1,0 +1,77 @@
+"""What an attacker may learn from a release, as HTML: sliders, the trade-off curve and the guarantee in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
+
+RATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+"""False-positive rates at the positions of the slider."""
+FIRST_RATE = RATES.index(0.01)
+
+_ATTACK = """<p>Suppose an attacker knows everything else and asks whether {sentence}. The attack looks at the release
+and raises an alarm or not. Choose how often it raises a false alarm, and how strong the suspicion was before.</p>
+<div class="columns"><div>
+<label for="rate">False alarms: <output id="rate-value" for="rate"></output></label>
+<input type="range" id="rate" min="0" max="{last}" step="1" value="{first}">
+<label for="prior">Suspicion before: <output id="prior-value" for="prior"></output></label>
+<input type="range" id="prior" min="1" max="99" step="1" value="50">
+<p aria-live="polite">Where the suspicion is true, the attack raises an alarm in at most <strong id="found"></strong>
+of 100 cases. An alarm is right at most <strong id="belief"></strong> times in 100.</p>
+<p>At any rate of false alarms, right alarms are more frequent by at most {advantage}.</p>
+<p class="soft">{source}</p></div>
+<div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
+aria-label="Most right alarms for each share of false alarms">
+<rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
+<polyline id="curve"/><circle id="mark" r="2.2"/>
+<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, in 100</text>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">right alarms, in 100</text></svg>
+<p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind guess.</p></div></div>
+<div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
+<caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
+
+_EXACT = "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page computes it."
+_TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
+position of the slider; between them the line only guides the eye."""
+
+
+def data(guarantee: Guarantee) -> dict[str, Any]:
+    """What the script computes with: mu if the curve is Gaussian, else the most right alarms at each of RATES."""
+    mu = exact_mu(guarantee)
+    return {"mu": mu, "rates": RATES, "bounds": [guarantee.attack_rate(rate) for rate in RATES] if mu is None else []}
+
+
+def exact_mu(guarantee: Guarantee) -> float | None:
+    """The mu whose Gaussian trade-off curve is that of the guarantee; None if its curve has another form."""
+    parts = [part for total in guarantee.totals() for part, _ in total.base().counted()]
+    return guarantee.mu if all(part.exact_mu for part in parts) else None
+
+
+def section(guarantee: Guarantee) -> str:
+    """The sliders, the curve and the numbers, which the script `attack.js` fills in from `data`."""
+    mu = exact_mu(guarantee)
+    return _ATTACK.format(
+        sentence=guarantee.unit.sentence,
+        unit=guarantee.unit.value,
+        last=len(RATES) - 1,
+        first=FIRST_RATE,
+        advantage=f"{rounded_up(100 * guarantee.advantage)} in 100",
+        source=_TABLE if mu is None else _EXACT.format(mu=rounded_up(mu)),
+        numbers="".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in _numbers(guarantee)),
+    )
+
+
+def _numbers(guarantee: Guarantee) -> Iterator[tuple[str, str]]:
+    for delta in DELTAS:
+        yield f"epsilon at delta = {delta:g}", _bound(guarantee.epsilon(delta))
+    yield "pure epsilon", _bound(guarantee.epsilon())
+    yield "rho (zCDP)", _bound(guarantee.rho)
+    yield "mu (Gaussian DP)", _bound(guarantee.mu)
+
+
+def _bound(value: float | None) -> str:
+    return "none" if value is None or np.isinf(value) else rounded_up(value)

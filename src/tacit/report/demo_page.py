@@ -1,0 +1,109 @@
+"""The page of the demonstration: what was learned and at which price, for somebody who sees it for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from statistics import median
+
+from tacit.experiments.results import Result
+from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
+from tacit.models.metrics import Scores
+from tacit.releases.release import Release
+from tacit.report import attack, charts
+from tacit.report.accuracy import BALANCED, MINORITY, both_measures
+from tacit.report.captions import NOISE
+from tacit.report.card import laid_out
+from tacit.report.demo import IMBALANCE, WORTH_RHO, Digits
+from tacit.report.groups import grouped
+from tacit.report.html import chart_blocks, figure_place
+from tacit.report.page import asset, data_block, page, table, text
+from tacit.report.theme import PAGE
+
+DELTA = 1e-6
+_LEAD = """<p class="lead">{records} private pictures of handwritten digits were added up by class, noise hid each
+single one, and the sums became a classifier that may be published. The largest class has {largest} pictures, the
+smallest {smallest}. {public} pictures without labels are public, so that their use costs no privacy.</p>"""
+_COMPARED = """<p>Each point is the median of {seeds} fits. So many looks at private records would have to be paid for;
+these digits are public. With private records choose the method beforehand: <code>auto</code> is the one to begin with
+where there are public rows.</p>"""
+_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from public rows how
+digits vary, and so needs less of the private sums. Small classes gain most. Rows of class names help too, where the
+encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
+_AFTER = """tacit inspect {out}/release                         # the card, after all hashes were checked
+tacit page {out}/release --out release.html         # a page that classifies files in the browser
+tacit predict {out}/release {out}/stores/test --out labels.csv
+tacit fit auto {out}/stores/private --public {out}/stores/public --budget rho=0.1 --out cheaper"""
+_OWN = """tacit encode pictures --encoder timm:vit_small_patch14_dinov2 --out private      # a folder for each class
+tacit import rows.npy labels.npy --out private                                   # or embeddings that you have
+tacit ledger private --allow rho=1                                               # what may be spent in all
+tacit fit auto private --public public --budget rho=0.5 --out release
+tacit publish release --to hub"""
+
+
+def demo_page(
+    data: Digits, results: Sequence[Result], worth: Sequence[Result], release: Release, scores: Scores, out: str
+) -> str:
+    """The page as HTML: `results` are compared, `worth` tells what public rows are worth, `out` is the folder."""
+    figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
+    seeds = len({one.seed for one in results})
+    said = f"The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy. {NOISE}"
+    figure = replace(figure, name="accuracy", caption=said, x=replace(figure.x, rough=False))
+    sections = [
+        ("", _LEAD.format(records=len(data.records.y), largest=data.records.sizes.max(),
+                          smallest=data.records.sizes.min(), public=len(data.public))),
+        ("What came out", _facts(results, release, scores)),
+        ("Which method, at which privacy cost", _COMPARED.format(seeds=seeds) + figure_place(figure)
+         + _numbers(results)),
+        ("What public rows are worth", _worth(worth)),
+        ("What an attacker may learn", attack.section(release.guarantee)),
+        ("The card of the release", laid_out(release.card())),
+        ("What to do next", "<p>With this release:</p>" + text(_AFTER.format(out=out))
+         + "<p>With data of your own:</p>" + text(_OWN)),
+    ]  # fmt: skip
+    blocks = data_block("release", {"attack": attack.data(release.guarantee)})
+    blocks += f"<script>{asset('attack.js')}</script>"
+    blocks += chart_blocks({figure.name: charts.lines(figure, PAGE).to_dict(validate=False)})
+    return page("tacit: a demonstration on digits", sections, blocks=blocks)
+
+
+def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
+    best = median(one.balanced_accuracy or 0 for one in results if one.learner == "auto" and one.rho == float("inf"))
+    facts = {
+        "Digits labelled rightly, on average over classes": f"{100 * scores.balanced:.0f} of 100",
+        "The same method without privacy": f"{100 * best:.0f} of 100",
+        f"Privacy cost: epsilon at delta = {DELTA:g}": f"{release.guarantee.epsilon(DELTA):.3g}",
+    }
+    listed = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
+    return f'<dl class="facts">{listed}</dl><p>{escape(release.guarantee.in_words())}</p>'
+
+
+def _numbers(results: Sequence[Result]) -> str:
+    """A table for each measure: a row for each rho, medians over seeds, in a column for each method."""
+    learners = list(dict.fromkeys(one.learner for one in results))
+    tables = ""
+    for measure, words in ((BALANCED, "Balanced accuracy"), (MINORITY, "Accuracy on the smallest classes")):
+        rows = [
+            [f"{rho:g}", _epsilon(rho), *(_median(group, measure, learner) for learner in learners)]
+            for (rho,), group in grouped(results, "rho")
+        ]
+        tables += f"<div>{table(['rho', 'epsilon', *learners], rows, words)}</div>"
+    note = f"Epsilon at delta = {DELTA:g}, of Gaussian noise, which all but public draw."
+    return f'<div class="columns numbers">{tables}</div><p class="soft">{note}</p>'
+
+
+def _median(results: Sequence[Result], measure: str, learner: str) -> str:
+    return f"{median(getattr(one, measure) for one in results if one.learner == learner):.3f}".lstrip("0")
+
+
+def _epsilon(rho: float) -> str:
+    return "none" if rho == float("inf") else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(DELTA):.3g}"
+
+
+def _worth(worth: Sequence[Result]) -> str:
+    learners = dict.fromkeys(one.learner for one in worth)
+    rows = [[name, _median(worth, BALANCED, name), _median(worth, MINORITY, name)] for name in learners]
+    words = _WORTH.format(rho=WORTH_RHO, epsilon=float(_epsilon(WORTH_RHO)))
+    numbers = table(["method", "balanced", "smallest classes"], rows, "Accuracy by what public rows are used for")
+    return f'{words}<div class="numbers">{numbers}</div>'

@@ -1,0 +1,202 @@
+"""What a person sees in a terminal: help of commands and methods, the nearest word, results 80 columns wide."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from tacit.cli import common
+from tacit.cli.app import VERBS
+from tacit.cli.method_help import own_parameters
+from tacit.compute.progress import progress
+from tacit.learners.methods import METHODS, load
+
+FIT = "fit noisy-sum private --budget rho=0.5 --out release"
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")  # for help
+    monkeypatch.setattr(common, "_columns", lambda: 80)
+
+
+def too_wide(text):
+    """Lines of more than 80 columns that could have been cut at a space, blocks of code left out."""
+    prose = re.sub(r"(?m)^```.*?^```", "", text, flags=re.DOTALL)
+    return [line for line in prose.splitlines() if len(line) > 80 and len(line.split()) > 1]
+
+
+@pytest.mark.parametrize("line", ["", *VERBS, *(f"fit {method}" for method in METHODS), "promise auto"])
+def test_help_fits_80_columns(run, narrow, line):
+    status, out, err = run(f"{line} --help")
+    assert (status, err) == (0, "")
+    assert f"Usage: tacit {line}".rstrip() in out
+    assert too_wide(out) == []
+
+
+def test_results_fit_80_columns(stores, run, narrow):
+    for line in (
+        "promise noisy-sum --budget rho=0.5",
+        "ledger private --allow rho=1",
+        FIT,
+        "evaluate release test --record --class-sizes private",
+        "inspect release",
+        "predict release test --out labels.csv",
+        "ledger private",
+        "page release --out page.html",
+        "split private --n-public 30 --out parts",
+        "subset private --imbalance 3 --out part",
+        "overlap private public",
+        "publish release --to hub",
+    ):
+        status, out, err = run(line)
+        assert (status, err) == (0, ""), line
+        assert out
+        assert too_wide(out) == [], line
+
+
+def test_a_terminal_has_its_own_width(monkeypatch):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "tacit", "promise", "noisy-sum", "--budget", "rho=0.5"]
+    subprocess.run(command, stdout=theirs, env=environment, check=True)
+    lines = os.read(ours, 100_000).decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 20
+
+
+def test_results_in_a_pipe_are_not_cut(stores, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert too_wide(run("promise noisy-sum --budget rho=0.5")[1]) != []
+
+
+def test_a_cut_line_goes_on_further_right_and_code_stays(narrow, capsys):
+    words = "word " * 20
+    common.say(f"  - {words}\n```\n{words}\n```\n\n{'x' * 90}")
+    first, second, *rest = capsys.readouterr().out.split("\n")
+    assert first == "  - " + " ".join(["word"] * 15)
+    assert second == "    " + " ".join(["word"] * 5)
+    assert rest == ["```", words, "```", "", "x" * 90, ""]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("verb", ["fit", "promise"])
+def test_help_of_a_method_lists_its_parameters_with_defaults(run, monkeypatch, verb, method):
+    monkeypatch.setenv("COLUMNS", "10000")
+    status, out, _ = run(f"{verb} {method} --help")
+    assert status == 0
+    assert "--budget" in out
+    assert "--[KEYWORD]" not in out
+    kind = load(METHODS[method])
+    for name, text, default in own_parameters(kind):
+        option = f"│ --{name.replace('_', '-')} "
+        line = next(line for line in out.replace("*", " ").splitlines() if option in line.replace("│    ", "│ "))
+        if name not in ("seed", "delta"):  # options of the command too
+            assert text in line
+            assert default is None or f"[default: {default}]" in line
+    for option in ("public", "names"):
+        assert (f"--{option} " in out) == (option in kind.flat_parameters())
+
+
+def test_a_description_is_the_first_sentence_and_references_are_followed():
+    told = {name: text for name, text, _ in own_parameters(load(METHODS["pate"]))}
+    assert told["n_jobs"] == "int: Processes that train teachers; -1 is all cores."
+    assert told["sigma1"] == "float: Standard deviation of the noise of the check, in votes."
+    assert told["shape"] == "tuple of int: Shape of one record, such as (1, 28, 28), where rows hold pictures."
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("ft", "command 'ft' is not known; did you mean 'fit'?"),
+        ("xyz", "command 'xyz' is not known; choose from: demo, encode,"),
+        ("--versoin", "command '--versoin' is not known; did you mean '--version'?"),
+        ("fit nosy-sum private --out r", "method 'nosy-sum' is not known; did you mean 'noisy-sum'?"),
+        ("fit nosy-sum --help", "method 'nosy-sum' is not known; did you mean 'noisy-sum'?"),
+        ("promise DPPL-Maen --budget rho=1", "method 'DPPL-Maen' is not known; did you mean 'dppl-mean'?"),
+        (
+            "fit noisy-sum private --buget rho=1 --out r",
+            "--buget is not an option of noisy-sum; did you mean --budget?",
+        ),
+        ("promise coinpress --stpes 1 --budget rho=1", "--stpes is not an option of coinpress; did you mean --steps?"),
+        ("fit noisy-sum private --out r --intended-usr x", "did you mean --intended-use?"),
+        ("evaluate r test --recrod", "Unknown option: --recrod. Did you mean --record?"),
+        ("predict r test --ot labels.csv", "--out is missing or has no value; did you mean --out instead of --ot?"),
+        ("fit noisy-sum private --budget inf --out r", "write rho=inf, which asks for no protection"),
+    ],
+)
+def test_the_nearest_word_is_named(stores, run, line, said):
+    status, out, err = run(line)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_shows_only_after_two_seconds(monkeypatch, capsys, terminal):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+
+    def work(seconds):
+        for _ in progress(range(4), "rows", 4):
+            now[0] += seconds / 4
+
+    with common.shown_progress():
+        work(1.9)
+    assert capsys.readouterr().err == ""
+    with common.shown_progress():
+        work(4.0)
+    assert "rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_written_where_it_is_asked_for(stores, run, shell):
+    status, out, err = run(f"--install-completion --shell {shell} --output script")
+    assert (status, err) == (0, "")
+    assert out.endswith(f"script: completion for {shell}; open a new shell to use it\n")
+    script = (stores / "script").read_text()
+    assert "privatize-labels" in script
+    assert "class-sizes" in script
+
+
+def test_bash_completes_commands_and_options(stores, run):
+    assert run("--install-completion --shell bash --output script")[0] == 0
+    call = '$(complete -p tacit | sed "s/.*-F //;s/ .*//"); echo "${COMPREPLY[@]}"'
+    for words, number, wanted in (
+        ("tacit priv", 1, "privatize-labels"),
+        ("tacit evaluate --class", 2, "--class-sizes"),
+    ):
+        asked = ["bash", "-c", f"source ./script; COMP_WORDS=({words}); COMP_CWORD={number}; {call}"]
+        assert wanted in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+
+
+def test_completion_is_installed_for_the_shell_in_use(stores, run, monkeypatch):
+    monkeypatch.setenv("HOME", str(stores))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    status, out, err = run("--install-completion")
+    assert (status, err) == (0, ""), err
+    assert "completion for bash" in out
+    assert "tacit" in (stores / ".bashrc").read_text()
+
+
+def test_a_shell_that_is_not_known_is_one_line(stores, run, monkeypatch):
+    from cyclopts.completion import detect
+
+    def unknown():
+        raise detect.ShellDetectionError
+
+    monkeypatch.setattr(detect, "detect_shell", unknown)
+    status, out, err = run("--install-completion")
+    assert (status, out) == (2, "")
+    assert err == "tacit: the shell in use cannot be told; name it with --shell bash, zsh or fish\n"
