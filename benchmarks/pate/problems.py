@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
+from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import tacit
 
 TESTED = 1000
-DIRECTIONS, BLUR, STEP = 8, 2.5, 4
+EDGES = "edges:28"
 LARGE = {"age": 100, "education_num": 16, "capital_gain": 1e5, "capital_loss": 5e3, "hours_per_week": 100}
 
 
@@ -40,7 +40,7 @@ class Problem:
 
 def problem(data: Path, name: str, seed: int) -> Problem:
     """The problem of this name; the seed determines which test records are queried."""
-    _, n_test, teacher, expected = PROBLEMS[name]
+    _, n_test, teacher, expected = (PROBLEMS | MORE)[name]
     x, y, test_x, test_y = whole(data, name)
     parts = tacit.split(len(test_y), n_private=1, n_public=len(test_y) - n_test - 1, n_test=n_test, seed=seed)
     asked, tested = np.concatenate([parts.private, parts.public]), parts.test
@@ -52,45 +52,38 @@ def problem(data: Path, name: str, seed: int) -> Problem:
 @lru_cache(maxsize=1)
 def whole(data: Path, name: str) -> tuple[np.ndarray, ...]:
     """The data set: rows and class indices of its training set, then of its test set."""
-    return PROBLEMS[name][0](data)
+    return (PROBLEMS | MORE)[name][0](data)
 
 
 def pictures(name: str) -> Callable[[Path], tuple[np.ndarray, ...]]:
-    """A reader of images as smoothed maps of edge directions, 392 columns."""
+    """A reader of images as directions of edges, 392 columns."""
 
     def read(data: Path) -> tuple[np.ndarray, ...]:
         with np.load(data / f"{name}.npz") as file:
             return (
-                edges(file["train_x"]), file["train_y"].astype(np.int64),
-                edges(file["test_x"]), file["test_y"].astype(np.int64),
+                tacit.encode(file["train_x"], EDGES), file["train_y"].astype(np.int64),
+                tacit.encode(file["test_x"], EDGES), file["test_y"].astype(np.int64),
             )  # fmt: skip
 
     return read
 
 
-def edges(grey: np.ndarray) -> np.ndarray:
-    """The strength of edges in each of 8 directions around each point of a grid, as unit rows."""
-    blocks = []
-    for start in range(0, len(grey), 2000):
-        smooth = gaussian_filter(grey[start : start + 2000].astype(np.float32) / 255, (0, 0.7, 0.7))
-        down, right = np.gradient(smooth, axis=(1, 2))
-        strength, turn = np.hypot(down, right), np.arctan2(down, right) % (2 * np.pi) * DIRECTIONS / (2 * np.pi)
-        maps = []
-        for direction in range(DIRECTIONS):
-            apart = np.abs(turn - direction)
-            share = np.clip(1 - np.minimum(apart, DIRECTIONS - apart), 0, None)
-            maps.append(gaussian_filter(strength * share, (0, BLUR, BLUR))[:, 2::STEP, 2::STEP])
-        rows = np.sqrt(np.stack(maps, axis=-1).reshape(len(smooth), -1))
-        blocks.append(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
-    return np.concatenate(blocks)
+def embeddings(encoder: str, name: str) -> Callable[[Path], tuple[np.ndarray, ...]]:
+    """A reader of rows of a public encoder, as unit rows."""
+
+    def read(data: Path) -> tuple[np.ndarray, ...]:
+        folder = data / "embeddings" / encoder / name
+        x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
+        x, test_x = (rows / np.linalg.norm(rows.astype(np.float32), axis=1, keepdims=True) for rows in (x, test_x))
+        return x, y.astype(np.int64), test_x, test_y.astype(np.int64)
+
+    return read
 
 
-def embeddings(data: Path) -> tuple[np.ndarray, ...]:
-    """CIFAR-10 through MobileNetV2, as unit rows."""
-    folder = data / "embeddings" / "mobilenetv2-in1k-160" / "cifar10"
-    x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
-    x, test_x = (rows / np.linalg.norm(rows.astype(np.float32), axis=1, keepdims=True) for rows in (x, test_x))
-    return x, y.astype(np.int64), test_x, test_y.astype(np.int64)
+def digits(_: Path) -> tuple[np.ndarray, ...]:
+    """The pixels of scikit-learn's 1,797 digits, of which the first 1,000 are private."""
+    pixels, y = load_digits(return_X_y=True)
+    return pixels[:1000] / 16, y[:1000], pixels[1000:] / 16, y[1000:]
 
 
 def adult(data: Path) -> tuple[np.ndarray, ...]:
@@ -120,7 +113,13 @@ FOREST = RandomForestClassifier(n_estimators=20, min_samples_leaf=2)
 PROBLEMS: dict[str, tuple[Callable[[Path], tuple[np.ndarray, ...]], int, Any, float]] = {
     "mnist": (pictures("mnist"), TESTED, "linear", 0.9),
     "fashion-mnist": (pictures("fashion_mnist"), TESTED, "linear", 0.75),
-    "cifar10": (embeddings, TESTED, "linear", 0.8),
+    "cifar10": (embeddings("mobilenetv2-in1k-160", "cifar10"), TESTED, "linear", 0.8),
     "adult": (adult, 6281, FOREST, 0.8),
 }
 """Reader, number of test records, teacher, and a public guess of a teacher's accuracy."""
+MORE: dict[str, tuple[Callable[[Path], tuple[np.ndarray, ...]], int, Any, float]] = {
+    "agnews": (embeddings("all-minilm-l6-v2", "agnews"), TESTED, None, 0.8),
+    "sst2": (embeddings("all-minilm-l6-v2", "sst2"), 500, None, 0.8),
+    "digits": (digits, 300, None, 0.8),
+}
+"""Smaller problems, for the defaults alone."""

@@ -28,6 +28,7 @@ from cells import command
 DELTA = 1e-5
 BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}
 USUAL = {"voting": {"kind": "confident", "sigma": 40, "sigma1": 150, "threshold": 200}}
+LABEL_ACCURACY = 0.95
 PLAIN = "all at 1"
 SHARES = ("34-43-23", "54-37-9")
 TEACHERS = (250, 1000)
@@ -66,7 +67,8 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     started, fits = time.perf_counter(), []
     with tempfile.TemporaryDirectory() as folder:
         for semi_supervised in (False, True):  # the second fit takes teachers and labels from the folder
-            model = voting(task, given, tacit.pate.Student(semi_supervised=semi_supervised), Path(folder) / "run")
+            student = tacit.pate.Student("logistic-regression", semi_supervised=semi_supervised)
+            model = voting(task, given, student, Path(folder) / "run")
             model.fit(given.x, given.y, groups=groups, public=given.public_x, test=(given.test_x, given.test_y))
             fits.append(model)
     return measured(task, given, *fits), time.perf_counter() - started
@@ -80,6 +82,7 @@ def voting(task: Task, given: Problem, student: tacit.pate.Student, folder: Path
         **(USUAL if stopping == "data-dependent" else {}),
         classes=given.n_classes,
         teachers=tacit.pate.Teachers(many, given.teacher, expected_accuracy=given.expected_accuracy),
+        label_accuracy=LABEL_ACCURACY,
         student=student,
         collector=collector,
         stopping=stopping,

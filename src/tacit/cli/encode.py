@@ -61,7 +61,7 @@ def encode(
         Left out, the store has rows of the class names in --texts.
     encoder
         timm:NAME, torchvision:MODEL/WEIGHTS, open_clip:MODEL/TAG, transformers:NAME, sentence-transformers:NAME,
-        onnx:FILE or torch:module.path.
+        onnx:FILE, torch:module.path, or edges:SIDE, which needs no weights.
     out
         Folder of the store.
     weights

@@ -34,7 +34,7 @@ def split(
     n_test
         Records of the test part, which will not be protected at all.
     n_private
-        Records of the private part; all the others if left out.
+        Records of the private part, 0 for none; all the others if left out.
     seed
         Public: which record goes where.
     force

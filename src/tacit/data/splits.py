@@ -52,7 +52,7 @@ def split(
     n_public, n_test : int
         Records of the public and of the test part; 0 for none.
     n_private : int, optional
-        Records of the private part; all that remain by default.
+        Records of the private part, 0 for none; all that remain by default, at least one.
     seed : int, default=0
         Public.
     persons : sequence of length n_records, optional
@@ -63,7 +63,7 @@ def split(
     Raises
     ------
     InputError
-        If a number is not whole or is negative, or the parts ask for more records than there are, or none is private;
+        If a number is not whole or is negative, or the parts ask for more records than there are, or leave none;
         if there are too few persons for the parts, or persons are missing or not one a record.
 
     Examples
@@ -82,9 +82,10 @@ def split(
             raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
     n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
     private = n_records - n_public - n_test if n_private is None else int(n_private)
-    if private < 1 or private + n_public + n_test > n_records:
+    if private < (n_private is None) or private + n_public + n_test > n_records:
         wanted = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
-        raise InputError(f"{n_records} records are too few for {wanted} and a private part; ask for fewer")
+        rest = " and a private part" if n_private is None else ""
+        raise InputError(f"{n_records} records are too few for {wanted}{rest}; ask for fewer")
     sizes = np.array([private, n_public, n_test])
     if persons is None:
         return Split(*_dealt(n_records, np.cumsum(sizes), seed))

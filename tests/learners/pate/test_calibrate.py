@@ -76,3 +76,28 @@ def test_bad_input(given, message):
 def test_a_budget_for_nothing():
     with pytest.raises(BudgetError, match="allows no query"):
         tacit.pate.calibrate(0.001, COUNTS[:, :2] / 1000)
+
+
+@pytest.mark.parametrize(
+    ("labels", "accuracy", "n_classes", "bits"),
+    [
+        (300, 1.0, 8, 900),  # three bits each
+        (5000, 1.0, 8, 3000),  # the first thousand
+        (100, 0.5, 2, 0),
+        (100, 0.05, 10, 0),  # worse than chance
+        (200, 0.75, 4, 200 * (2 - 0.75 * np.log2(4 / 3) - 0.25 * 2 - 0.25 * np.log2(3))),
+    ],
+)
+def test_what_labels_tell(labels, accuracy, n_classes, bits):
+    choice = tacit.pate.Calibration("gnmax", 1.0, None, None, labels, accuracy)
+    assert choice.bits(n_classes) == pytest.approx(bits, abs=1e-9)
+
+
+def test_by_default_labels_tell_most():
+    own = tacit.pate.calibrate(1.0, COUNTS, n_queries=9000)
+    others = [tacit.pate.calibrate(1.0, COUNTS, n_queries=9000, accuracy=share) for share in (0.5, 0.8, 0.95)]
+    assert own.bits(10) >= max(other.bits(10) for other in others)
+    assert own.bits(10) > 1.5 * others[2].bits(10)
+    plenty = tacit.pate.calibrate(50.0, COUNTS, n_queries=9000)
+    assert plenty.accuracy > 0.95  # more labels would not count, so these are the best
+    assert plenty.labels >= 990

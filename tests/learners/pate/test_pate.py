@@ -350,8 +350,32 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
 
 
 def test_labels_that_are_mostly_noise_are_said():
-    with pytest.warns(UserWarning, match="by simulation; pass more records or a larger budget"):
+    with pytest.warns(UserWarning, match="by simulation, too few for 3 classes; pass more records or a larger budget"):
         pate("rho=0.0001", **FAST).fit(X, Y, public=PUBLIC)
+
+
+def test_public_facts_choose_the_number_of_teachers():
+    """Few where the budget is large, else as many as there are records for; the same under any labels and features."""
+    many, of_many = records(12_000, 4)
+    facts = {"classes": 3, "noise": "research", "random_state": 0, "teacher": KNeighborsClassifier(1)}
+    sizes = [
+        pate(budget, **facts).fit(many, of_many, public=PUBLIC).votes_.votes.shape[1]
+        for budget in ("epsilon=0.3,delta=1e-5", "epsilon=8,delta=1e-5", "rho=inf")
+    ]
+    assert sizes[0] == 600
+    assert sizes[1] == 150
+    assert sizes[2] == 600
+    other = pate("epsilon=8,delta=1e-5", **facts).fit(-many, 2 - of_many, public=PUBLIC)
+    assert other.votes_.votes.shape[1] == sizes[1]
+
+
+def test_labels_may_aim_at_an_accuracy():
+    model = pate("rho=0.3", label_accuracy=0.97, n_teachers=50, **FAST)
+    aimed = model.fit(X, Y, public=PUBLIC).answers_.answered
+    more = pate("rho=0.3", label_accuracy=0.6, n_teachers=50, **FAST).fit(X, Y, public=PUBLIC)
+    assert 0 < aimed < more.answers_.answered
+    with pytest.raises(InputError, match="label_accuracy=1.5 must be a number from 0.01 to 1"):
+        pate("rho=0.3", label_accuracy=1.5, **FAST).fit(X, Y, public=PUBLIC)
 
 
 def test_no_answer_at_all_is_said_and_survived():

@@ -15,9 +15,15 @@ from tacit.learners.pate import student as module
 N_CLASSES = 3
 
 
+def fit_both(student, *given, unlabelled=None, **more):
+    """A student and its accuracy on validation labels; labels are spread to unlabelled records if there are any."""
+    options = [module.Option(student, unlabelled is not None)]
+    return module.fit_student(options, *given, unlabelled=unlabelled, **more)
+
+
 def fit_student(*given, **more):
     """The student alone."""
-    return module.fit_student(*given, **more)[0]
+    return fit_both(*given, **more)[0]
 
 
 def records(n, seed=0, d=4, near=2.5):
@@ -49,18 +55,18 @@ def test_students_learn_and_repeat(kind, unlabelled):
     assert said[0].dtype == np.int64
     assert (said[0] == test[1]).mean() > 0.8
     np.testing.assert_array_equal(*said)
-    assert module.fit_student(kind, X, y, n_classes=N_CLASSES)[1] is None
+    assert fit_both(kind, X, y, n_classes=N_CLASSES)[1] is None
 
 
 def test_validation_is_on_labels_kept_aside(kind, unlabelled):
     X, y = records(100)
     more = {"n_classes": N_CLASSES, "validation": 0.2, "unlabelled": unlabelled, "seed": 3}
-    student, accuracy = module.fit_student(kind, X, y, **more)
+    student, accuracy = fit_both(kind, X, y, **more)
     assert accuracy in {right / 20 for right in range(12, 21)}
     aside = np.random.default_rng(3).permutation(100)[:20]
     wrong = y.copy()
     wrong[aside] = (student.nearest(X)[aside] + 1) % N_CLASSES  # what is kept aside teaches nothing
-    again, accuracy = module.fit_student(kind, X, wrong, **more)
+    again, accuracy = fit_both(kind, X, wrong, **more)
     assert accuracy == 0
     np.testing.assert_array_equal(again.nearest(X), student.nearest(X))
 
@@ -217,3 +223,52 @@ def test_the_penalty_is_on_the_distance_from_the_names():
     left = np.eye(N_CLASSES)[y] - shares
     np.testing.assert_allclose(2.0 * (coefficients - centre), left.T @ X, atol=1e-3)
     np.testing.assert_allclose(2.0 * intercepts, left.sum(axis=0), atol=1e-3)
+
+
+def clusters(n, seed, away=3.0):
+    """Rows of three round clusters in 30 columns, and their classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, N_CLASSES, n)
+    return rng.normal(size=(n, 30)) + away * np.eye(N_CLASSES, 30)[y], y
+
+
+def test_wrong_labels_choose_a_strong_penalty():
+    """Of 200 labels, of 30 columns, 60 % are right: a nearly free logistic regression learns the mistakes."""
+    X, y = clusters(200, 0, away=1.5)
+    rng = np.random.default_rng(1)
+    noisy = np.where(rng.random(200) < 0.4, y, rng.integers(0, N_CLASSES, 200))
+    test, truth = clusters(2000, 2, away=1.5)
+    options = [module.Option(LogisticRegression(C=penalty)) for penalty in (100.0, 0.001)]
+    chosen = module.fit_student(options, X, noisy, n_classes=N_CLASSES)[0]
+    assert chosen.fitted.kind.C == 0.001
+    free = fit_student(options[0].model, X, noisy, n_classes=N_CLASSES)
+    assert (chosen.nearest(test) == truth).mean() > (free.nearest(test) == truth).mean() + 0.02
+
+
+def test_labels_are_spread_unless_they_clearly_should_not_be():
+    X, y = clusters(200, 0)
+    far, _ = clusters(400, 1)
+    options = module.Student().options()
+    assert [option.spread for option in options] == [True, False, False, False]
+    more = {"n_classes": N_CLASSES, "unlabelled": far}
+    assert module.fit_student(options, X, y, **more)[0].fitted.kind is options[0].model
+    rng = np.random.default_rng(2)  # neighbours that tell nothing
+    useless = rng.normal(size=(200, 5)), rng.normal(size=(400, 5))
+    chosen = module.fit_student(options, X, y, rows=useless, **more)[0].fitted.kind
+    assert any(chosen is option.model for option in options[1:])
+
+
+def test_what_is_chosen_leaves_no_options():
+    assert [option.spread for option in module.Student(semi_supervised=True).options()] == [True]
+    assert [option.spread for option in module.Student(semi_supervised=False).options()] == [False] * 3
+    (named,) = module.Student("naive-bayes").options()
+    assert (type(named.model), named.spread) == (GaussianNB, False)
+
+
+def test_names_are_judged_by_labels_that_were_released():
+    X, y = unit_records(60)
+    options, names = module.Student().options(), np.eye(N_CLASSES, 20)
+    more = {"n_classes": N_CLASSES, "names": names}
+    alone = module.fit_student(options[1:], X, y, **more)[0]
+    spread = module.fit_student(options, X, y, unlabelled=unit_records(300, seed=5)[0], **more)[0]
+    np.testing.assert_array_equal(alone.head()[0], spread.head()[0])

@@ -34,6 +34,7 @@ FAMILIES = {
     "sentence-transformers": Family("NAME", ("text",), HUB),
     "onnx": Family("FILE", ("picture",), "the file, with a sidecar"),
     "torch": Family("module.path", ("picture", "text"), "your own code, weights by `--weights`"),
+    "edges": Family("SIDE", ("picture",), "no weights: directions of edges, for small pictures"),
 }
 """The families by name. The module of a family has the same name; docs/encoders.md shows this table."""
 

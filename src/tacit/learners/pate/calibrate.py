@@ -1,4 +1,4 @@
-"""How much noise: the aggregator that answers most within a budget, by simulated votes, never by private votes."""
+"""How much noise: the aggregator whose labels tell most within a budget, by simulated votes, never by private votes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import array_of, numbers_of, one_of, real, whole
@@ -28,6 +29,8 @@ _CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
 _THRESHOLDS = np.linspace(0.2, 1.0, 9)
 _DRAWS = 8
 
+ENOUGH = 1000  # labels, beyond which students of the benchmark gain little
+
 Payers = Sequence[tuple[Allowance, float]]
 """Allowances, and what one record of those who have them moves, in votes."""
 
@@ -45,6 +48,12 @@ class Calibration:
     threshold: float | None
     labels: float
     accuracy: float
+
+    def bits(self, n_classes: int) -> float:
+        """What the labels, at most ENOUGH of them, tell of the truth, if all wrong classes are equally likely."""
+        wrong = min(1 - self.accuracy, 1 - 1 / n_classes)
+        lost = float(entr([wrong, 1 - wrong]).sum()) + wrong * math.log(n_classes - 1)
+        return min(self.labels, ENOUGH) * (math.log(n_classes) - lost) / math.log(2)
 
     def noise(self) -> Aggregator:
         """The aggregator of this noise."""
@@ -78,11 +87,11 @@ def calibrate(
     delta: float = 1e-5,
     n_queries: int | None = None,
     aggregator: str | None = None,
-    accuracy: float = 0.95,
+    accuracy: float | None = None,
     truth: Any = None,
     seed: int = 0,
 ) -> Calibration:
-    """Choose sigma, or sigma, sigma1 and threshold, for the most answered labels that are right often enough.
+    """Choose sigma, or sigma, sigma1 and threshold, for the labels that tell most, or that are right often enough.
 
     Parameters
     ----------
@@ -95,8 +104,10 @@ def calibrate(
         Number of queries there are to answer; by default as many as `counts` has.
     aggregator : {"gnmax", "confident"}, optional
         By default the better of the two.
-    accuracy : float, default=0.95
-        Share of the answered labels that should be right; if nothing reaches it, the most accurate is chosen.
+    accuracy : float, optional
+        Share of the answered labels that should be right: the noise with most labels is chosen, or that with the most
+        accurate ones if none reaches it. By default the noise is chosen whose labels tell most bits of the truth, if
+        all wrong classes are equally likely; labels beyond 1000 do not count.
     truth : array of shape (simulated,), optional
         The right class of each; by default class 0, as `simulated_counts` has it.
     seed : int, default=0
@@ -130,7 +141,7 @@ def best(
     counts: Any,
     n_queries: int | None = None,
     aggregator: str | None = None,
-    accuracy: float = 0.95,
+    accuracy: float | None = None,
     truth: Any = None,
     seed: int = 0,
 ) -> Calibration | None:
@@ -142,13 +153,17 @@ def best(
     if aggregator is not None:
         one_of("aggregator", aggregator, ("confident", "gnmax"))
     queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
-    real("accuracy", accuracy, 0, 1)
+    if accuracy is not None:
+        real("accuracy", accuracy, 0, 1)
     of_each = f"pass the class of each of {len(votes)} simulated queries, a whole number"
     right = np.zeros(len(votes), dtype=np.int64) if truth is None else array_of(truth, "truth", of_each)
     if right.shape != (len(votes),) or right.dtype.kind not in "iu":
         raise InputError(f"truth has shape {right.shape} and dtype {right.dtype}; {of_each}")
     rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
     candidates = _candidates(votes, right, payers, queries, aggregator, rng)
+    if accuracy is None:
+        n_classes = max(2, votes.shape[1])
+        return max(candidates, key=lambda choice: choice.bits(n_classes), default=None)
     return max(candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None)
 
 

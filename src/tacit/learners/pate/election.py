@@ -89,7 +89,8 @@ class Election(Prepared):
         student, view = self.student, self.of_student
         labels = self.voting.labels[: self.voting.asked]
         known = np.flatnonzero(labels >= 0)
-        others = np.delete(self.public, known, axis=0) if student.semi_supervised else self.public[:0]
+        spread = any(option.spread for option in student.options())
+        others = np.delete(self.public, known, axis=0) if spread else self.public[:0]
         if len(known) == 0:
             knows = "no class but the first" if self.names is None else "the names alone"
             warnings.warn(
@@ -98,14 +99,16 @@ class Election(Prepared):
             )
         if len(known) == 0 and self.names is None:
             known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
+        near = replace(view, centre=None)  # neighbours agree more where the mean is not subtracted
         model, accuracy = fit_student(
-            model_of(student),
+            student.options(),
             view(self.queries[known]),
             labels[known],
             n_classes=self.n_classes,
             training=Training.of(student.training),
             validation=student.validation,
-            unlabelled=view(others) if len(others) and len(known) else None,
+            unlabelled=view(others) if len(others) else None,
+            rows=(near(self.queries[known]), near(others)) if len(others) else None,
             names=self.names,
             seed=self.seed,
         )
@@ -126,14 +129,12 @@ class Election(Prepared):
             return []
         model = model_of(self.student)
         names = [] if self.names is None else [digest([self.names])]
-        return [getattr(model, "__qualname__", repr(model)), replace(self.student, model=None), *names]
+        chosen = self.student.model is None
+        return [getattr(model, "__qualname__", repr(model)), chosen, replace(self.student, model=None), *names]
 
 
 def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:
-    """How the student sees public rows: linear models see unit rows, about their mean unless labels are spread.
-
-    Neighbours agree more, and the student of their labels is better, where the mean is not subtracted.
-    """
+    """How the student sees public rows: linear models see unit rows, about their mean unless labels must be spread."""
     from sklearn.linear_model import LogisticRegression
 
     model = model_of(student)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.allocation import Allocation, allocate
+from tacit.learners.pate.calibrate import Calibration
 from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.consensus import consensus
@@ -53,6 +55,9 @@ from tacit.privacy.events import ZCDP, Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
+
+NEARLY_MOST = 0.9  # of the bits that labels of the most teachers tell: with these, there need not be more
+LEAST_BITS = 10  # for each class, by simulation, below which a fit warns
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,6 +88,9 @@ class PATE(ModelClassifier):
         By a name, noise is calibrated on simulated votes. Else `tacit.pate.GNMax(sigma)`, `Confident(sigma, sigma1,
         threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all in
         votes; or a dict of these with the name as `kind`.
+    label_accuracy : float, optional
+        Share of right labels that calibrated noise aims at, as `accuracy` of `tacit.pate.calibrate`, for teachers of
+        their `expected_accuracy`. By default the noise is chosen whose labels tell most.
     student : Student or dict, optional
         What learns from the labels: model, training, semi_supervised, validation. See `tacit.pate.Student`.
     collector : {"weighting", "vanishing", "upsampling", "gnmax"}
@@ -184,6 +192,7 @@ class PATE(ModelClassifier):
     delta: float = 1e-5
     teachers: Teachers | Mapping[str, Any] | None = None
     voting: Aggregator | str | Mapping[str, Any] = "confident"
+    label_accuracy: float | None = None
     student: Student | Mapping[str, Any] | None = None
     collector: str = "weighting"
     names: Any = None
@@ -352,6 +361,8 @@ class PATE(ModelClassifier):
         whole("seed", self.seed, 0, 2**63 - 1)
         whole("jobs", self.jobs, 1, 1024)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
+        if self.label_accuracy is not None:
+            real("label_accuracy", self.label_accuracy, 0.01, 1)
         one_of("collector", self.collector, COLLECTORS)
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
@@ -362,8 +373,7 @@ class PATE(ModelClassifier):
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
         persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
-        allocation = self._allocation(teachers, n, groups, persons)
-        plan = self._scheme(allocation, self._queries(len(rows)), teachers.expected_accuracy)
+        allocation, plan = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
         if self.limits is not None:
             limits_of(self.limits, plan, self.stopping)
         folder = RunFolder(self.folder)
@@ -387,8 +397,35 @@ class PATE(ModelClassifier):
             truth=check_truth(truth, len(rows), self.classes_),
         )
 
-    def _allocation(self, teachers: Teachers, n: int, groups: Any, persons: Persons | None) -> Allocation:
-        n_teachers = teachers.number_for(n if persons is None else persons.number)
+    def _dealt_and_voting(
+        self, teachers: Teachers, n: int, groups: Any, persons: Persons | None, n_queries: int
+    ) -> tuple[Allocation, Scheme]:
+        """Whose records each teacher has, and the voting: with the fewest teachers whose labels tell nearly most."""
+        n_classes = max(2, len(self.classes_))
+        *fewer, most = teachers.numbers_for(n if persons is None else persons.number)
+
+        def tried(number: int) -> tuple[Allocation, Scheme, Calibration | None]:
+            allocation = self._allocation(number, n, groups, persons)
+            return allocation, *self._scheme(allocation, n_queries, teachers.expected_accuracy)
+
+        allocation, plan, of_most = tried(most)
+        if of_most is None:  # noise is given, or there is none
+            return allocation, plan
+        for number in fewer:
+            with suppress(BudgetError):  # fewer teachers may not be able to answer at all
+                of_fewer, its_plan, choice = tried(number)
+                if choice is not None and choice.bits(n_classes) >= NEARLY_MOST * of_most.bits(n_classes):
+                    return of_fewer, its_plan
+        if of_most.bits(n_classes) < LEAST_BITS * n_classes:
+            bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
+            warnings.warn(
+                f"{most} teachers within this budget buy {bought}, by simulation, too few for {n_classes} classes; "
+                "pass more records or a larger budget, or choose another method",
+                stacklevel=5,  # where `fit` was called
+            )
+        return allocation, plan
+
+    def _allocation(self, n_teachers: int, n: int, groups: Any, persons: Persons | None) -> Allocation:
         if (self.budgets is None) != (groups is None):
             raise InputError("budget groups need budgets= of each and, at fit, groups= of each record; pass both")
         if groups is None:
@@ -399,7 +436,7 @@ class PATE(ModelClassifier):
         budgets = checked_budgets(self.budgets)
         return allocate(of_records.astype(str), budgets, n_teachers, self.collector, self.seed, persons)
 
-    def _scheme(self, allocation: Allocation, n_queries: int, accuracy: float) -> Scheme:
+    def _scheme(self, allocation: Allocation, n_queries: int, accuracy: float) -> tuple[Scheme, Calibration | None]:
         """Everything about the voting that is public; missing noise is calibrated for teachers of this accuracy."""
         name, noise = voting_of(self.voting)
         n_teachers = len(allocation.parts)
@@ -427,8 +464,8 @@ class PATE(ModelClassifier):
             )
             plan = replace(plan, allowances=self._allowances())  # that of `promise`, which may not know the noise
         if noise is not None or isinstance(plan.aggregator, Plurality):
-            return plan
-        return plan.calibrated(name, len(self.classes_), accuracy)
+            return plan, None
+        return plan.calibrated(name, len(self.classes_), accuracy, self.label_accuracy)
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise of the votes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.parameters import one_of, real, whole
 from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
-from tacit.learners.pate.calibrate import best, simulated_counts
+from tacit.learners.pate.calibrate import Calibration, best, simulated_counts
 from tacit.learners.pate.collectors import (
     COLLECTORS,
     Collector,
@@ -33,7 +32,6 @@ from tacit.privacy.unit import Unit
 
 ALL = "all"  # the group of plain PATE
 UNLIMITED = Allowance.of(Budget.zcdp(math.inf))
-LEAST_ACCURACY = 0.6  # of labels, by simulation, below which a fit warns
 SIMULATED = 400  # queries, to calibrate on
 
 
@@ -75,10 +73,13 @@ class Scheme:
     def _allowed(self) -> str:
         return ", ".join(f"{allowance} of group {group!r}" for group, allowance in self.allowances.items())
 
-    def calibrated(self, name: str, n_classes: int, accuracy: float) -> Scheme:
-        """The scheme with the noise that answers most simulated queries within every allowance.
+    def calibrated(
+        self, name: str, n_classes: int, accuracy: float, of_labels: float | None
+    ) -> tuple[Scheme, Calibration]:
+        """The scheme with noise that is chosen on simulated queries within every allowance, and what it should do.
 
-        The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are simulated.
+        The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are simulated. The noise is
+        the one whose labels tell most, or with most labels of which the share `of_labels` is right.
         """
         squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
         members = list(zip(self.allowances.values(), self.collector.payers(), strict=True))
@@ -86,18 +87,12 @@ class Scheme:
         counts = simulated_counts(SIMULATED, n_teachers, max(n_classes, 2), accuracy)
         for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):  # the mean may not leave enough for one query
             payers = [(allowance, math.sqrt(of_a_query[who].max())) for allowance, who in members]
-            choice = best(payers, counts, self.n_queries, name)
+            choice = best(payers, counts, self.n_queries, name, of_labels)
             if choice is None:
                 break
             scheme = replace(self, aggregator=choice.noise())
             if scheme.affordable():
-                if choice.accuracy < LEAST_ACCURACY:
-                    warnings.warn(
-                        f"{n_teachers} teachers within this budget buy labels of which about {choice.accuracy:.0%} are "
-                        "right, by simulation; pass more records or a larger budget, or choose another method",
-                        stacklevel=6,  # where `fit` was called
-                    )
-                return scheme
+                return scheme, choice
         fault = f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
         raise BudgetError(f"{fault}; pass larger budgets")
 

@@ -6,6 +6,7 @@ Labels are released already, so what happens here has no privacy cost.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tacit.learners.common.models import IndexClassifier, Model, alike, as_rows, check_kind, check_labels
+from tacit.learners.common.models import IndexClassifier, Model, alike, check_kind, check_labels
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
-from tacit.learners.pate.classifiers import check_name
+from tacit.learners.pate.classifiers import check_name, model_of
+from tacit.learners.pate.spreading import Neighbours
 from tacit.models.networks import weights
 from tacit.models.rows import Floats
 
-NEIGHBOURS = 10
-FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
-COMPONENTS = 50
+PENALTIES = (10.0, 1.0, 0.1)  # C of logistic regressions that are tried on the labels alone
+PENALTY = 1.0  # C where labels are spread
+FOLDS = 4  # in which labels are held out to choose among these
+SURE = 2.0
 SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)  # of cosines to names as logits, and of what is learned beside them
 HELD = 0.2  # share of the labels by which scale and ridge are chosen
 WRONG = 0.5  # share of wrong labels that the choice allows for
@@ -36,12 +39,14 @@ class Student:
     Parameters
     ----------
     model : scikit-learn classifier, str or callable, optional
-        As of `Teachers`. Logistic regressions and networks by name can be released. Linear models are fitted to unit
-        rows, about the mean of the unit public rows unless labels are spread.
+        As of `Teachers`; by default a logistic regression whose penalty is chosen by cross-validation on the released
+        labels. Logistic regressions and networks by name can be released. Linear models are fitted to unit rows, about
+        the mean of the unit public rows unless `semi_supervised` is True.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
-    semi_supervised : bool, default=False
-        Whether it uses public records without an answer too.
+    semi_supervised : bool, optional
+        Whether it uses public records without an answer too. By default the default model does, unless the released
+        labels alone predict held-out ones clearly better, and other models do not.
     validation : float, default=0.0
         Share of the labels that is kept aside to measure the student by; 0.99 at most.
 
@@ -54,18 +59,57 @@ class Student:
 
     model: Any = None
     training: Training | dict[str, Any] | None = None
-    semi_supervised: bool = False
+    semi_supervised: bool | None = None
     validation: float = 0.0
 
     def __post_init__(self) -> None:
         check_name(self.model)
         Training.of(self.training)
-        flag("semi_supervised", self.semi_supervised)
+        if self.semi_supervised is not None:
+            flag("semi_supervised", self.semi_supervised)
         real("validation", self.validation, 0, 0.99)
+
+    def options(self) -> tuple[Option, ...]:
+        """What it may be; released labels choose."""
+        from sklearn.linear_model import LogisticRegression
+
+        if self.model is not None:
+            return (Option(model_of(self), bool(self.semi_supervised)),)
+        spread = (Option(LogisticRegression(C=PENALTY, max_iter=300), True),)
+        alone = tuple(Option(LogisticRegression(C=penalty, max_iter=300)) for penalty in PENALTIES)
+        if self.semi_supervised is None:
+            return spread + alone
+        return spread if self.semi_supervised else alone
+
+
+@dataclass(frozen=True)
+class Option:
+    """A classifier, and whether labels are spread to the unlabelled records before it is fitted."""
+
+    model: Any
+    spread: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Labelled records and class indices, then unlabelled records; `near` joins both."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    unlabelled: NDArray[Any]
+    near: Neighbours | None
+
+    def known_to(self, option: Option, learned: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Records and labels from which an option learns, given the labels of the records `learned` alone."""
+        if not option.spread or self.near is None:
+            return self.X[learned], self.y[learned]
+        none = np.full(len(self.unlabelled), -1)
+        labels = self.near.spread(np.concatenate([np.where(learned, self.y, -1), none]))
+        return np.concatenate([self.X, self.unlabelled])[labels >= 0], labels[labels >= 0]
 
 
 def fit_student(
-    student: Any,
+    options: Sequence[Option],
     X: Any,
     labels: Any,
     *,
@@ -73,34 +117,72 @@ def fit_student(
     training: Training | None = None,
     validation: float = 0.0,
     unlabelled: Any = None,
+    rows: tuple[Any, Any] | None = None,
     names: Floats | None = None,
     seed: int = 0,
 ) -> tuple[Model, float | None]:
     """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Labels are spread to the `unlabelled` public records over the graph of nearest neighbours [Zhou et al. 2004].
-    A logistic regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them.
+    Of several options it is the one that predicts most held-out labels; see `_chosen`. Labels are spread
+    over the graph of nearest neighbours among `rows`, of X and of `unlabelled`, by default among these themselves.
+    A logistic regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them; labels
+    that were spread would not tell, so names go before options that spread.
     """
+    if names is not None:
+        options = [option for option in options if not option.spread] or options
     X, y = np.asarray(X), np.asarray(labels)
-    check_kind("student", student)
+    for option in options:
+        check_kind("student", option.model)
     check_labels(y, len(X), n_classes)
     aside = math.floor(real("validation", validation, 0, 0.99) * len(y))
     order = np.random.default_rng(seed).permutation(len(y))
     used, held = np.sort(order[aside:]), order[:aside]
-    records, known = X[used], y[used]
-    if unlabelled is not None:
-        records, known = _spread(records, known, alike(X, unlabelled))
-    named = None if names is None else _named_head(records, known, names, 1 / student.C, seed)
-    if named is not None:
-        model = Model(named, n_classes)
-    elif hasattr(student, "fit"):
-        model = Model(IndexClassifier(student, records, known, [seed]), n_classes)
-    else:
-        module: Any = train(student, records, known, n_classes, training or Training(), seed=seed)
-        if student == "linear":
-            module = tuple(array.astype(np.float64) for array in weights(module).values())
-        model = Model(module, n_classes)
+    others = X[:0] if unlabelled is None else alike(X, unlabelled)
+    near = None
+    if any(option.spread for option in options) and len(used) and len(others):
+        of_labelled, of_others = (X, others) if rows is None else rows
+        near = Neighbours.of(np.concatenate([of_labelled[used], of_others]))
+    given = _Records(X[used], y[used], others, near)
+    option = _chosen(options, given, n_classes, training, seed)
+    records, known = given.known_to(option, np.ones(len(used), dtype=bool))
+    named = None if names is None else _named_head(records, known, names, 1 / option.model.C, seed)
+    model = Model(named, n_classes) if named is not None else _fit(option, records, known, n_classes, training, seed)
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
+
+
+def _chosen(options: Sequence[Option], given: _Records, n_classes: int, training: Training | None, seed: int) -> Option:
+    """The option that predicts most held-out labels; not to spread labels must be better by SURE standard errors.
+
+    Voting answers easy queries sooner, and the others gain most from labels that are spread.
+    """
+    folds = np.random.default_rng(seed).permutation(len(given.y)) % FOLDS
+    if len(options) == 1 or len(folds) < 2 * FOLDS:
+        return options[0]
+
+    def predicted(option: Option) -> NDArray[np.bool_]:
+        right = np.zeros(len(given.y), dtype=bool)
+        for fold in range(FOLDS):
+            held = folds == fold
+            model = _fit(option, *given.known_to(option, ~held), n_classes, training, seed)
+            right[held] = model.nearest(given.X[held]) == given.y[held]
+        return right
+
+    right = [predicted(option) for option in options]
+    best = int(np.argmax([each.sum() for each in right]))
+    gain, differ = right[best].sum() - right[0].sum(), np.sum(right[best] != right[0])
+    return options[0] if options[0].spread and gain <= SURE * math.sqrt(differ) else options[best]
+
+
+def _fit(
+    option: Option, X: NDArray[Any], y: NDArray[Any], n_classes: int, training: Training | None, seed: int
+) -> Model:
+    kind = option.model
+    if hasattr(kind, "fit"):
+        return Model(IndexClassifier(kind, X, y, [seed]), n_classes)
+    module: Any = train(kind, X, y, n_classes, training or Training(), seed=seed)
+    if kind == "linear":
+        module = tuple(array.astype(np.float64) for array in weights(module).values())
+    return Model(module, n_classes)
 
 
 def _named_head(
@@ -140,17 +222,3 @@ def softmax_about(X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float
 
     head = start + minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B").x.reshape(start.shape)
     return head[:, :-1].copy(), head[:, -1].copy()
-
-
-def _spread(X: NDArray[Any], y: NDArray[Any], unlabelled: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """All records that labels reach over the graph of nearest neighbours, and the label that each then has."""
-    from sklearn.decomposition import PCA
-    from sklearn.semi_supervised import LabelSpreading
-
-    records = np.concatenate([X, unlabelled])
-    rows = as_rows(records)
-    features = PCA(min(COMPONENTS, *rows.shape), svd_solver="covariance_eigh").fit_transform(rows.astype(np.float32))
-    graph = LabelSpreading(kernel="knn", n_neighbors=min(NEIGHBOURS, len(rows)), alpha=FROM_NEIGHBOURS, max_iter=200)
-    graph.fit(features, np.concatenate([y, np.full(len(unlabelled), -1)]))
-    reached = graph.label_distributions_.any(axis=1)
-    return records[reached], graph.transduction_[reached]

@@ -39,8 +39,8 @@ from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.learners.pate.classifiers import check_name
 from tacit.models.networks import network, predict, weights
 
-MEMBERS = 20  # records, or persons, of a teacher by default, and not more teachers than MOST_TEACHERS
-MOST_TEACHERS = 250
+MEMBERS = 20  # records, or persons, that a teacher has at least by default
+FEWEST_TEACHERS, MOST_TEACHERS = 50, 1000  # by default, where there are members enough
 TOGETHER = 50  # networks that are trained at once
 BLOCKS = 256  # at most, of teachers that are trained one by one: an interrupt loses at most a block of each worker
 IN_MEMORY = 2**24  # bytes of votes; more lie in a file
@@ -54,8 +54,9 @@ class Teachers:
     Parameters
     ----------
     number : int, optional
-        By default one for 20 records, or for 20 persons under a unit per person, 250 at most. Upsampling trains as many
-        more as it copies records.
+        By default one for 20 records, or for 20 persons under a unit per person, 1000 at most; or half, a quarter and
+        so on of these, if their labels tell nearly as much by simulation. Upsampling trains as many more as it copies
+        records.
     model : scikit-learn classifier, str or callable, optional
         A classifier to clone, which draws random numbers from its `random_state` alone; the name of one
         (logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm) or of a
@@ -85,9 +86,13 @@ class Teachers:
         Training.of(self.training)
         real("expected_accuracy", self.expected_accuracy, 0.01, 0.99)
 
-    def number_for(self, members: int) -> int:
-        """How many teachers so many records, or persons, have."""
-        return max(1, min(members // MEMBERS, MOST_TEACHERS)) if self.number is None else self.number
+    def numbers_for(self, members: int) -> list[int]:
+        """Numbers of teachers to consider for so many records, or persons, in ascending order."""
+        if self.number is not None:
+            return [self.number]
+        most = max(1, min(members // MEMBERS, MOST_TEACHERS))
+        halves = [most >> times for times in range(most.bit_length()) if most >> times >= FEWEST_TEACHERS]
+        return halves[::-1] or [most]
 
 
 @dataclass(frozen=True, eq=False)
