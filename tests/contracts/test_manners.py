@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import tacit
 from contracts.learners import CENTRES, CLASSES, NEEDS, PUBLIC, WIDTH, X, Y, make, same
-from tacit.data.sparse import SparseRows
+from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, InputTypeError
 from tacit.learners.methods import METHODS
 from tacit.models.rows import BLOCK_ENTRIES

@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.models.decisions import AnyDecision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
-from tacit.models.networks import NETWORKS
+from tacit.models.networks import NETWORKS, weight_shapes
 from tacit.models.released import Released
 from tacit.releases.recipe import _SCORES
 from tacit.releases.release import Release
@@ -60,7 +60,7 @@ def network(name, shape, scale=1.0):
     """A network of random weights, and of biases that balance the classes."""
     decision = NetworkHead(network=name, shape=shape, scale=scale)
     rng = np.random.default_rng(1)
-    weights = {key: tuple(value.shape) for key, value in decision._module(CLASSES, "meta").state_dict().items()}
+    weights = weight_shapes(name, shape, CLASSES)
     arrays = {key: rng.normal(size=shape).astype(np.float32) / 4 for key, shape in weights.items()}
     rows = rng.normal(size=(200, int(np.prod(shape))))
     last = max((key for key in weights if key.endswith("bias")), key=lambda key: int(key.partition(".")[0]))

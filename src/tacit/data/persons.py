@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.foreign import of_tensor
 from tacit.data.labels import MOST_LETTERS
-from tacit.data.rows import of_tensor
 from tacit.errors import InputError
 from tacit.privacy.unit import Unit
 

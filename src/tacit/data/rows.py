@@ -11,20 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.bits import CACHED, all_finite, zero_rows
+from tacit.compute.foreign import of_tensor
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError, excerpt
 
 BLOCK_VALUES = 1 << 22
 _SHORT = (np.dtype(np.float16), np.dtype(np.float32))  # whose squares stay in float64's range
-
-
-def of_tensor(values: Any) -> Any:
-    """A torch tensor on any device as an array, bfloat16 as float32; anything else unchanged."""
-    if not hasattr(values, "detach"):
-        return values
-    tensor = values.detach().cpu()
-    return (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
 
 
 def refuse_sparse(x: Any, name: str) -> None:

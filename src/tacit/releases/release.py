@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
-from tacit.data.rows import of_tensor
-from tacit.data.sparse import SparseRows
+from tacit.compute.foreign import SparseRows, of_tensor
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision

@@ -93,7 +93,7 @@ def test_answers_state_the_guarantee_of_the_fit():
         ({"student": MultinomialNB()}, "does not take these records or settings .Negative values"),
         ({"student": LogisticRegression(C=-1)}, "C=-1.* does not take these records or settings"),
         ({"collector": {}}, "collector={} must be one of"),
-        ({"names": csr_matrix(np.eye(3))}, "must be rows of each class"),
+        ({"names": csr_matrix(np.eye(3))}, "names is a sparse matrix; pass a dense array"),
         ({"names": np.array(5)}, "names=array.5. must be rows of each class"),
         ({"teacher": "cnn"}, "needs pictures"),
         ({"student": "cnn"}, "needs pictures"),

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import log_softmax
 
+from tacit.compute.foreign import of_tensor
 from tacit.data.rows import as_rows as checked_rows
-from tacit.data.rows import numeric_array, of_tensor, one_line, refuse_sparse
+from tacit.data.rows import numeric_array, one_line, refuse_sparse
 from tacit.errors import InputError
 from tacit.learners.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.rows import as_rows, checked_blocks, of_tensor, refuse_sparse
+from tacit.compute.foreign import of_tensor
+from tacit.data.rows import as_rows, checked_blocks, refuse_sparse
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 

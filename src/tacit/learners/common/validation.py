@@ -11,8 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tacit.data.rows import of_tensor
-from tacit.data.sparse import SparseRows
+from tacit.compute.foreign import SparseRows, of_tensor
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 

@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix, of which only the block that is read becomes a dense array."""
+"""Arrays of other libraries: tensors of torch, sparse matrices of scipy. Neither library is imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def of_tensor(values: Any) -> Any:
+    """A torch tensor on any device as an array, bfloat16 as float32; anything else unchanged."""
+    if not hasattr(values, "detach"):
+        return values
+    tensor = values.detach().cpu()
+    return (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
 
 
 class SparseRows:
