@@ -148,7 +148,7 @@ def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monke
     assert (predicted.returncode, predicted.stderr) == (2, said)
     assert not (tmp_path / "out.csv").exists()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"torch is not installed.*'tacit\[torch\]'"):
+    with pytest.raises(InputError, match=r"torch is not installed.*'\.\[torch\]'"):
         Release.load(folder).verify().predict(rows)
 
 
