@@ -107,7 +107,7 @@ def test_help_of_a_method_lists_its_parameters_with_defaults(run, monkeypatch, v
     flags = [line for line in out.splitlines() if "--force" in line or "--allow-research" in line]
     assert [line for line in flags if "[default" in line] == []
     if "public" in kind.flat_parameters():
-        line = next(line for line in out.splitlines() if "--public " in line)
+        line = next(line for line in out.splitlines() if "--public PATH  " in line)
         assert ("[required]" in line) == (verb == "fit" and kind.needs_public)
     for option in ("public", "names"):
         assert (f"--{option} " in out) == (option in kind.flat_parameters())
@@ -143,7 +143,7 @@ def test_a_description_is_the_first_sentence_and_references_are_followed():
         ("fit atuo", "method 'atuo' is not known; did you mean 'auto'?"),
         ("fit auto --budgt rho=1", "--budgt is not an option of auto; did you mean --budget?"),
         ("fit auto private --budgt=1", "--budgt is not an option of auto; did you mean --budget?"),
-        ("fit auto private --out r", "--public is missing; auto needs public rows"),
+        ("fit auto private --out r", "--public is missing, and the method auto needs public rows; give --public STORE"),
         ("fit noisy-sum private --budget inf --out r", "write rho=inf, which asks for no protection"),
     ],
 )

@@ -96,9 +96,8 @@ def make_learner(
 
 def check_public(method: str, public: Path | None) -> None:
     """Refuse a method without the public rows that it cannot do without."""
-    kind = load(METHODS[method])
-    if public is None and kind.needs_public:
-        raise InputError(f"--public is missing; {method} needs public rows ({kind.public_use}), so give --public STORE")
+    if public is None and load(METHODS[method]).needs_public:
+        raise InputError(f"--public is missing, and the method {method} needs public rows; give --public STORE")
 
 
 def check_releasable(learner: Any, allow_research: bool) -> None:
