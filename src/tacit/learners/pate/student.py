@@ -26,7 +26,6 @@ from tacit.models.rows import Floats
 PENALTIES = (10.0, 1.0, 0.1)  # C of logistic regressions that are tried on the labels alone
 PENALTY = 1.0  # C where labels are spread
 FOLDS = 4  # in which labels are held out to choose among these
-SURE = 2.0
 SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)  # of cosines to names as logits, and of what is learned beside them
 HELD = 0.2  # share of the labels by which scale and ridge are chosen
 WRONG = 0.5  # share of wrong labels that the choice allows for
@@ -39,14 +38,14 @@ class Student:
     Parameters
     ----------
     model : scikit-learn classifier, str or callable, optional
-        As of `Teachers`; by default a logistic regression whose penalty is chosen by cross-validation on the released
-        labels. Logistic regressions and networks by name can be released. Linear models are fitted to unit rows, about
-        the mean of the unit public rows unless `semi_supervised` is True.
+        As of `Teachers`; by default a logistic regression in which classes weigh alike, since noisy votes change how
+        frequent they are. Logistic regressions and networks by name can be released. Linear models are fitted to unit
+        rows, about the mean of the unit public rows unless `semi_supervised` is True.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, optional
-        Whether it uses public records without an answer too. By default the default model does, unless the released
-        labels alone predict held-out ones clearly better, and other models do not.
+        Whether it uses public records without an answer too. By default the default model does unless held-out labels
+        are likelier without, under the best of several penalties; other models do not.
     validation : float, default=0.0
         Share of the labels that is kept aside to measure the student by; 0.99 at most.
 
@@ -75,8 +74,12 @@ class Student:
 
         if self.model is not None:
             return (Option(model_of(self), bool(self.semi_supervised)),)
-        spread = (Option(LogisticRegression(C=PENALTY, max_iter=300), True),)
-        alone = tuple(Option(LogisticRegression(C=penalty, max_iter=300)) for penalty in PENALTIES)
+
+        def balanced(penalty: float) -> LogisticRegression:
+            return LogisticRegression(C=penalty, class_weight="balanced", max_iter=300)
+
+        spread = (Option(balanced(PENALTY), True),)
+        alone = tuple(Option(balanced(penalty)) for penalty in PENALTIES)
         if self.semi_supervised is None:
             return spread + alone
         return spread if self.semi_supervised else alone
@@ -123,10 +126,10 @@ def fit_student(
 ) -> tuple[Model, float | None]:
     """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
 
-    Of several options it is the one that predicts most held-out labels; see `_chosen`. Labels are spread
-    over the graph of nearest neighbours among `rows`, of X and of `unlabelled`, by default among these themselves.
-    A logistic regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them; labels
-    that were spread would not tell, so names go before options that spread.
+    Of several options it is the one under which held-out labels are likeliest. Labels are spread over the graph of
+    nearest neighbours among `rows`, of X and of `unlabelled`, by default among these themselves. A logistic
+    regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them; labels that were
+    spread would not tell, so names go before options that spread.
     """
     if names is not None:
         options = [option for option in options if not option.spread] or options
@@ -151,26 +154,26 @@ def fit_student(
 
 
 def _chosen(options: Sequence[Option], given: _Records, n_classes: int, training: Training | None, seed: int) -> Option:
-    """The option that predicts most held-out labels; not to spread labels must be better by SURE standard errors.
-
-    Voting answers easy queries sooner, and the others gain most from labels that are spread.
-    """
+    """The option under which held-out labels are likeliest, the share WRONG of which may be of any class."""
     folds = np.random.default_rng(seed).permutation(len(given.y)) % FOLDS
     if len(options) == 1 or len(folds) < 2 * FOLDS:
         return options[0]
 
-    def predicted(option: Option) -> NDArray[np.bool_]:
-        right = np.zeros(len(given.y), dtype=bool)
+    def likelihood(option: Option) -> float:
+        total = 0.0
         for fold in range(FOLDS):
             held = folds == fold
             model = _fit(option, *given.known_to(option, ~held), n_classes, training, seed)
-            right[held] = model.nearest(given.X[held]) == given.y[held]
-        return right
+            total += _likelihood(model.probabilities_of(given.X[held]), given.y[held])
+        return total
 
-    right = [predicted(option) for option in options]
-    best = int(np.argmax([each.sum() for each in right]))
-    gain, differ = right[best].sum() - right[0].sum(), np.sum(right[best] != right[0])
-    return options[0] if options[0].spread and gain <= SURE * math.sqrt(differ) else options[best]
+    return max(options, key=likelihood)
+
+
+def _likelihood(probabilities: Floats, labels: NDArray[Any]) -> float:
+    """Log likelihood of noisy labels (n,) under probabilities (n, C)."""
+    of_labels = probabilities[np.arange(len(labels)), labels]
+    return float(np.log((1 - WRONG) * of_labels + WRONG / probabilities.shape[1]).sum())
 
 
 def _fit(
@@ -197,8 +200,7 @@ def _named_head(
 
     def likelihood(scale: float, ridge: float) -> float:
         coefficients, intercepts = softmax_about(X[used], y[used], scale * names, ridge)
-        chances = softmax(X[held] @ coefficients.T + intercepts, axis=1)[np.arange(len(held)), y[held]]
-        return float(np.log((1 - WRONG) * chances + WRONG / len(names)).sum())
+        return _likelihood(softmax(X[held] @ coefficients.T + intercepts, axis=1), y[held])
 
     drawn = max(product(SCALES, (*RIDGES, ridge)), key=lambda choice: likelihood(*choice))
     if len(held) and likelihood(0.0, ridge) >= likelihood(*drawn):
