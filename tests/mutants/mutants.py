@@ -694,6 +694,7 @@ MUTANTS = [
     _of(PRIVACY, "budget", "Laplace noise is rounded down", "multiplier = math.nextafter(multiplier, math.inf)", "break"),
     _of(PRIVACY, "guarantee", "attack rate of the cheapest group", "max(accounting.attack_rate(event, false_positive_rate)", "min(accounting.attack_rate(event, false_positive_rate)"),
     _of(PRIVACY, "guarantee", "advantage of the cheapest group", "max(accounting.advantage(event)", "min(accounting.advantage(event)", "privacy/test_words.py"),
+    _of(PRIVACY, "guarantee", "the words of a group by the epsilon of another", "self.epsilon(DECISIVE, group)", "self.epsilon(DECISIVE)", "privacy/test_words.py"),
     _of(PRIVACY, "accounting", "the advantage at half of mu", "math.erf(event.mu / math.sqrt(8))", "math.erf(event.mu / 4)", "privacy/test_words.py"),
     _of(PRIVACY, "accounting", "the advantage by half of Pinsker's bound", "math.sqrt(event.rho / 2)", "math.sqrt(event.rho) / 4", "privacy/test_words.py"),
     _of(PRIVACY, "accounting", "the advantage forgets delta", "+ delta * (1 - math.tanh(bound / 2))", "", "privacy/test_words.py"),
