@@ -188,6 +188,25 @@ def test_a_kept_voting_is_read_without_voting_again(ballots, run):
         assert "run holds answers to other votes or settings; choose another folder" in err
 
 
+def test_a_kept_voting_of_other_groups_is_refused(ballots, run):
+    """Groups that change places have the same sensitivities, and pay for other votes."""
+    half = 125
+    Path("groups.txt").write_text("a\n" * half + "b\n" * half)
+    Path("swapped.txt").write_text("b\n" * half + "a\n" * half)
+    plan = "votes votes.npy --classes 10 --aggregator gnmax --sigma 40 --budgets a=.5,b=4 --folder run"
+    for collector in ("gnmax", "vanishing", "weighting"):
+        line = f"{plan}-{collector} --collector {collector}"
+        assert run(f"{line} --teacher-groups groups.txt --out {collector}")[0] == 0
+        assert run(f"{line} --teacher-groups groups.txt --out {collector} --force")[0] == 0
+        for other in ("--teacher-groups swapped.txt", "--shares a=.4,b=.6"):
+            status, out, err = run(f"{line} {other} --out other")
+            assert (status, out) == (2, "")
+            assert "holds answers to other votes or settings; choose another folder" in err
+    status, _, err = run(f"{line} --teacher-groups groups.txt --unit replace-person --out other")
+    assert status == 2
+    assert "holds answers to other votes or settings" in err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -147,8 +147,16 @@ class RunFolder:
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
-    """Hash of what decides the answers beside the votes: the scheme, the records of each teacher, and settings."""
+    """Hash of what decides the answers, or what they cost, beside the votes.
+
+    That is the scheme, with the groups of each teacher and the weight of each vote, the records of each teacher, and
+    settings.
+    """
+    collector, queries = plan.collector, slice(0, plan.n_queries)
     facts = (
+        repr(collector),
+        collector.scale,
+        plan.unit.value,
         plan.aggregator,
         plan.budgets,
         plan.delta,
@@ -158,8 +166,8 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
         records,
         settings,
     )
-    sensitivities = plan.collector.sensitivities(slice(0, plan.n_queries))
-    return hash_of(repr(facts), plan.collector.payers(), sensitivities)
+    of_teachers = (collector.holds, collector.weights(queries))
+    return hash_of(repr(facts), *of_teachers, collector.payers(), collector.sensitivities(queries))
 
 
 def _hash_of_votes(votes: NDArray[Any]) -> str:
