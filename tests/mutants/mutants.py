@@ -578,6 +578,8 @@ MUTANTS = [
     _of(PATE, "run_folder", "pate: answers to other votes are taken", "stored.votes != _hash_of_votes(votes)", "not stored.votes", "learners/pate/test_pate_refusals.py"),
     _of(PATE, "run_folder", "pate: answers to other settings are taken", "if stored.run != run:", "if not stored.run:", "learners/pate/test_pate.py"),
     _of(PATE, "run_folder", "pate: answers of other groups are taken", "of_teachers = (collector.holds, collector.weights(queries))", "of_teachers = ()", "cli/test_votes.py"),
+    _of(PATE, "run_folder", "pate: two runs draw two noises", 'stack.enter_context(locked(self.path / ".lock"))', "pass", AGGREGATE),
+    _of(PATE, "run_folder", "pate: records of a killed run stay", "remove_records(self.path)", "pass", "learners/pate/test_pate.py"),
     _of(PATE, "run_folder", "pate: labels that another charge paid for are free", "charge.what == _charged_as(self.charge) for charge", "charge.what for charge", "learners/pate/test_pate.py"),
     _of(COMMON, "matrices", "matrices: what does not fit is begun", "size > available:", "size < 0:"),
     _of(PATE, "voting", "pate: replayed labels are free", "self.account.charge(self.plan.collector.sensitivities(part), paid[part])", "self.account.charge(self.plan.collector.sensitivities(part), paid[part] & False)", "learners/pate/test_pate.py"),

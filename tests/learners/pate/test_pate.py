@@ -10,8 +10,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
+from tacit.compute.shared import locked
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
+from tacit.learners.pate.election import Election
 from tacit.learners.pate.filter import allowance_of, query_event
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
@@ -109,6 +111,25 @@ def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
     assert model.answers_.answered == kept["paid"].sum()
     rho = model.aggregator_.check(1.0).rho * model.answers_.asked
     assert model.spent_.rho == pytest.approx(rho + model.aggregator_.label(1.0).rho * kept["paid"].sum())
+
+
+def test_a_fit_holds_its_folder_and_removes_what_a_killed_one_left(tmp_path, monkeypatch):
+    """Workers' records that a kill left are private; they go before teachers are trained, even in this process."""
+    vote, left = Election.vote, tmp_path / "teachers" / "records"
+    left.mkdir(parents=True)
+    (left / "1.array.npy").write_text("private")
+    (left.parent / ".00000.npy.host-1.part").write_text("private")
+
+    def held(*given):
+        assert [path.name for path in left.parent.iterdir() if path.suffix != ".npy"] == ["key.txt"]
+        with pytest.raises(BlockingIOError), locked(tmp_path / ".lock", wait=False):
+            pass
+        vote(*given)
+
+    monkeypatch.setattr(Election, "vote", held)
+    pate("rho=0.05", **FAST | {"folder": tmp_path}).fit(X, Y, public=PUBLIC)
+    with locked(tmp_path / ".lock", wait=False):
+        assert {path.stat().st_mode & 0o777 for path in left.parent.iterdir()} == {0o600}
 
 
 def interrupt(*given, **named):

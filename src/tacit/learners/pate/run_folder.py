@@ -11,7 +11,8 @@ import csv
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -23,11 +24,12 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_file
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.documents import read_json
+from tacit.compute.shared import locked
 from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.scheme import Scheme
-from tacit.learners.pate.teachers import hash_of
+from tacit.learners.pate.teachers import hash_of, remove_records
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers
 from tacit.privacy.guarantee import Guarantee
@@ -93,6 +95,22 @@ class RunFolder:
             except OSError as error:
                 raise InputError(f"folder {self.path} cannot be made ({error.strerror}); choose another") from error
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, from reading answers to writing them, so that two runs do not draw two noises for one price.
+
+        Another run waits, and then takes the answers. Private records that a killed run left behind are removed.
+        """
+        with ExitStack() as stack:
+            if self.path is not None:
+                try:
+                    stack.enter_context(locked(self.path / ".lock"))
+                except OSError as error:
+                    fault = f"folder {self.path} cannot be locked ({error.strerror}), so two runs could draw two noises"
+                    raise InputError(f"{fault}; choose one on a file system with locks") from error
+                remove_records(self.path)
+            yield
+
     def read_answers(self, run: str, n_classes: int) -> StoredAnswers | None:
         """The answers of an earlier run of this hash, if there are any; changed or other answers are an error."""
         if self.path is None or not Checkpoint(self.path).has("voting.json"):
@@ -135,7 +153,7 @@ class RunFolder:
         stored = StoredAnswers(run, _hash_of_votes(votes), charge, hash_of_promise(promise), labels, paid)
         arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charge, stored.promise, stored.hash)
         np.savez(arrays, labels=labels, paid=paid)
-        checkpoint = Checkpoint(self.path)
+        checkpoint = Checkpoint(self.path, private=True)
         checkpoint.write("voting.npz", arrays.getvalue())
         checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
 
@@ -195,7 +213,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with atomic_file(path, force=True, private=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
