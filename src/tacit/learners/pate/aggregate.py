@@ -153,7 +153,7 @@ def aggregate(
         stored = kept.read_answers(run, len(values))
         if stored is None:
             voting.ask(indices, noise_source(noise, random_state), scores)
-            kept.write_answers(run, voting, indices, None, plan.promise())
+            kept.write_answers(run, voting, indices, {})
         else:
             kept.resume(stored, voting, indices)
     return voting.answers()

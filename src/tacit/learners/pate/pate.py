@@ -506,11 +506,12 @@ class PATE(ModelClassifier):
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)
-        charge = None if unpaid is None else charge_for(unpaid, promise)
+        charged = {} if unpaid is None else charge_for(unpaid, promise)
         if stored is None:
             election.vote(self.votes_.votes, noise)
-        if stored is None or charge is not None:
-            folder.write_answers(run, voting, self.votes_.votes, charge, promise)
+        if stored is None or charged:
+            before = {} if stored is None else stored.charges
+            folder.write_answers(run, voting, self.votes_.votes, before | charged)
 
     def _write_tables(self, election: Election) -> None:
         budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget

@@ -1,7 +1,7 @@
 """The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
 
 `teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the answers) and `voting.json`
-(hashes of all that decides the answers and of the answers, and which charge to a ledger paid for them), and tables for
+(hashes of all that decides the answers and of the answers, and which charges to ledgers paid for them), and tables for
 people (`tables.py`). All of it is private: the folder is readable by its owner alone.
 """
 
@@ -37,41 +37,39 @@ from tacit.privacy.ledger import Ledger
 
 TABLES = ("teachers.csv", "votings.csv", "queries.csv", "readings.csv", "students.csv")
 ANSWERS = ("voting.npz", "voting.json")
-FIELDS = ("run", "votes", "charge", "promise", "answers")  # of voting.json
+FIELDS = ("run", "votes", "charges", "answers")  # of voting.json
 
 
 @dataclass(frozen=True, eq=False)
 class StoredAnswers:
     """Labels that a fit bought, of shape (queries,), and what decided and paid for them.
 
-    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charge` is the name
-    of the charge to a ledger, if there was one; `promise` is the hash of what was promised then.
+    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charges` has
+    the name of each charge to a ledger, and the hash of what was promised then.
     """
 
     run: str
     votes: str
-    charge: str | None
-    promise: str
+    charges: dict[str, str]
     labels: Integers
     paid: NDArray[np.bool_]
 
     @property
     def hash(self) -> str:
         """Hash of all fields."""
-        return hash_of(json.dumps([self.run, self.votes, self.charge, self.promise]), self.labels, self.paid)
+        return hash_of(json.dumps([self.run, self.votes, self.charges]), self.labels, self.paid)
 
     def paid_by(self, ledger: Ledger, promise: Guarantee) -> bool:
         """Whether a charge of this promise to this ledger has paid for the labels."""
-        if self.charge is None or self.promise != hash_of_promise(promise):
-            return False
-        return any(charge.what == _charged_as(self.charge) for charge in ledger.account().charges)
+        paying = {_charged_as(name) for name, promised in self.charges.items() if promised == hash_of_promise(promise)}
+        return any(charge.what in paying for charge in ledger.account().charges)
 
 
-def charge_for(ledger: Ledger, promise: Guarantee) -> str:
-    """Charge a promise to a ledger; the name that tells this charge from those for other labels."""
+def charge_for(ledger: Ledger, promise: Guarantee) -> dict[str, str]:
+    """Charge a promise to a ledger; the name that tells this charge from others, and the hash of the promise."""
     name = secrets.token_hex(8)
     ledger.charge(promise, what=_charged_as(name))
-    return name
+    return {name: hash_of_promise(promise)}
 
 
 def _charged_as(name: str) -> str:
@@ -118,7 +116,7 @@ class RunFolder:
         path = self.path / "voting.json"
         try:
             stated = read_json(path)
-            run_before, votes, charge, promise, stated_hash = (stated[name] for name in FIELDS)
+            run_before, votes, charges, stated_hash = (stated[name] for name in FIELDS)
             labels, paid = Archive(path.with_suffix(".npz")).read(["labels", "paid"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
@@ -127,7 +125,7 @@ class RunFolder:
         valid = valid and paid.shape == labels.shape and paid.dtype == bool
         if not valid or not np.all((labels >= UNANSWERED) & (labels < n_classes)):
             raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
-        stored = StoredAnswers(run_before, votes, charge, promise, labels, paid)
+        stored = StoredAnswers(run_before, votes, charges, labels, paid)
         if stored.hash != stated_hash:
             raise InputError(f"{path} or its arrays were changed after they were written; choose another folder")
         if stored.run != run:
@@ -143,15 +141,13 @@ class RunFolder:
     def _other_votes(self) -> InputError:
         return InputError(f"{self.path} holds answers to other votes or settings; choose another folder")
 
-    def write_answers(
-        self, run: str, voting: Voting, votes: NDArray[Any], charge: str | None, promise: Guarantee
-    ) -> None:
-        """Write the answers, and which charge paid for them."""
+    def write_answers(self, run: str, voting: Voting, votes: NDArray[Any], charges: dict[str, str]) -> None:
+        """Write the answers, and the name and the hash of the promise of each charge that paid for them."""
         if self.path is None:
             return
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
-        stored = StoredAnswers(run, _hash_of_votes(votes), charge, hash_of_promise(promise), labels, paid)
-        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charge, stored.promise, stored.hash)
+        stored = StoredAnswers(run, _hash_of_votes(votes), charges, labels, paid)
+        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charges, stored.hash)
         np.savez(arrays, labels=labels, paid=paid)
         checkpoint = Checkpoint(self.path, private=True)
         checkpoint.write("voting.npz", arrays.getvalue())
