@@ -441,6 +441,7 @@ MUTANTS = [
     _of(EVENTS, "repeat_and_select", "search: ln(mean) dropped",
         "+ math.log(self.mean) / (orders - 1)", ""),
     _of(MODELS, "networks", "residual blocks need no shortcut", "        if before != after:\n            shapes", "        if False:\n            shapes"),
+    _of("releases", "release", "arrays that were changed verify", "!= self.sha256:", "== '':", "releases/test_estimator.py"),
     _of("releases", "statement", "a bound may be stated too small", "true * (1 - TOLERANCE) - 1e-12 <= value", "true * (1 - EXCESS) - 1e-12 <= value", "releases/test_hostile.py"),
     _of("releases", "statement", "a search is stated as zCDP", '"approximate" if guarantee.rho is None else', "", "learners/test_search.py"),
     _of(MODELS, "metrics", "quantiles of another share", "QUANTILES = (0.25, 0.75)", "QUANTILES = (0.1, 0.9)"),
