@@ -488,10 +488,10 @@ def test_odd_kinds_are_one_line(given):
 SECOND = """
 import sys
 import numpy as np, tacit
-votes, folder = np.load(sys.argv[1]), sys.argv[2]
+votes, facts = np.load(sys.argv[1]), {"classes": 10, "aggregator": "gnmax", "sigma": 60, "budgets": 5.0}
+tacit.pate.aggregate(votes, **facts)  # so that all is imported
 print("ready", flush=True)
-out = tacit.pate.aggregate(votes, classes=10, aggregator="gnmax", sigma=60, budgets=5.0, folder=folder)
-print(out.labels.tolist())
+print(tacit.pate.aggregate(votes, **facts, folder=sys.argv[2]).labels.tolist())
 """
 
 
