@@ -153,7 +153,7 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     assert Path("run").stat().st_mode & 0o777 == 0o700
     names = ["captions.txt", "consensus-private.svg", "cost.svg", "queries.csv", "readings.csv", "votings.csv"]
     found = sorted(path.name for path in Path("run").iterdir())
-    assert [name for name in found if name not in ("voting.json", "voting.npz")] == names
+    assert [name for name in found if name not in (".lock", "voting.json", "voting.npz")] == names
     (voting,) = csv.DictReader(Path("run/votings.csv").read_text().splitlines())
     labels = np.array(_labels("labels"))
     assert float(voting["label_accuracy"]) == np.mean(labels[labels >= 0] == ballots[labels >= 0])
