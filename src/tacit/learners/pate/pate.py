@@ -373,12 +373,12 @@ class PATE(ModelClassifier):
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
         persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
-        allocation, plan = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
+        allocation, plan, too_few = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
         if self.limits is not None:
             limits_of(self.limits, plan, self.stopping)
         folder = RunFolder(self.folder)
         engine = "joblib" if self.engine is None and self.jobs > 1 else self.engine
-        return Election(
+        election = Election(
             X,
             labels,
             public=rows,
@@ -396,11 +396,17 @@ class PATE(ModelClassifier):
             names=names,
             truth=check_truth(truth, len(rows), self.classes_),
         )
+        if too_few:
+            warnings.warn(too_few, stacklevel=4)  # where `fit` was called
+        return election
 
     def _dealt_and_voting(
         self, teachers: Teachers, n: int, groups: Any, persons: Persons | None, n_queries: int
-    ) -> tuple[Allocation, Scheme]:
-        """Whose records each teacher has, and the voting: with the fewest teachers whose labels tell nearly most."""
+    ) -> tuple[Allocation, Scheme, str]:
+        """Whose records each teacher has, the voting, and a warning if its labels are too few, else empty.
+
+        The voting is that of the fewest teachers whose labels tell nearly most.
+        """
         n_classes = max(2, len(self.classes_))
         *fewer, most = teachers.numbers_for(n if persons is None else persons.number)
 
@@ -410,20 +416,20 @@ class PATE(ModelClassifier):
 
         allocation, plan, of_most = tried(most)
         if of_most is None:  # noise is given, or there is none
-            return allocation, plan
+            return allocation, plan, ""
         for number in fewer:
             with suppress(BudgetError):  # fewer teachers may not be able to answer at all
                 of_fewer, its_plan, choice = tried(number)
                 if choice is not None and choice.bits(n_classes) >= NEARLY_MOST * of_most.bits(n_classes):
-                    return of_fewer, its_plan
-        if of_most.bits(n_classes) < LEAST_BITS * n_classes:
-            bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
-            warnings.warn(
-                f"{most} teachers within this budget buy {bought}, by simulation, too few for {n_classes} classes; "
-                "pass more records or a larger budget, or choose another method",
-                stacklevel=5,  # where `fit` was called
-            )
-        return allocation, plan
+                    return of_fewer, its_plan, ""
+        if of_most.bits(n_classes) >= LEAST_BITS * n_classes:
+            return allocation, plan, ""
+        bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
+        remedy = "pass more records or a larger budget, or choose another method"
+        few = (
+            f"{most} teachers within this budget buy {bought}, by simulation, too few for {n_classes} classes; {remedy}"
+        )
+        return allocation, plan, few
 
     def _allocation(self, n_teachers: int, n: int, groups: Any, persons: Persons | None) -> Allocation:
         if (self.budgets is None) != (groups is None):
