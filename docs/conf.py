@@ -57,12 +57,17 @@ def _plain_text(app, what, name, obj, options, lines):
                     for line in lines]  # fmt: skip
 
 
-def _skip_foreign(app, what, name, obj, skip, options):
+INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable"}  # for the command line
+
+
+def _skip_member(app, what, name, obj, skip, options):
     """Members that a base class of another library defines are described there."""
+    if what == "class" and name in INTERNAL:
+        return True
     home = getattr(getattr(obj, "fget", obj), "__module__", None)
     return True if what == "class" and home is not None and not home.startswith("tacit") else None
 
 
 def setup(app):
-    app.connect("autodoc-skip-member", _skip_foreign)
+    app.connect("autodoc-skip-member", _skip_member)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

@@ -21,9 +21,11 @@ BUDGET = "rho=0.5"
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#4d4d4d"
 STYLE = (
     "text { font-family: system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', sans-serif; font-size: 18px }"
-    " text { fill: #222 } .light { fill: #fff }"
+    " text { fill: #222 } .light { fill: #fff } .ground { fill: #f4f6f8 } .panel { fill: #fff }"
     " .head { font-size: 22px; font-weight: 700 } .small { font-size: 16px; fill: #4d4d4d }"
     " .code { font-family: ui-monospace, 'Liberation Mono', monospace; font-size: 16px }"
+    " @media (prefers-color-scheme: dark) { text { fill: #eee } .small { fill: #bbb } .light { fill: #fff }"
+    " .ground { fill: #1b1f24 } .panel { fill: #2b3138 } }"
 )
 
 
@@ -46,7 +48,7 @@ def box(colour: str, head: str, *lines: tuple[str, str]) -> str:
     """A panel with a heading, and lines with the class of each."""
     shown = "".join(text(120, 82 + 30 * i, words, kind, "middle") for i, (words, kind) in enumerate(lines))
     return (
-        f'<rect width="240" height="182" rx="12" fill="#fff" stroke="{colour}" stroke-width="3"/>'
+        f'<rect width="240" height="182" rx="12" class="panel" stroke="{colour}" stroke-width="3"/>'
         + text(120, 38, head, "head", "middle")
         + shown
     )
@@ -63,7 +65,7 @@ def bar(share: float, width: int, colour: str) -> str:
     """A bar whose full width is an accuracy of 1."""
     return (
         f'<rect width="{width * share:.0f}" height="24" rx="4" fill="{colour}"/>'
-        + text(width * share + 10, 19, f"{100 * share:.1f} % right")
+        + text(width * share + 10, 19, f"{100 * share:.1f} %")
     )  # fmt: skip
 
 
@@ -74,15 +76,15 @@ def boxes() -> tuple[str, str, str]:
     return (
         box(ORANGE, "Private data", ("“my card is gone”", "code"), ("lost_or_stolen_card", "code"),
             ("10,003 such records", "small"), ("in 77 classes", "small")),
-        box(GREY, "tacit", ("states the price first", ""), ("learns with exact noise", ""),
-            ("keeps the account", ""), (f"epsilon {promise.epsilon(1e-6):.1f} at delta 10⁻⁶", "small")),
+        box(GREY, "tacit", ("states the privacy cost first", ""), ("learns with exact noise", ""),
+            ("tracks the total cost", ""), (f"epsilon {promise.epsilon(1e-6):.1f} at delta 10⁻⁶", "small")),
         box(BLUE, "Public release", ("a classifier for all", ""), ("“was Anna in the data?”", "code"),
-            (f"at most {guess:.1f} in 100", ""), ("are right; with a coin, 50", "small")),
+            (f"attacker: at most {guess:.1f} %", ""), ("correct (coin: 50 %)", "small")),
     )  # fmt: skip
 
 
 BARS = ((BLUE, "1", "77 classes, with privacy"), (GREY, "inf", "77 classes, without privacy"))
-FLOW = "Sensitive records go into tacit; a release and a statement that anybody may have come out"
+FLOW = "Sensitive records go into tacit; a release and a statement that you can publish come out"
 
 
 def overview() -> str:
@@ -154,11 +156,11 @@ def shared_ledger() -> str:
 
 
 def svg(width: int, height: int, label: str, parts: list[str]) -> str:
-    """A picture on a light ground, readable in light and dark pages alike."""
+    """A picture on a ground of its own, dark where the reader prefers dark pages."""
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
         f"<style>{STYLE}</style>",
-        f'<rect width="{width}" height="{height}" rx="14" fill="#f4f6f8"/>',
+        f'<rect width="{width}" height="{height}" rx="14" class="ground"/>',
         *parts,
         "</svg>",
         "",

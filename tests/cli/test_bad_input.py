@@ -192,7 +192,7 @@ def test_labels_outside_the_class_list(stores, run):
 
 def test_public_data_that_do_not_fit(stores, run):
     fit = "fit public private --budget epsilon=1 --out release"
-    refused(run, fit, "public=None", "--public STORE")
+    refused(run, fit, "--public is missing", "give --public STORE")
     refused(run, fit + " --public public --k 41", "k=41", "40 public rows")
     refused(run, fit + " --public public --k -1", "k=-1")
     np.save("narrow.npy", np.ones((9, 4)))

@@ -102,7 +102,7 @@ def test_bad_files_and_the_table_of_them(raw, run):
         ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", "batch=0"),
         ("encode empty --encoder torch:means.Means --out o", "empty holds no pictures"),
         ("encode means.py --encoder torch:means.Means --out o", "unknown ending"),
-        ("encode pets.zip --out o", "see --help"),
+        ("encode pets.zip --out o", "--encoder is missing; see tacit encode --help"),
         ("overlap gone pool", "gone does not exist"),
     ],
 )
@@ -125,7 +125,7 @@ def test_overlap(raw, run):
     run("encode pool.zip --encoder torch:means.Means --out pool --public")
     status, out, _ = run("overlap private pool --cosine 0.9999999 --out pairs.csv")
     assert status == 0
-    assert "of 40 private records 3 have the content of a public one" in out
+    assert "40 private records: 3 have the content of a public one" in out
     assert "belongs in no release" in out
     assert (raw / "pairs.csv").read_text().count(",content,") == 3
 

@@ -58,7 +58,7 @@ def test_what_cannot_be_exported_is_one_line(release, run, monkeypatch):
     refused(run, "export r --onnx a.onnx --mirror --dtype float32", "--mirror, --dtype", "pass --encoder FILE.onnx")
     refused(run, "export r --onnx a.onnx --encoder no.onnx", "no.onnx does not exist")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    refused(run, "export r --onnx a.onnx", "onnx is not installed", "run pip install 'tacit[onnx]'")
+    refused(run, "export r --onnx a.onnx", "onnx is not installed", "run pip install -c constraints.txt '.[onnx]'")
 
 
 def test_the_stamp_travels(stores, run):

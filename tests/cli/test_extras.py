@@ -104,18 +104,20 @@ def test_commands_name_the_missing_extra(stores, run, monkeypatch, line, library
     Path("pictures", "one.png").touch()
     tacit.Release.of(tacit.NoisySumPrototypes(classes=2).fit(np.eye(2), [0, 1])).save("release")
     monkeypatch.setitem(sys.modules, library, None)
-    refused(run, line, f"{library} is not installed, and this needs it; run pip install 'tacit[{extra}]'")
+    refused(
+        run, line, f"{library} is not installed, and this needs it; run pip install -c constraints.txt '.[{extra}]'"
+    )
 
 
 def test_networks_name_the_missing_extra(monkeypatch):
     x, y = np.eye(4), np.arange(4) % 2
     monkeypatch.setitem(sys.modules, "opacus", None)
-    with pytest.raises(InputError, match=r"opacus is not installed.*'tacit\[dpsgd\]'"):
+    with pytest.raises(InputError, match=r"opacus is not installed.*'\.\[dpsgd\]'"):
         tacit.DPSGD("epsilon=1,delta=1e-5", classes=2).fit(x, y)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"torch is not installed.*'tacit\[torch\]'"):
+    with pytest.raises(InputError, match=r"torch is not installed.*'\.\[torch\]'"):
         tacit.LabelPrivate(budget="epsilon=1", classes=2, base="mlp").fit(x, y)
-    with pytest.raises(InputError, match=r"torch is not installed.*'tacit\[encoders\]'"):
+    with pytest.raises(InputError, match=r"torch is not installed.*'\.\[encoders\]'"):
         tacit.encode(["a text"], "sentence-transformers:all-MiniLM-L6-v2")
 
 
@@ -124,7 +126,7 @@ def test_an_import_that_fails_later_names_the_extra(stores, run, monkeypatch):
         raise ModuleNotFoundError("No module named 'vl_convert'", name="vl_convert.part")
 
     monkeypatch.setattr("tacit.data.imports.splits", fails)
-    refused(run, "import private --out new", "vl_convert is not installed", "'tacit[experiments]'")
+    refused(run, "import private --out new", "vl_convert is not installed", "'.[experiments]'")
 
 
 PROGRESS = re.compile(r"tacit: [\w -]+: \d+ of \d+")

@@ -366,6 +366,10 @@ def test_demo_makes_a_release_and_a_page(tmp_path, run, monkeypatch):
     page = Path("show/page.html").read_text()
     assert tacit.Release.load("show/release").guarantee.in_words() in page
     assert "tacit inspect show/release" in page
+    utility = tacit.Release.load("show/release").verify().document.utility
+    assert (utility.test_set, utility.protection) == ("digits-demo-test", "public test set")
+    assert f"balanced accuracy {utility.balanced_accuracy:.3f}" in out
+    assert f"{utility.balanced_accuracy:.6g}" in page.partition("15. ")[2].partition("16. ")[0]
     assert run("inspect show/release")[0] == 0
     assert run("evaluate show/release show/stores/test")[0] == 0
     assert run("demo --out show --seeds 1")[0] == 2

@@ -161,10 +161,10 @@ def test_private_records_among_carried_names_are_found(named, run):
     tacit.EmbeddingStore.write("leaky", private.x, private.labels, classes=private.classes, names=private.x[:3])
     status, out, _ = run("overlap leaky --out pairs.csv")
     assert status == 0
-    assert out.startswith("of 90 private records 3 reach a cosine of 0.98 with a row of the class names that leaky")
+    assert out.startswith("90 private records: 3 match a row of the class names that leaky")
     lines = (named / "pairs.csv").read_text().splitlines()
     assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [f"{n},{n},class name" for n in range(3)]
     assert "private carries no class names to compare; give a public store" in refused(run, "overlap private")
     status, out, _ = run("overlap private words")
-    assert out.startswith("of 90 private records contents were not compared: no hashes, ")
+    assert out.startswith("90 private records: contents not compared (no hashes stored); ")
     assert "class names" not in out

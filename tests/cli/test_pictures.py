@@ -17,7 +17,7 @@ def test_mnist_by_the_commands_of_the_page(tmp_path, monkeypatch, run):
     if not pictures.exists():
         pytest.skip(f"real data is absent: {pictures} does not exist")
     text = PAGE.read_text(encoding="utf-8").split("## From pictures to a student")[1]
-    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    block = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(pictures, "mnist.npz")
     said = ""

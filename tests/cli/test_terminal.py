@@ -103,6 +103,12 @@ def test_help_of_a_method_lists_its_parameters_with_defaults(run, monkeypatch, v
         if name not in ("seed", "delta"):  # options of the command too
             assert text in line
             assert default is None or f"[default: {default}]" in line
+    assert "[default: None]" not in out
+    flags = [line for line in out.splitlines() if "--force" in line or "--allow-research" in line]
+    assert [line for line in flags if "[default" in line] == []
+    if "public" in kind.flat_parameters():
+        line = next(line for line in out.splitlines() if "--public PATH  " in line)
+        assert ("[required]" in line) == (verb == "fit" and kind.needs_public)
     for option in ("public", "names"):
         assert (f"--{option} " in out) == (option in kind.flat_parameters())
 
@@ -129,7 +135,15 @@ def test_a_description_is_the_first_sentence_and_references_are_followed():
         ("promise coinpress --stpes 1 --budget rho=1", "--stpes is not an option of coinpress; did you mean --steps?"),
         ("fit noisy-sum private --out r --intended-usr x", "did you mean --intended-use?"),
         ("evaluate r test --recrod", "Unknown option: --recrod. Did you mean --record?"),
-        ("predict r test --ot labels.csv", "--out is missing or has no value; did you mean --out instead of --ot?"),
+        ("predict r test --ot labels.csv", "--out is missing; did you mean --out instead of --ot?"),
+        ("predict r test --out", "--out has no value; see tacit predict --help"),
+        ("fit", "METHOD is missing; see tacit fit --help"),
+        ("fit auto --out r", "STORE is missing; see tacit fit --help"),
+        ("fit auto --out=r --name x --budget rho=1", "STORE is missing; see tacit fit --help"),
+        ("fit atuo", "method 'atuo' is not known; did you mean 'auto'?"),
+        ("fit auto --budgt rho=1", "--budgt is not an option of auto; did you mean --budget?"),
+        ("fit auto private --budgt=1", "--budgt is not an option of auto; did you mean --budget?"),
+        ("fit auto private --out r", "--public is missing, and the method auto needs public rows; give --public STORE"),
         ("fit noisy-sum private --budget inf --out r", "write rho=inf, which asks for no protection"),
     ],
 )

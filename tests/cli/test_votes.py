@@ -153,7 +153,7 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     assert Path("run").stat().st_mode & 0o777 == 0o700
     names = ["captions.txt", "consensus-private.svg", "cost.svg", "queries.csv", "readings.csv", "votings.csv"]
     found = sorted(path.name for path in Path("run").iterdir())
-    assert [name for name in found if name not in ("voting.json", "voting.npz")] == names
+    assert [name for name in found if name not in (".lock", "voting.json", "voting.npz")] == names
     (voting,) = csv.DictReader(Path("run/votings.csv").read_text().splitlines())
     labels = np.array(_labels("labels"))
     assert float(voting["label_accuracy"]) == np.mean(labels[labels >= 0] == ballots[labels >= 0])
@@ -186,6 +186,25 @@ def test_a_kept_voting_is_read_without_voting_again(ballots, run):
         status, out, err = run(f"{changed} --out third")
         assert (status, out) == (2, "")
         assert "run holds answers to other votes or settings; choose another folder" in err
+
+
+def test_a_kept_voting_of_other_groups_is_refused(ballots, run):
+    """Groups that change places have the same sensitivities, and pay for other votes."""
+    half = 125
+    Path("groups.txt").write_text("a\n" * half + "b\n" * half)
+    Path("swapped.txt").write_text("b\n" * half + "a\n" * half)
+    plan = "votes votes.npy --classes 10 --aggregator gnmax --sigma 40 --budgets a=.5,b=4 --folder run"
+    for collector in ("gnmax", "vanishing", "weighting"):
+        line = f"{plan}-{collector} --collector {collector}"
+        assert run(f"{line} --teacher-groups groups.txt --out {collector}")[0] == 0
+        assert run(f"{line} --teacher-groups groups.txt --out {collector} --force")[0] == 0
+        for other in ("--teacher-groups swapped.txt", "--shares a=.4,b=.6"):
+            status, out, err = run(f"{line} {other} --out other")
+            assert (status, out) == (2, "")
+            assert "holds answers to other votes or settings; choose another folder" in err
+    status, _, err = run(f"{line} --teacher-groups groups.txt --unit replace-person --out other")
+    assert status == 2
+    assert "holds answers to other votes or settings" in err
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_notebook_shows_the_promise_before_and_after_a_fit(method):
     budget = "epsilon=1" if method == "label-private" else "rho=0.5"
     for title in ("Promise of a fit", "Guarantee of this fit"):
         text = shown(learner)
-        for part in (title, f"budget {budget}", promise.figures(), f"{promise.unit}: nobody can tell whether any"):
+        for part in (title, f"budget {budget}", promise.figures(), f"{promise.unit}: hides {promise.unit.hidden}"):
             assert part in text
         assert "noise research: not for release" in text
         learner.fit(X, Y)

@@ -310,7 +310,7 @@ def test_trials_are_quiet(capfd):
 
 def test_without_optuna_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr("tacit.compute.extras.find_spec", lambda library: None)
-    with pytest.raises(InputError, match=r"optuna is not installed, .* pip install 'tacit\[tune\]'"):
+    with pytest.raises(InputError, match=r"optuna is not installed, .* pip install .*'\.\[tune\]'"):
         make(tacit.UnpaidSearch, candidates=SPACE, trials=2).promise()
 
 

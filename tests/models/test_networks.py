@@ -67,7 +67,7 @@ def test_unknown_names_are_refused():
 
 def test_without_torch_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"torch is not installed.*pip install 'tacit\[torch\]'"):
+    with pytest.raises(InputError, match=r"torch is not installed.*pip install .*'\.\[torch\]'"):
         network("cnn")
 
 

@@ -5,6 +5,7 @@ from statistics import NormalDist
 import pytest
 
 from privacy.events.samples import EVENTS
+from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.events import (
     ZCDP,
@@ -75,18 +76,27 @@ def test_no_bound_and_no_cost_are_the_ends():
     assert (
         of(Gaussian(0.0)).in_words().startswith("No bound holds: the release may show everything about any one record")
     )
-    assert of(compose([])).in_words().startswith("The release would be the same if any one record had been left out")
+    assert of(compose([])).in_words().startswith("Including or leaving out any one record has no effect on the release")
 
 
 def test_the_most_expensive_group_decides():
     both = of(compose([]), low=Gaussian(10.0), high=Gaussian(1.0))
     assert both.advantage == of(Gaussian(1.0)).advantage
     said = of(Gaussian(1.0)).in_words()
-    assert both.in_words() == f"For records of group high, which cost most: {said.replace('Whatever', 'whatever')}"
+    assert both.in_words() == f"For records of group high, which cost most: {said.replace('Including', 'including')}"
     of_group = " (of the group whose records cost most): "
     assert f"Epsilon at delta{of_group}4.37718 at 1e-05" in both.statement()
     assert f"Attacks{of_group}true-positive rate at most 0.0182985 at 0.001" in both.statement()
     assert of(compose([]), only=Gaussian(1.0)).in_words() == said
+
+
+def test_the_words_of_a_group_are_those_of_its_events():
+    both = of(Gaussian(4.0), low=Gaussian(10.0), high=Gaussian(1.0))
+    said = of(Gaussian(4.0) + Gaussian(10.0)).in_words()
+    assert both.in_words("low") == f"For records of group low: {said.replace('Including', 'including')}"
+    assert both.in_words("high") == both.in_words().replace(", which cost most", "")
+    with pytest.raises(InputError, match=r"group='middle' is not one of \['low', 'high'\]"):
+        both.in_words("middle")
 
 
 def test_words_repeat_the_numbers_rounded_up():
@@ -95,25 +105,25 @@ def test_words_repeat_the_numbers_rounded_up():
     epsilon = guarantee.epsilon(DECISIVE)
     assert "at most 132.5 times as likely" in said
     assert 132.4 < math.exp(epsilon) <= 132.5
-    assert "tells them apart rightly at most 69.2 times in 100" in said
+    assert "guesses correctly whether this one is in the data at most 69.2% of the time; a coin flip gets 50%." in said
     assert 69.1 < 50 * (1 + guarantee.advantage) <= 69.2
     assert "plus a chance of 1 in 1,000,000 (epsilon = 4.89 at delta = 1e-06)" in said
-    assert "is above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10" in said
+    assert "above what NIST SP 800-226 calls conservative (up to 1) and within what Ponomareva et al. (2023)" in said
     assert "\n" not in said
 
 
 @pytest.mark.parametrize("event", [Exponential(1.0), RandomizedResponse(1.0, 3), PureDP(1.0)])
 def test_a_pure_epsilon_leaves_nothing_to_chance(event):
     said = of(event).in_words()
-    assert "at most 2.719 times as likely as if any one record had been left out (epsilon = 1). Somebody" in said
-    assert "Epsilon = 1 is within 1, up to which" in said
+    assert "any one record makes any consequence of the release at most 2.719 times as likely (epsilon = 1). An" in said
+    assert "This epsilon is within what NIST SP 800-226 calls conservative (up to 1)." in said
     assert "delta" not in said
 
 
 def test_delta_is_named_where_it_makes_epsilon_smaller():
     said = of(2 * Exponential(1.0)).in_words()
     assert "plus a chance of 1 in 1,000,000 (epsilon = 1.98 at delta = 1e-06)" in said
-    assert "Epsilon = 1.98 at delta = 1e-06 is above 1" in said
+    assert "This epsilon is above what NIST" in said
 
 
 def test_a_huge_epsilon_is_written_as_a_power():
@@ -130,14 +140,14 @@ def test_every_unit_says_what_would_have_been_otherwise(unit):
 @pytest.mark.parametrize(
     ("epsilon", "said"),
     [
-        (1.0, "within 1, up to which"),
-        (1.0000001, "above 1, up to which NIST SP 800-226 calls epsilon conservative, and is within 10"),
-        (10.5, "and exceeds 10"),
+        (1.0, "is within what NIST SP 800-226 calls conservative (up to 1)."),
+        (1.0000001, "is above what NIST SP 800-226 calls conservative (up to 1) and within what Ponomareva"),
+        (10.5, "and above what Ponomareva"),
         (math.inf, "it has no bound"),
     ],
 )
 def test_where_epsilon_stands(epsilon, said):
-    assert said in standing(epsilon, 1e-6)
+    assert said in standing(epsilon)
 
 
 def test_a_promise_states_three_deltas_and_what_attacks_reach():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.privacy.events import Gaussian, Laplace
+from tacit.privacy.events import Exponential, Gaussian, Laplace, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases.card import render_card
@@ -91,7 +91,9 @@ def test_the_advantage_and_the_words_are_those_of_the_guarantee():
 
 def test_seeded_noise_is_a_premise_of_the_words():
     model = tacit.NoisySumPrototypes(classes=2, noise="research", random_state=0).fit(np.eye(2), [0, 1])
-    assert Release.of(model).document.accounting.in_words.startswith("Were its seeded noise secret and exact: Whatever")
+    assert Release.of(model).document.accounting.in_words.startswith(
+        "Were its seeded noise secret and exact: Including"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,3 +121,18 @@ def test_long_class_lists_are_cut_and_names_are_quoted():
     assert "- classes: 50, namely 0, 1, " in a_release(classes=50).card()
     assert "19, ...\n" in a_release(classes=50).card()
     assert '- classes: 2, namely "a", "é"\n' in a_release(classes=["a", "é"]).card()
+
+
+def test_the_card_says_what_was_added_up_for_each_group():
+    learner = tacit.NoisySumPrototypes("rho=0.5", classes=2, noise="secure").fit(np.eye(2), [0, 1])
+    document = Release.of(learner).document
+    groups = (("high", Gaussian(1.0)), ("low", Gaussian(4.0)))
+
+    def composition(event, groups=groups):
+        guarantee = Guarantee(Unit.ADD_REMOVE, event, groups=groups)
+        return accounting_item(guarantee, document.parameters, document.profile, "secure").composition
+
+    alone = "; ".join(f"for records of group {name} {event.describe()}" for name, event in groups)
+    assert composition(compose([])) == alone
+    assert composition(Exponential(1.0)) == f"for every record {Exponential(1.0).describe()}; {alone}"
+    assert composition(Gaussian(1.0), ()) == Gaussian(1.0).describe()

@@ -1,5 +1,7 @@
 """A release is a fitted classifier to scikit-learn."""
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -108,3 +110,21 @@ def test_what_a_release_holds_cannot_be_replaced():
     for name in ("document", "arrays", "sha256", "card_text", "source"):
         with pytest.raises(FrozenInstanceError, match=f"cannot assign to field '{name}'"):
             setattr(RELEASE, name, None)
+
+
+def test_methods_cannot_be_replaced_and_fields_cannot_be_deleted():
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'verify'"):
+        RELEASE.verify = lambda: RELEASE
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'arrays'"):
+        del RELEASE.arrays
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda release: pickle.loads(pickle.dumps(release))])
+def test_copies_verify_until_their_arrays_change(copied, tmp_path):
+    again = copied(RELEASE).verify()
+    assert np.array_equal(again.predict(ROWS), RELEASE.predict(ROWS))
+    again.arrays["prototypes"][:] = again.arrays["prototypes"][::-1].copy()
+    for use in (again.verify, lambda: again.save(tmp_path / "changed"), lambda: tacit.publish(again, tmp_path / "hub")):
+        with pytest.raises(ReleaseError, match="its arrays were changed after it was made or read"):
+            use()
+    assert not any(tmp_path.iterdir())

@@ -63,5 +63,5 @@ def test_the_missing_extra_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(InputError, match=r"mlflow is not installed.*'tacit\[mlflow\]'"):
+    with pytest.raises(InputError, match=r"mlflow is not installed.*'\.\[mlflow\]'"):
         tacit.mlflow.save_model(RELEASE, "model")

@@ -143,11 +143,12 @@ def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monke
     np.save(tmp_path / "rows.npy", rows)
     line = ["predict", str(folder), str(tmp_path / "rows.npy"), "--out", str(tmp_path / "out.csv")]
     predicted = subprocess.run([*command, *line], capture_output=True, text=True)
-    said = "tacit: torch is not installed, and this needs it; run pip install 'tacit[torch]'\n"
+    command = "pip install -c constraints.txt '.[torch]'"
+    said = f"tacit: torch is not installed, and this needs it; run {command} in a working copy of tacit\n"
     assert (predicted.returncode, predicted.stderr) == (2, said)
     assert not (tmp_path / "out.csv").exists()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"torch is not installed.*'tacit\[torch\]'"):
+    with pytest.raises(InputError, match=r"torch is not installed.*'\.\[torch\]'"):
         Release.load(folder).verify().predict(rows)
 
 

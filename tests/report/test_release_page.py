@@ -27,7 +27,7 @@ from tacit.releases.release import Release
 from tacit.releases.schema import Array
 from tacit.releases.statement import accounting_item, privacy_items
 from tacit.report import release_page as module
-from tacit.report.attack import FIRST_RATE, RATES, exact_mu
+from tacit.report.attack import FIRST_RATE, RATES, exact_mu, percent_up
 from tacit.report.release_page import RUNTIME, release_page
 
 RNG = np.random.default_rng(0)
@@ -360,7 +360,7 @@ SHOWN = """(() => {{
   set("prior", {prior});
   const mark = document.getElementById("mark");
   return ["found", "belief"].map(name => document.getElementById(name).textContent)
-    .concat([mark.getAttribute("cx"), mark.getAttribute("cy")]).map(Number);
+    .concat([mark.getAttribute("cx"), mark.getAttribute("cy")].map(Number));
 }})()"""
 
 COSTS = {
@@ -374,6 +374,20 @@ COSTS = {
 }
 
 
+def assert_percent_up(said, share):
+    """In tenths of a percent, rounded up; sums in another order may fall on either side of one."""
+    assert re.fullmatch(r"\d+\.\d%", said)
+    assert said in (percent_up(share * (1 - 1e-9)), percent_up(share * (1 + 1e-9)))
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0, "0.0%"), (0.092, "9.2%"), (0.09237, "9.3%"), (1e-6, "0.1%"), (1, "100.0%")]
+)
+def test_percentages_are_rounded_up_to_tenths(show, share, said):
+    assert percent_up(share) == said
+    assert show().run(f"percentUp({share})") == said
+
+
 @pytest.mark.parametrize("name", [name for name in COSTS if name != "mixed"])  # which takes seconds to account
 def test_sliders_show_what_the_guarantee_says(show, name):
     release = with_guarantee(COSTS[name])
@@ -383,9 +397,9 @@ def test_sliders_show_what_the_guarantee_says(show, name):
         prior = (7 * position) % 99 + 1
         found, belief, x, y = page.run(SHOWN.format(rate=position, prior=prior))
         true = guarantee.attack_rate(rate)
-        assert 100 * true * (1 - 1e-11) <= found <= 100 * true * 1.001
+        assert_percent_up(found, true)
         right = prior * true / (prior * true + (100 - prior) * rate)
-        assert 100 * right * (1 - 1e-11) <= belief <= min(100 * right * 1.001, 100)
+        assert_percent_up(belief, right)
         assert (x, y) == pytest.approx((100 * rate, 100 - 100 * true), abs=1e-9)
     assert (page.requests, page.faults) == ([], [])
 
@@ -407,7 +421,7 @@ def test_sliders_follow_the_keyboard(show):
     page.press("ArrowRight", 39)
     assert page.run("document.getElementById('rate').value") == str(FIRST_RATE + 1)
     assert page.run("document.getElementById('found').textContent") != before
-    assert page.run("document.getElementById('rate').getAttribute('aria-valuetext')") == "2 in 100"
+    assert page.run("document.getElementById('rate').getAttribute('aria-valuetext')") == "2%"
     page.press("Tab", 9)
     assert page.run("document.activeElement.id") == "prior"
     page.press("Tab", 9)

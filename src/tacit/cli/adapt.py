@@ -26,7 +26,7 @@ def adapt(
     split: Split = None,
     force: Force = False,
 ) -> None:
-    """Adapt a release of auto to unlabelled rows of its task, if they suit it.
+    """Adapt an `auto` release to unlabelled data from the same task, if the data fit.
 
     The rows must be public, or of records that no guarantee covers. The new card names them and this premise.
 

@@ -20,14 +20,14 @@ VERBS = {
     "fit": "Learn a private classifier and save it as a release.",
     "inspect": "Check a release and print its card.",
     "publish": "Write a release as a folder for a model hub, signed if a key is given.",
-    "adapt": "Adapt a release of auto to unlabelled rows of its task, if they suit it.",
+    "adapt": "Adapt an `auto` release to unlabelled data from the same task, if the data fit.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
     "export": "Write a release as an ONNX file, which predicts without tacit.",
     "page": "Write a release as a page that shows what it reveals, and classifies.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",
     "privatize-labels": "Randomize the label column of a table.",
-    "sweep": "Compute the cells of an experiment's plan, and go on after an interrupt.",
+    "sweep": "Run an experiment plan; resumes if interrupted.",
     "results": "List the results of a sweep.",
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
@@ -43,11 +43,16 @@ def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
     return convert(kind, tokens)
 
 
+def shown_default(value: Any) -> str | None:
+    """A default as help shows it; that a flag is off goes without saying."""
+    return None if value is None or value is False else str(value)
+
+
 app = App(
     name="tacit",
     help="Differentially private classifiers, with a true statement of their privacy cost.",
     version=__version__,
-    default_parameter=Parameter(negative=(), converter=_plain),
+    default_parameter=Parameter(negative=(), converter=_plain, show_default=shown_default),
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )

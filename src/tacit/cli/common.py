@@ -14,7 +14,9 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from tacit.compute.progress import Reporter
     from tacit.data.imports import Data
+    from tacit.models.metrics import Scores
     from tacit.privacy.ledger import Ledger
+    from tacit.releases.release import Utility
 
 LINE_SECONDS = 2.0  # between two lines of progress in a log
 QUICK_SECONDS = 2.0  # work that ends sooner shows no progress
@@ -163,3 +165,30 @@ def _line_reporter() -> "Reporter":
             print(f"tacit: {label}: {done} of {total}{left}", file=sys.stderr)
 
     return report
+
+
+def present_classes(scores: "Scores") -> dict[str, float]:
+    """The accuracy of each class that occurs in the test set."""
+    return {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
+
+
+def utility_of(scores: "Scores", identity: str, rows: int, *, public: bool) -> "Utility":
+    """What was measured on a test set, for the card."""
+    from tacit.models import metrics
+    from tacit.releases.provenance import one_line
+    from tacit.releases.release import Utility
+
+    by_person = scores.persons is not None
+    over = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
+    return Utility(
+        test_set=one_line(identity),
+        rows=rows,
+        accuracy=scores.accuracy,
+        balanced_accuracy=scores.balanced,
+        per_class=present_classes(scores),
+        interval=scores.interval,
+        interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
+        minority_accuracy=scores.minority,
+        protection="public test set" if public else "test records are not protected",
+        seeds=f"this one release; the interval is over test {over}",
+    )

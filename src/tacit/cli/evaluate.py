@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import labels_of, number_of_persons, say, shown_progress
+from tacit.cli.common import labels_of, number_of_persons, present_classes, say, shown_progress, utility_of
 from tacit.cli.options import Features, Labels, Persons, Split
 
 
@@ -50,8 +50,7 @@ def evaluate(
     from tacit.data.imports import read_data
     from tacit.errors import InputError
     from tacit.models import metrics
-    from tacit.releases.provenance import one_line
-    from tacit.releases.release import Release, Utility
+    from tacit.releases.release import Release
 
     if public_test and not record:
         raise InputError("--public-test is a statement for the card; add --record, or leave it out")
@@ -66,21 +65,9 @@ def evaluate(
         scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes, data.persons)
     by_person = scores.persons is not None
     over = "persons" if by_person else "rows"
-    present = {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
+    present = present_classes(scores)
     if record:
-        utility = Utility(
-            test_set=one_line(data.identity),
-            rows=len(labels),
-            accuracy=scores.accuracy,
-            balanced_accuracy=scores.balanced,
-            per_class=present,
-            interval=scores.interval,
-            interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
-            minority_accuracy=scores.minority,
-            protection="public test set" if public_test else "test records are not protected",
-            seeds=f"this one release; the interval is over test {over}"
-            + (f", {metrics.BY_PERSON}" if by_person else ""),
-        )
+        utility = utility_of(scores, data.identity, len(labels), public=public_test)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
         shares = {str(c): present.get(str(c)) for c in scores.per_class}

@@ -19,7 +19,7 @@ from tacit.cli.common import (
     shown_progress,
 )
 from tacit.cli.drawing import check_drawing, draw_for_owner
-from tacit.cli.learner import check_folder, check_options, check_releasable, known_method, make_learner
+from tacit.cli.learner import check_folder, check_options, check_public, check_releasable, known_method, make_learner
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
 from tacit.errors import InputError
@@ -81,7 +81,7 @@ def fit(
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     seed
-        Seed of research noise, and of what is public and drawn, in methods that have such a seed.
+        Seed for research noise and for public random choices, where the method has any.
     public_split
         The same for the public data.
     allow_research
@@ -99,6 +99,7 @@ def fit(
 
     method = known_method(method)
     check_options(fit, method, parameters)
+    check_public(method, public)
     check_writable(out, force=force, ours=is_release)
     stated = None if names == NONE else names
     learner = make_learner(

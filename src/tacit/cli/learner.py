@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -36,14 +36,29 @@ def known_method(name: str) -> str:
     raise InputError(f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?")
 
 
+def check_spelling(verb: str, tokens: Sequence[str]) -> None:
+    """Refuse a method, or an option of it, that is not known, in a command line that may lack others."""
+    if not tokens or tokens[0].startswith("-"):
+        return
+    command, method = load(f"tacit.cli.{verb}:{verb}"), known_method(tokens[0])
+    options = [token[2:].partition("=")[0] for token in tokens if token.startswith("--")]
+    common = _common_options(command)
+    check_options(command, method, [option for option in options if option.replace("-", "_") not in common])
+
+
+def _common_options(command: Callable[..., None]) -> list[str]:
+    """The options of a command that it has for every method."""
+    own = [one.name for one in inspect.signature(command).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    return [*own, *(field.name for field in fields(CardFacts))]
+
+
 def check_options(command: Callable[..., None], method: str, options: Iterable[str]) -> None:
     """Refuse what is neither an option of the command nor a parameter of the method."""
     of_method = [name for name in load(METHODS[method]).flat_parameters() if name not in COMMON]
     for option in options:
         if option.replace("-", "_") in of_method:
             continue
-        common = [one.name for one in inspect.signature(command).parameters.values() if one.kind is one.KEYWORD_ONLY]
-        names = [name.replace("_", "-") for name in (*of_method, *common, *(field.name for field in fields(CardFacts)))]
+        names = [name.replace("_", "-") for name in (*of_method, *_common_options(command))]
         close = get_close_matches(option, names, n=1)
         listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
         remedy = f"did you mean --{close[0]}?" if close else f"beyond the common ones it has: {listed}"
@@ -77,6 +92,12 @@ def make_learner(
         warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
     learner: PrivateClassifier = make.of_flat(**values, **common)
     return learner
+
+
+def check_public(method: str, public: Path | None) -> None:
+    """Refuse a method without the public rows that it cannot do without."""
+    if public is None and load(METHODS[method]).needs_public:
+        raise InputError(f"--public is missing, and the method {method} needs public rows; give --public STORE")
 
 
 def check_releasable(learner: Any, allow_research: bool) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, MissingArgumentError
 
 INTERRUPTED = "interrupted; no output was written, and a charge already made to a ledger stays"
 
@@ -99,7 +99,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (PartlyFailedError, NothingDoneError) as error:
         return _fail(str(error), 1)
     except CycloptsError as error:
-        return _fail(_fault(error), 2)
+        return _fail(_fault(error, tokens), 2)
     return 0
 
 
@@ -109,9 +109,9 @@ def _asks_for_method(tokens: Sequence[str]) -> bool:
     return named and any(token in ("--help", "-h") for token in tokens)
 
 
-def _fault(error: "CycloptsError") -> str:
+def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
     """What is wrong with a command line, and what to write."""
-    from cyclopts import UnknownCommandError
+    from cyclopts import MissingArgumentError, UnknownCommandError
 
     from tacit.cli.app import FLAGS, VERBS
     from tacit.errors import nearest, quoted
@@ -119,8 +119,28 @@ def _fault(error: "CycloptsError") -> str:
     if isinstance(error, UnknownCommandError) and error.unused_tokens:
         word = error.unused_tokens[0]
         return f"command {quoted(word)} is not known; {nearest(word, VERBS, *FLAGS)}"
-    said = str(error).replace("requires an argument.", "is missing or has no value;").replace("; Did", "; did")
+    if isinstance(error, MissingArgumentError):
+        return _missing(error, tokens)
+    said = str(error)
     return said if said.endswith("?") else f"{said} see --help"
+
+
+def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
+    """What a command line lacks; before that, a method or option that it misspells."""
+    from tacit.errors import InputError
+
+    verb = tokens[0]
+    if verb in ("fit", "promise"):
+        from tacit.cli.learner import check_spelling
+
+        try:
+            check_spelling(verb, tokens[1:])
+        except InputError as misspelt:
+            return str(misspelt)
+    _, asks, close = str(error).partition(" Did you mean ")
+    name = error.argument.name if error.argument is not None else "an argument"
+    remedy = f"did you mean {close}" if asks else f"see tacit {verb} --help"
+    return f"{name} {'has no value' if name in tokens else 'is missing'}; {remedy}"
 
 
 def _fail(message: str, status: int) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Group, Parameter
 
+from tacit.cli.app import shown_default
 from tacit.cli.learner import COMMON, known_method
 from tacit.learners.methods import METHODS, load
 
@@ -20,11 +21,11 @@ def print_method_help(verb: str, method: str) -> None:
     kind = load(METHODS[method])
     group = Group(f"Parameters of {method}", sort_key=0)
     described = inspect.signature(command)
-    shown = [one for one in described.parameters.values() if _applies(one, kind)]
+    shown = [_for_method(one, kind, verb) for one in described.parameters.values() if _applies(one, kind)]
     for name, text, default in own_parameters(kind):
         if name in described.parameters:
             continue
-        option = Annotated[str, Parameter(help=text, group=group)]
+        option = Annotated[str, Parameter(help=text, group=group, show_default=default is not None)]
         shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option))
 
     def page(*_: Any, **__: Any) -> None: ...
@@ -34,7 +35,7 @@ def print_method_help(verb: str, method: str) -> None:
     page.__doc__ = command.__doc__
     summary = inspect.getdoc(kind).splitlines()[0]  # type: ignore[union-attr]  # every method is documented
     app = App(name=f"tacit {verb} {method}", help=summary, help_flags=(), version_flags=())
-    app.default_parameter = Parameter(negative=())
+    app.default_parameter = Parameter(negative=(), show_default=shown_default)
     app.default(page)
     app.help_print([])
 
@@ -78,6 +79,16 @@ def _class_named(name: str) -> Any:
     import tacit
 
     return getattr(tacit, name) if name in tacit.LAZY else getattr(tacit.pate, name)
+
+
+def _for_method(option: inspect.Parameter, kind: Any, verb: str) -> inspect.Parameter:
+    """An option of the command as the method has it: `--public` with its use, required by a fit that needs it."""
+    if option.name != "public":
+        return option
+    told = Parameter(help=f"Public data: a store's folder or a file ({kind.public_use.replace('`', '')}).")
+    required = kind.needs_public and verb == "fit"
+    default = inspect.Parameter.empty if required else option.default
+    return option.replace(annotation=Annotated[option.annotation, told], default=default)
 
 
 def _applies(option: inspect.Parameter, kind: Any) -> bool:

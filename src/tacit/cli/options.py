@@ -28,7 +28,7 @@ Noise = Annotated[str, Parameter(help="secure, or research, which is seeded and 
 Persons = Annotated[
     str | None,
     Parameter(
-        help="Whose record each row is: a file with one id a line, an .npy array, or a table with FILE#COLUMN, else "
+        help="Person id of each row: a file with one id per line, an .npy array, or a table with FILE#COLUMN, else "
         "the name of a column or array of the data. A store may carry ids. They are private, and shown nowhere."
     ),
 ]

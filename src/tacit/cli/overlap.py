@@ -48,16 +48,16 @@ def overlap(
     if public is not None:
         same = f"{len(found.same)} have the content of a public one"
         if not found.hashed:
-            same = "contents were not compared: no hashes"
-        say(f"of {own.rows} private records {same}, {len(found.near)} reach a cosine of {cosine:g} with one")
+            same = "contents not compared (no hashes stored)"
+        say(f"{own.rows} private records: {same}; {len(found.near)} have a match at cosine {cosine:g} or more.")
         without = [path for path, store in ((private, own), (public, other)) if store.persons is None]
         if found.persons is not None:
             say(f"{found.persons} persons are in both")
         elif len(without) == 1:
             say(f"persons were not compared: {without[0]} has no ids")
     if other.names is not None:
-        examples = f"{len(found.near_names)} reach a cosine of {cosine:g} with a row of the class names"
-        say(f"of {own.rows} private records {examples} that {other.identity} carries")
+        examples = f"{len(found.near_names)} match a row of the class names that {other.identity} carries"
+        say(f"{own.rows} private records: {examples}, at cosine {cosine:g} or more.")
     say("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:
         return

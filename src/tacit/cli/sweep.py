@@ -23,7 +23,7 @@ def sweep(
     minutes: int | None = None,
     mlflow: str | None = None,
 ) -> None:
-    """Compute the cells of a plan that have no result yet.
+    """Run an experiment plan; resumes if interrupted.
 
     Every result is written as soon as its cell is done. After an interrupt, a kill or a change of the plan, the same
     command computes the missing cells. Noise is for research: results compare methods, they release nothing.

@@ -63,7 +63,7 @@ def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
     """The files that hold an array; an array in memory is first written to the folder, named by its hash."""
     files = files_of(array)
     if files is None:
-        checkpoint, name = Checkpoint(folder), f"{digest([np.asarray(array)])}.array.npy"
+        checkpoint, name = Checkpoint(folder, private=True), f"{digest([np.asarray(array)])}.array.npy"
         if not checkpoint.has(name):
             checkpoint.write(name, np.asarray(array))
         files = files_of(checkpoint.read(name))

@@ -76,8 +76,8 @@ def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool
 
 
 @contextmanager
-def atomic_file(path: Path | str, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary file name that becomes `path` when the block ends well."""
+def atomic_file(path: Path | str, *, force: bool = False, private: bool = False) -> Iterator[Path]:
+    """Yield a temporary file name that becomes `path` when the block ends well; `private` is for its owner alone."""
     path = check_writable(path, force=force)
     temporary = _temporary(path)
     temporary.touch()
@@ -86,7 +86,7 @@ def atomic_file(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield temporary
-        temporary.chmod(mode)
+        temporary.chmod(0o600 if private else mode)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)

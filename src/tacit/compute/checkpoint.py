@@ -18,11 +18,11 @@ class Checkpoint:
 
     A file appears whole or not at all, so leftovers of a killed run are ignored. `key` is a hash of everything that
     decides the parts; it is not needed if the name of the folder or of each part is such a hash. A folder of another
-    key is refused, or with `replace` emptied.
+    key is refused, or with `replace` emptied. The files of a `private` one are readable by their owner alone too.
     """
 
-    def __init__(self, folder: Path, key: str | None = None, *, replace: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, key: str | None = None, *, replace: bool = False, private: bool = False) -> None:
+        self.folder, self.private = folder, private
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if key is not None:
@@ -44,7 +44,7 @@ class Checkpoint:
 
     def write(self, name: str, content: NDArray[Any] | bytes) -> None:
         """Finish a part: an array, which `read` returns, or the bytes of a file."""
-        with atomic_file(self.path(name), force=True) as part, part.open("wb") as file:
+        with atomic_file(self.path(name), force=True, private=self.private) as part, part.open("wb") as file:
             if isinstance(content, bytes):
                 file.write(content)
             else:

@@ -1,4 +1,4 @@
-"""Libraries that come with an extra, such as tacit[encoders]."""
+"""Libraries that come with an extra, such as `encoders`."""
 
 from importlib.util import find_spec
 
@@ -38,5 +38,5 @@ def check_installed(library: str, extra: str | None = None) -> None:
 
 def missing(library: str, extra: str | None = None) -> InputError:
     """The error for a library that is not installed."""
-    command = f"pip install 'tacit[{extra or EXTRAS[library]}]'"
-    return InputError(f"{library} is not installed, and this needs it; run {command}")
+    command = f"pip install -c constraints.txt '.[{extra or EXTRAS[library]}]'"
+    return InputError(f"{library} is not installed, and this needs it; run {command} in a working copy of tacit")

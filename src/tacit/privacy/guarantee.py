@@ -14,7 +14,7 @@ from tacit.errors import InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import DECISIVE, in_words, rounded_up
+from tacit.privacy.words import DECISIVE, in_words, most_expensive, rounded_up
 
 __all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
@@ -113,12 +113,28 @@ class Guarantee:
     @property
     def advantage(self) -> float:
         """Most by which any membership attack's true-positive rate exceeds its false-positive rate; 2 Phi(mu/2) - 1."""
-        return max(accounting.advantage(event) for event in self.totals())
+        return self._advantage()
 
-    def in_words(self) -> str:
-        """What the guarantee means for one record or person, and where it stands against common guidance."""
-        epsilons = {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
-        return in_words(self.unit, self.epsilon(DECISIVE), self.epsilon(), self.advantage, epsilons)
+    def _advantage(self, group: str | None = None) -> float:
+        return max(accounting.advantage(event) for event in self.totals(group))
+
+    def in_words(self, group: str | None = None) -> str:
+        """What the guarantee means for one record or person, and where it stands against common guidance.
+
+        Parameters
+        ----------
+        group : str, optional
+            Name of a budget group; without it the words are about the group whose records cost most.
+
+        Raises
+        ------
+        InputError
+            If there is no such group.
+        """
+        named = group or most_expensive({name: self.epsilon(DECISIVE, name) for name, _ in self.groups})
+        return in_words(
+            self.unit, self.epsilon(DECISIVE, group), self.epsilon(0.0, group), self._advantage(group), named
+        )
 
     def to(self, unit: Unit | str) -> Guarantee:
         """State the guarantee of the same release under another unit.
@@ -199,7 +215,7 @@ class Guarantee:
     def statement(self, delta: float | None = None) -> str:
         """The guarantee in words: what holds, under which unit, and what is not covered; at the budget's delta."""
         delta = self.delta or STATED_AT if delta is None else delta
-        lines = [f"Nobody can tell from the release whether {self.unit.sentence}, up to:"]
+        lines = [f"The release hides {self.unit.hidden}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
         lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
         if self.unit in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):

@@ -69,3 +69,15 @@ class Unit(StrEnum):
             Unit.REPLACE_PERSON: "any one person, with all their records, is themselves or any other person",
             Unit.CHANGE_LABELS_OF_PERSON: "the records of any one person have their own labels or any other labels",
         }[self]
+
+    @property
+    def hidden(self) -> str:
+        """What the unit hides, as a noun clause, and by which change of the data."""
+        return {
+            Unit.ADD_REMOVE: f"whether {self.sentence} (add or remove one record)",
+            Unit.REPLACE: "the value of any one record (replace one record)",
+            Unit.CHANGE_LABEL: "the label of any one record (change one label)",
+            Unit.ADD_REMOVE_PERSON: f"whether {self.sentence} (add or remove one person)",
+            Unit.REPLACE_PERSON: "all records of any one person (replace one person)",
+            Unit.CHANGE_LABELS_OF_PERSON: "the labels of any one person's records (change one person's labels)",
+        }[self]

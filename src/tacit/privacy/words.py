@@ -9,13 +9,21 @@ from decimal import ROUND_CEILING, Context
 
 from tacit.privacy.unit import Unit
 
-_OTHERWISE = {
-    Unit.ADD_REMOVE: "if any one record had been left out",
-    Unit.REPLACE: "if any one record had been another",
-    Unit.CHANGE_LABEL: "if any one record had had another label",
-    Unit.ADD_REMOVE_PERSON: "if any one person had been left out with all their records",
-    Unit.REPLACE_PERSON: "if any one person had been another with other records",
-    Unit.CHANGE_LABELS_OF_PERSON: "if the records of any one person had had other labels",
+_CHANGE = {
+    Unit.ADD_REMOVE: "Including or leaving out any one record",
+    Unit.REPLACE: "Replacing any one record by another",
+    Unit.CHANGE_LABEL: "Changing the label of any one record",
+    Unit.ADD_REMOVE_PERSON: "Including or leaving out any one person with all their records",
+    Unit.REPLACE_PERSON: "Replacing any one person, with all their records, by another",
+    Unit.CHANGE_LABELS_OF_PERSON: "Changing the labels of any one person's records",
+}
+_KNOWN_AND_GUESSED = {
+    Unit.ADD_REMOVE: ("every other record", "whether this one is in the data"),
+    Unit.REPLACE: ("every other record", "which of two records this one is"),
+    Unit.CHANGE_LABEL: ("everything but this label", "which of two labels it is"),
+    Unit.ADD_REMOVE_PERSON: ("everybody else's records", "whether this person is in the data"),
+    Unit.REPLACE_PERSON: ("everybody else's records", "which of two persons this one is"),
+    Unit.CHANGE_LABELS_OF_PERSON: ("everything but these labels", "which of two sets of labels they are"),
 }
 _CONSERVATIVE, _REASONABLE = 1.0, 10.0
 
@@ -24,8 +32,8 @@ DECISIVE = 1e-6
 """The delta at which words are about epsilon, unless it is the pure epsilon in three digits."""
 
 
-def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, epsilon_of_groups: Mapping[str, float]) -> str:
-    """What a guarantee means, and where it stands; of the group whose records cost most.
+def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, group: str = "") -> str:
+    """What a guarantee means, and where it stands.
 
     Parameters
     ----------
@@ -34,16 +42,20 @@ def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, epsilon_
         Epsilon at DECISIVE, and at delta 0.
     advantage : float
         As `Guarantee.advantage`.
-    epsilon_of_groups : dict of str to float
-        Epsilon at DECISIVE of each budget group; empty without groups.
+    group : str, default=""
+        Whose records the numbers are of: a budget group, or what `most_expensive` returns.
     """
     alike = _up(epsilon, 3) == _up(pure, 3)
     stated, delta = (pure, 0.0) if alike else (epsilon, DECISIVE)
-    said = f"{meaning(unit, stated, delta, advantage)} {standing(stated, delta)}"
+    said = f"{meaning(unit, stated, delta, advantage)} {standing(stated)}"
+    return f"For records of group {group}: {said[0].lower()}{said[1:]}" if group else said
+
+
+def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
+    """The group whose records cost most, by epsilon at DECISIVE; empty where there are not several groups."""
     if len(epsilon_of_groups) < 2:
-        return said
-    group = max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)
-    return f"For records of group {group}, which cost most: {said[0].lower()}{said[1:]}"
+        return ""
+    return f"{max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)}, which cost most"
 
 
 def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
@@ -59,49 +71,49 @@ def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
 
     Notes
     -----
-    For any event S, P[S] <= exp(epsilon) P'[S] + delta, which post-processing preserves. Whoever holds both data sets
-    equally likely is right with probability (1 + advantage)/2 at most, the Bayes risk of the two hypotheses.
+    For any event S, P[S] <= exp(epsilon) P'[S] + delta and the converse, which post-processing preserves. Whoever holds
+    both data sets equally likely is right with probability (1 + advantage)/2 at most, the Bayes risk of the two
+    hypotheses.
 
     Examples
     --------
     >>> print(meaning(Unit.ADD_REMOVE, 1.0, 1e-6, 0.25))
-    Whatever may happen because of the release is at most 2.719 times as likely as if any one record had been left \
-out, plus a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). Somebody who knows everything else, and to \
-whom both cases are equally likely, tells them apart rightly at most 62.5 times in 100; a coin does so 50 times.
+    Including or leaving out any one record makes any consequence of the release at most 2.719 times as likely, plus \
+a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). An attacker who knows every other record and starts from \
+even odds guesses correctly whether this one is in the data at most 62.5% of the time; a coin flip gets 50%.
     """
     if epsilon == 0 and advantage == 0:
-        return f"The release would be the same {_OTHERWISE[unit]}: it shows nothing about a single {unit.entity}."
+        return f"{_CHANGE[unit]} has no effect on the release (epsilon = 0)."
     if math.isinf(epsilon):
         return f"No bound holds: the release may show everything about any one {unit.entity}."
     chance = f", plus a chance of 1 in {round(1 / delta):,}" if delta else ""
+    known, guessed = _KNOWN_AND_GUESSED[unit]
     return (
-        f"Whatever may happen because of the release is at most {_factor(epsilon)} times as likely as "
-        f"{_OTHERWISE[unit]}{chance} ({_at(epsilon, delta)}). Somebody who knows everything else, and to whom both "
-        f"cases are equally likely, tells them apart rightly at most {_up(50 * (1 + advantage), 3)} times in 100; a "
-        "coin does so 50 times."
+        f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)} times as likely{chance} "
+        f"({_at(epsilon, delta)}). An attacker who knows {known} and starts from even odds guesses correctly {guessed} "
+        f"at most {_up(50 * (1 + advantage), 3)}% of the time; a coin flip gets 50%."
     )
 
 
-def standing(epsilon: float, delta: float) -> str:
-    """Where epsilon at delta stands against common guidance, in one sentence; inf if no bound holds.
+def standing(epsilon: float) -> str:
+    """Where epsilon stands against common guidance, in one sentence; inf if no bound holds.
 
     Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
 
     Examples
     --------
-    >>> standing(0.8, 1e-6)
-    'Epsilon = 0.8 at delta = 1e-06 is within 1, up to which NIST SP 800-226 calls epsilon conservative.'
+    >>> standing(0.8)
+    'This epsilon is within what NIST SP 800-226 calls conservative (up to 1).'
     """
     if math.isinf(epsilon):
         return "NIST SP 800-226 calls epsilon up to 1 conservative; here it has no bound."
-    said = f"E{_at(epsilon, delta)[1:]} is"
-    nist = f"{_CONSERVATIVE:g}, up to which NIST SP 800-226 calls epsilon conservative"
+    nist = f"what NIST SP 800-226 calls conservative (up to {_CONSERVATIVE:g})"
     if epsilon <= _CONSERVATIVE:
-        return f"{said} within {nist}."
-    end = "is within" if epsilon <= _REASONABLE else "exceeds"
+        return f"This epsilon is within {nist}."
+    end = "within" if epsilon <= _REASONABLE else "above"
     return (
-        f"{said} above {nist}, and {end} {_REASONABLE:g}, up to which Ponomareva et al. 2023 call it reasonable for "
-        "machine learning."
+        f"This epsilon is above {nist} and {end} what Ponomareva et al. (2023) call reasonable for machine learning "
+        f"(up to {_REASONABLE:g})."
     )
 
 

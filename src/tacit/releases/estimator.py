@@ -104,10 +104,16 @@ class FittedClassifier(ABC):
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to change what is set; scikit-learn notes in private attributes who fits an estimator."""
-        if name in vars(self) and not name.startswith("_"):
+        """Refuse to change what is set and to replace methods; scikit-learn notes in private attributes who fits it."""
+        if (name in vars(self) or callable(getattr(type(self), name, None))) and not name.startswith("_"):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse as `__setattr__` does."""
+        if not name.startswith("_"):
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super().__delattr__(name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -193,7 +193,7 @@ class Release(FittedClassifier):
         values = self.document.model_dump(mode="json")
         files = {
             DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
-            ARRAYS: arrays_file(self.arrays),
+            ARRAYS: self._arrays_file(),
             CARD: self.card().encode("utf-8"),
         }
         for name, data in files.items():
@@ -213,6 +213,7 @@ class Release(FittedClassifier):
         """
         if self.sha256 != self.document.contents.sha256:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
+        self._arrays_file()
         self._check_arrays()
         for name, array in self.arrays.items():
             if not np.isfinite(array).all():
@@ -388,6 +389,12 @@ class Release(FittedClassifier):
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
+
+    def _arrays_file(self) -> bytes:
+        content = arrays_file(self.arrays)
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise self._error("its arrays were changed after it was made or read")
+        return content
 
     def _check_arrays(self) -> None:
         contents = self.document.contents

@@ -19,7 +19,7 @@ from tacit.privacy import accounting
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import DECISIVE, in_words
+from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.schema import (
     CLASS_SIZES,
     NOT_FOR_RELEASE,
@@ -42,9 +42,10 @@ EXCESS = 1e-4  # by which a stated bound may be above the true one, since bounds
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
 
 _BOUNDS = {
-    "record": "one record; who has several records is protected for one of them at a time",
+    "record": "one record; a person with several records is protected for only one of them at a time",
     "person": "one person with all their records, however many",
 }
+_OLDER_BOUNDS = _BOUNDS | {"record": "one record; who has several records is protected for one of them at a time"}
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,22 @@ def accounting_item(
     )
     if not isinstance(profile, Profile):
         return item
-    return Accounting(**dict(item), in_words=_in_words(guarantee.unit, parameters, profile, noise))
+    said = _in_words(guarantee.unit, parameters, profile, noise)
+    return Accounting(**dict(item) | {"composition": _composition(guarantee), "in_words": said})
+
+
+def _composition(guarantee: Guarantee) -> str:
+    """What was added up: the events that count for everybody, then those of each group."""
+    shared = [f"for every record {guarantee.event.describe()}"] if guarantee.event.counted() else []
+    of_groups = [f"for records of group {name} {event.describe()}" for name, event in guarantee.groups]
+    return "; ".join([*shared, *of_groups]) if of_groups else guarantee.event.describe()
 
 
 def _in_words(unit: Unit, parameters: Parameters, profile: Profile, noise: str) -> str:
     """What the numbers mean for one record or person, and where they stand."""
     groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
-    said = in_words(unit, _decisive(parameters.epsilons), float(parameters.pure_epsilon), profile.advantage, groups)
+    pure = float(parameters.pure_epsilon)
+    said = in_words(unit, _decisive(parameters.epsilons), pure, profile.advantage, most_expensive(groups))
     premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
     return premise + said
 
@@ -192,7 +202,7 @@ def _computed(value: Any) -> Any:
 
 def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
-    deltas = DELTAS if version == VERSION else OLDER_DELTAS
+    deltas, bounds = (DELTAS, _BOUNDS) if version == VERSION else (OLDER_DELTAS, _OLDER_BOUNDS)
     implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
     groups = tuple({"name": name} | _numbers(guarantee, deltas, name) for name, _ in guarantee.groups)
     totals = guarantee.totals()
@@ -208,7 +218,7 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
         "privacy_unit": {
             "adjacency": guarantee.unit.value,
             "hides": f"whether {guarantee.unit.sentence}",
-            "contribution_bound": _BOUNDS[guarantee.unit.entity],
+            "contribution_bound": bounds[guarantee.unit.entity],
         },
         "parameters": _numbers(guarantee, deltas)
         | {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
+from tacit.privacy.unit import Unit
 
 RATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 """False-positive rates at the positions of the slider."""
@@ -20,16 +22,16 @@ and raises an alarm or not. Choose how often it raises a false alarm, and how st
 <input type="range" id="rate" min="0" max="{last}" step="1" value="{first}">
 <label for="prior">Suspicion before: <output id="prior-value" for="prior"></output></label>
 <input type="range" id="prior" min="1" max="99" step="1" value="50">
-<p aria-live="polite">Where the suspicion is true, the attack raises an alarm in at most <strong id="found"></strong>
-of 100 cases. An alarm is right at most <strong id="belief"></strong> times in 100.</p>
-<p>At any rate of false alarms, right alarms are more frequent by at most {advantage}.</p>
+<p aria-live="polite">If {case}, the attack detects it at most <strong id="found"></strong> of the time. At most
+<strong id="belief"></strong> of alarms are correct.</p>
+<p>At any rate of false alarms, the rate of correct alarms is at most {advantage} percentage points higher.</p>
 <p class="soft">{source}</p></div>
 <div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
-aria-label="Most right alarms for each share of false alarms">
+aria-label="Most correct alarms for each share of false alarms">
 <rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
 <polyline id="curve"/><circle id="mark" r="2.2"/>
-<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, in 100</text>
-<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">right alarms, in 100</text></svg>
+<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, %</text>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">correct alarms, %</text></svg>
 <p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
@@ -37,6 +39,14 @@ aria-label="Most right alarms for each share of false alarms">
 _EXACT = "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page computes it."
 _TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
 position of the slider; between them the line only guides the eye."""
+
+
+_CASES = {Unit.ADD_REMOVE: "the record is in the data", Unit.ADD_REMOVE_PERSON: "the person is in the data"}
+
+
+def percent_up(share: float) -> str:
+    """A bound in tenths of a percent, rounded up, as the script has it."""
+    return f"{math.ceil(1000 * share * (1 - 1e-12)) / 10:.1f}%"
 
 
 def data(guarantee: Guarantee) -> dict[str, Any]:
@@ -59,7 +69,8 @@ def section(guarantee: Guarantee) -> str:
         unit=guarantee.unit.value,
         last=len(RATES) - 1,
         first=FIRST_RATE,
-        advantage=f"{rounded_up(100 * guarantee.advantage)} in 100",
+        case=_CASES.get(guarantee.unit, "the suspicion is true"),
+        advantage=percent_up(guarantee.advantage).rstrip("%"),
         source=_TABLE if mu is None else _EXACT.format(mu=rounded_up(mu)),
         numbers="".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in _numbers(guarantee)),
     )

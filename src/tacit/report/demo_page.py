@@ -22,12 +22,12 @@ from tacit.report.page import asset, data_block, page, table, text
 from tacit.report.theme import PAGE
 
 DELTA = 1e-6
-_LEAD = """<p class="lead">{records} private pictures of handwritten digits were added up by class, noise hid each
-single one, and the sums became a classifier that may be published. The largest class has {largest} pictures, the
-smallest {smallest}. {public} pictures without labels are public, so that their use costs no privacy.</p>"""
-_COMPARED = """<p>Each point is the median of {seeds} fits. So many looks at private records would have to be paid for;
-these digits are public. With private records choose the method beforehand: <code>auto</code> is the one to begin with
-where there are public rows.</p>"""
+_LEAD = """<p class="lead">tacit summed {records} private digit images by class and added noise; the noisy sums are a
+classifier that may be published. Classes have {smallest} to {largest} images. Another {public} unlabelled images are
+public and cost no privacy.</p>"""
+_COMPARED = """<p>Each point is the median of {seeds} fits. On private data every one of these fits would cost
+budget; these digits are public. With private records choose the method beforehand: <code>auto</code> is the one to
+begin with where there are public rows.</p>"""
 _WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from public rows how
 digits vary, and so needs less of the private sums. Small classes gain most. Rows of class names help too, where the
 encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
@@ -89,7 +89,7 @@ def _numbers(results: Sequence[Result]) -> str:
             for (rho,), group in grouped(results, "rho")
         ]
         tables += f"<div>{table(['rho', 'epsilon', *learners], rows, words)}</div>"
-    note = f"Epsilon at delta = {DELTA:g}, of Gaussian noise, which all but public draw."
+    note = "Epsilon at delta = 1e-6, for the methods that use Gaussian noise (all but <code>public</code>)."
     return f'<div class="columns numbers">{tables}</div><p class="soft">{note}</p>'
 
 

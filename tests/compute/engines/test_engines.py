@@ -243,7 +243,7 @@ def test_options_of_none_are_not_given():
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_missing_library_is_told_with_the_command(name, monkeypatch):
     monkeypatch.setattr("tacit.compute.extras.find_spec", lambda library: None)
-    with pytest.raises(InputError, match=r"is not installed.*pip install 'tacit\[cluster\]'"):
+    with pytest.raises(InputError, match=r"is not installed.*pip install .*'\.\[cluster\]'"):
         engine(name, 2)
 
 

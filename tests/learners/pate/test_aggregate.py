@@ -1,6 +1,8 @@
 """Voting: budgets are kept whatever the votes, by an account of our own; published counts are reproduced."""
 
 import math
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -12,6 +14,7 @@ import tacit
 from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances, share_of_argmax, share_of_check
 from tacit.errors import BudgetError, InputError
 from tacit.learners.pate import collectors
+from tacit.learners.pate.voting import Voting
 
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 DELTA = 1e-5
@@ -480,3 +483,35 @@ def test_odd_kinds_are_one_line(given):
         own["teacher_groups"] = ["a"] * 4
     with pytest.raises(InputError):
         tacit.pate.aggregate(np.zeros((3, 4), dtype=int), **own | given)
+
+
+SECOND = """
+import sys
+import numpy as np, tacit
+votes, facts = np.load(sys.argv[1]), {"classes": 10, "aggregator": "gnmax", "sigma": 60, "budgets": 5.0}
+tacit.pate.aggregate(votes, **facts)  # so that all is imported
+print("ready", flush=True)
+print(tacit.pate.aggregate(votes, **facts, folder=sys.argv[2]).labels.tolist())
+"""
+
+
+def test_two_votings_at_once_draw_one_noise(tmp_path, monkeypatch):
+    """The second starts before the first draws noise, waits for it, and takes its answers."""
+    votes, runs = np.arange(100)[:, None] % 10 * np.ones(30, dtype=int), []
+    np.save(tmp_path / "votes.npy", votes)
+    ask = Voting.ask
+
+    def slow(*given):
+        line = [sys.executable, "-c", SECOND, str(tmp_path / "votes.npy"), str(tmp_path / "run")]
+        runs.append(subprocess.Popen(line, stdout=subprocess.PIPE, text=True))
+        assert runs[0].stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            runs[0].wait(1)
+        ask(*given)
+
+    monkeypatch.setattr(Voting, "ask", slow)
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 60, "budgets": 5.0}
+    out = tacit.pate.aggregate(votes, **facts, folder=tmp_path / "run")
+    assert runs[0].communicate(timeout=60)[0] == f"{out.labels.tolist()}\n"
+    files = {path for path in (tmp_path / "run").iterdir() if path.name.startswith("voting")}
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}

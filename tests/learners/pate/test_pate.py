@@ -10,8 +10,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
+from tacit.compute.shared import locked
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
+from tacit.learners.pate.election import Election
 from tacit.learners.pate.filter import allowance_of, query_event
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget
@@ -111,6 +113,25 @@ def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
     assert model.spent_.rho == pytest.approx(rho + model.aggregator_.label(1.0).rho * kept["paid"].sum())
 
 
+def test_a_fit_holds_its_folder_and_removes_what_a_killed_one_left(tmp_path, monkeypatch):
+    """Workers' records that a kill left are private; they go before teachers are trained, even in this process."""
+    vote, left = Election.vote, tmp_path / "teachers" / "records"
+    left.mkdir(parents=True)
+    (left / "1.array.npy").write_text("private")
+    (left.parent / ".00000.npy.host-1.part").write_text("private")
+
+    def held(*given):
+        assert [path.name for path in left.parent.iterdir() if path.suffix != ".npy"] == ["key.txt"]
+        with pytest.raises(BlockingIOError), locked(tmp_path / ".lock", wait=False):
+            pass
+        vote(*given)
+
+    monkeypatch.setattr(Election, "vote", held)
+    pate("rho=0.05", **FAST | {"folder": tmp_path}).fit(X, Y, public=PUBLIC)
+    with locked(tmp_path / ".lock", wait=False):
+        assert {path.stat().st_mode & 0o777 for path in left.parent.iterdir()} == {0o600}
+
+
 def interrupt(*given, **named):
     raise KeyboardInterrupt
 
@@ -165,7 +186,9 @@ def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path
     fit(ledger, unit="change-label")
     assert charges(ledger) == 3
     fit(tacit.Ledger(ledger.path, "other records"))
+    fit(ledger)  # paid for before the others were
     assert charges(tacit.Ledger(ledger.path, "other records")) == 1
+    assert charges(ledger) == 3
 
 
 def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_path):

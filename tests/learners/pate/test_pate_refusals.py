@@ -213,7 +213,7 @@ def test_damaged_teachers_are_refused_before_a_charge(ledger, tmp_path, content)
     refused(ledger, "delete it, or choose another folder", folder=folder)
 
 
-@pytest.mark.parametrize("what", ["labels", "paid", "run", "votes", "charge", "promise", "answers"])
+@pytest.mark.parametrize("what", ["labels", "paid", "run", "votes", "charges", "answers"])
 def test_changed_answers_are_refused_before_a_charge(ledger, tmp_path, what):
     folder = tmp_path / "run"
     pate(folder=folder).fit(X, Y, public=PUBLIC)

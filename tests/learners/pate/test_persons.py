@@ -135,7 +135,7 @@ def test_what_is_promised_per_person():
     assert promise.unit is Unit.REPLACE_PERSON
     assert promise.unprotected == ("number of persons",)
     assert promise.epsilon(1e-5) == pytest.approx(2, rel=1e-6)
-    assert "whether any one person, with all their records, is themselves or any other person" in promise.statement()
+    assert "The release hides all records of any one person (replace one person), up to:" in promise.statement()
     assert promise.to("replace").event == promise.to("change-label").event == promise.event
     with pytest.raises(InputError, match="unit=replace-person does not imply unit=add-remove-person"):
         promise.to("add-remove-person")

@@ -246,8 +246,8 @@ def test_wrong_labels_choose_a_strong_penalty():
 
 
 def test_labels_are_spread_unless_held_out_ones_are_likelier_without():
-    X, y = clusters(200, 0)
-    far, _ = clusters(400, 1)
+    X, y = clusters(200, 0, away=2.0)
+    far, _ = clusters(400, 1, away=2.0)
     options = module.Student().options()
     assert [option.spread for option in options] == [True, False, False, False]
     more = {"n_classes": N_CLASSES, "unlabelled": far}
@@ -258,13 +258,13 @@ def test_labels_are_spread_unless_held_out_ones_are_likelier_without():
     assert any(chosen is option.model for option in options[1:])
 
 
-@pytest.mark.parametrize("unlabelled", [None, clusters(400, 3)[0]], ids=["alone", "spread"])
+@pytest.mark.parametrize("unlabelled", [None, clusters(400, 3, away=2.0)[0]], ids=["alone", "spread"])
 def test_noise_that_favours_a_class_hides_no_other(unlabelled):
-    """Of 300 labels, three quarters of the wrong ones name class 0."""
-    X, y = clusters(300, 0, away=1.5)
+    """Of 300 labels, 40 % are drawn at random, three quarters of these as class 0."""
+    X, y = clusters(300, 0, away=2.0)
     rng = np.random.default_rng(1)
-    noisy = np.where(rng.random(300) < 0.4, y, rng.choice(N_CLASSES, 300, p=[0.75, 0.125, 0.125]))
-    test, truth = clusters(2000, 2, away=1.5)
+    noisy = np.where(rng.random(300) < 0.6, y, rng.choice(N_CLASSES, 300, p=[0.75, 0.125, 0.125]))
+    test, truth = clusters(2000, 2, away=2.0)
     student = module.fit_student(module.Student().options(), X, noisy, n_classes=N_CLASSES, unlabelled=unlabelled)[0]
     right = student.nearest(test) == truth
     assert min(right[truth == c].mean() for c in range(N_CLASSES)) > 0.5

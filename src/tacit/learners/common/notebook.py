@@ -21,7 +21,7 @@ def promise_html(learner: Any) -> str:
         delta = learner.delta if budgets is not None else Budget.parse(learner.budget).delta or DELTA
         rows = {
             "budget": str(learner.budget if budgets is None else dict(budgets)),
-            "unit": f"{guarantee.unit}: nobody can tell whether {guarantee.unit.sentence}",
+            "unit": f"{guarantee.unit}: hides {guarantee.unit.hidden}",
             "privacy cost": guarantee.figures(None, delta),
             "not protected": ", ".join(guarantee.unprotected) or "nothing beyond the public arguments",
             "covers": guarantee.scope,

@@ -148,13 +148,14 @@ def aggregate(
     scores = _scores(student_scores, plan, len(values))
     voting = Voting(plan, values, stopping, exact_q)
     kept, of_student = RunFolder(folder), [] if scores is None else [digest([scores])]
-    run = run_hash(plan, [], [noise, random_state, stopping, values.tolist(), *of_student])
-    stored = kept.read_answers(run, len(values))
-    if stored is None:
-        voting.ask(indices, noise_source(noise, random_state), scores)
-        kept.write_answers(run, voting, indices, None, plan.promise())
-    else:
-        kept.resume(stored, voting, indices)
+    run = run_hash(plan, [], [noise, random_state, stopping, exact_q, values.tolist(), *of_student])
+    with kept.held():
+        stored = kept.read_answers(run, len(values))
+        if stored is None:
+            voting.ask(indices, noise_source(noise, random_state), scores)
+            kept.write_answers(run, voting, indices, {})
+        else:
+            kept.resume(stored, voting, indices)
     return voting.answers()
 
 

@@ -471,13 +471,31 @@ class PATE(ModelClassifier):
         """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise of the votes."""
 
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
-        folder, voting, promise = election.folder, election.voting, self.promise()
-        plan = voting.plan
-        self.aggregator_, self.shape_ = plan.aggregator, election.of_teachers.shape
+        promise = self.promise()
+        self.aggregator_, self.shape_ = election.voting.plan.aggregator, election.of_teachers.shape
         self.centre_ = election.of_student.centre
+        with election.folder.held():
+            self._vote(election, noise, promise)
+        self.answers_ = replace(election.voting.answers(), guarantee_=promise)
+        self.student_, self.validation_accuracy_ = election.fitted_student()
+        found = [] if self.limits is None else readings(self.answers_, self.limits)
+        self.readings_ = [replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found]
+        if election.folder.path is not None:
+            self._write_tables(election)
+        facts = {
+            "teachers": self.votes_.votes.shape[1],
+            "aggregator": str(self.aggregator_),
+            "public records asked about": self.answers_.asked,
+            "answered": self.answers_.answered,
+        }
+        return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+
+    def _vote(self, election: Election, noise: NoiseSource, promise: Guarantee) -> None:
+        """Train the teachers and buy labels, or take those in the folder; charge the ledger unless it has paid."""
+        folder, voting = election.folder, election.voting
         ensemble = election.ensemble()
         settings = [self.noise, self.random_state, self.stopping, self.classes_.tolist(), *election.settings()]
-        run = run_hash(plan, ensemble.hashes, settings)
+        run = run_hash(voting.plan, ensemble.hashes, settings)
         stored = folder.read_answers(run, len(self.classes_))
         unpaid = self.ledger
         if unpaid is not None and stored is not None and stored.paid_by(unpaid, promise):
@@ -488,24 +506,12 @@ class PATE(ModelClassifier):
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.resume(stored, voting, self.votes_.votes)
-        charge = None if unpaid is None else charge_for(unpaid, promise)
+        charged = {} if unpaid is None else charge_for(unpaid, promise)
         if stored is None:
             election.vote(self.votes_.votes, noise)
-        if stored is None or charge is not None:
-            folder.write_answers(run, voting, self.votes_.votes, charge, promise)
-        self.answers_ = replace(voting.answers(), guarantee_=promise)
-        self.student_, self.validation_accuracy_ = election.fitted_student()
-        found = [] if self.limits is None else readings(self.answers_, self.limits)
-        self.readings_ = [replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found]
-        if folder.path is not None:
-            self._write_tables(election)
-        facts = {
-            "teachers": self.votes_.votes.shape[1],
-            "aggregator": str(self.aggregator_),
-            "public records asked about": self.answers_.asked,
-            "answered": self.answers_.answered,
-        }
-        return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+        if stored is None or charged:
+            before = {} if stored is None else stored.charges
+            folder.write_answers(run, voting, self.votes_.votes, before | charged)
 
     def _write_tables(self, election: Election) -> None:
         budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget

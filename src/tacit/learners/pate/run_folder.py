@@ -1,7 +1,7 @@
 """The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
 
 `teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the answers) and `voting.json`
-(hashes of all that decides the answers and of the answers, and which charge to a ledger paid for them), and tables for
+(hashes of all that decides the answers and of the answers, and which charges to ledgers paid for them), and tables for
 people (`tables.py`). All of it is private: the folder is readable by its owner alone.
 """
 
@@ -11,7 +11,8 @@ import csv
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -23,11 +24,12 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_file
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.documents import read_json
+from tacit.compute.shared import locked
 from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.scheme import Scheme
-from tacit.learners.pate.teachers import hash_of
+from tacit.learners.pate.teachers import hash_of, remove_records
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers
 from tacit.privacy.guarantee import Guarantee
@@ -35,41 +37,39 @@ from tacit.privacy.ledger import Ledger
 
 TABLES = ("teachers.csv", "votings.csv", "queries.csv", "readings.csv", "students.csv")
 ANSWERS = ("voting.npz", "voting.json")
-FIELDS = ("run", "votes", "charge", "promise", "answers")  # of voting.json
+FIELDS = ("run", "votes", "charges", "answers")  # of voting.json
 
 
 @dataclass(frozen=True, eq=False)
 class StoredAnswers:
     """Labels that a fit bought, of shape (queries,), and what decided and paid for them.
 
-    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charge` is the name
-    of the charge to a ledger, if there was one; `promise` is the hash of what was promised then.
+    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charges` has
+    the name of each charge to a ledger, and the hash of what was promised then.
     """
 
     run: str
     votes: str
-    charge: str | None
-    promise: str
+    charges: dict[str, str]
     labels: Integers
     paid: NDArray[np.bool_]
 
     @property
     def hash(self) -> str:
         """Hash of all fields."""
-        return hash_of(json.dumps([self.run, self.votes, self.charge, self.promise]), self.labels, self.paid)
+        return hash_of(json.dumps([self.run, self.votes, self.charges]), self.labels, self.paid)
 
     def paid_by(self, ledger: Ledger, promise: Guarantee) -> bool:
         """Whether a charge of this promise to this ledger has paid for the labels."""
-        if self.charge is None or self.promise != hash_of_promise(promise):
-            return False
-        return any(charge.what == _charged_as(self.charge) for charge in ledger.account().charges)
+        paying = {_charged_as(name) for name, promised in self.charges.items() if promised == hash_of_promise(promise)}
+        return any(charge.what in paying for charge in ledger.account().charges)
 
 
-def charge_for(ledger: Ledger, promise: Guarantee) -> str:
-    """Charge a promise to a ledger; the name that tells this charge from those for other labels."""
+def charge_for(ledger: Ledger, promise: Guarantee) -> dict[str, str]:
+    """Charge a promise to a ledger; the name that tells this charge from others, and the hash of the promise."""
     name = secrets.token_hex(8)
     ledger.charge(promise, what=_charged_as(name))
-    return name
+    return {name: hash_of_promise(promise)}
 
 
 def _charged_as(name: str) -> str:
@@ -93,6 +93,22 @@ class RunFolder:
             except OSError as error:
                 raise InputError(f"folder {self.path} cannot be made ({error.strerror}); choose another") from error
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, from reading answers to writing them, so that two runs do not draw two noises for one price.
+
+        Another run waits, and then takes the answers. Private records that a killed run left behind are removed.
+        """
+        with ExitStack() as stack:
+            if self.path is not None:
+                try:
+                    stack.enter_context(locked(self.path / ".lock"))
+                except OSError as error:
+                    fault = f"folder {self.path} cannot be locked ({error.strerror}), so two runs could draw two noises"
+                    raise InputError(f"{fault}; choose one on a file system with locks") from error
+                remove_records(self.path)
+            yield
+
     def read_answers(self, run: str, n_classes: int) -> StoredAnswers | None:
         """The answers of an earlier run of this hash, if there are any; changed or other answers are an error."""
         if self.path is None or not Checkpoint(self.path).has("voting.json"):
@@ -100,7 +116,7 @@ class RunFolder:
         path = self.path / "voting.json"
         try:
             stated = read_json(path)
-            run_before, votes, charge, promise, stated_hash = (stated[name] for name in FIELDS)
+            run_before, votes, charges, stated_hash = (stated[name] for name in FIELDS)
             labels, paid = Archive(path.with_suffix(".npz")).read(["labels", "paid"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
@@ -109,7 +125,7 @@ class RunFolder:
         valid = valid and paid.shape == labels.shape and paid.dtype == bool
         if not valid or not np.all((labels >= UNANSWERED) & (labels < n_classes)):
             raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
-        stored = StoredAnswers(run_before, votes, charge, promise, labels, paid)
+        stored = StoredAnswers(run_before, votes, charges, labels, paid)
         if stored.hash != stated_hash:
             raise InputError(f"{path} or its arrays were changed after they were written; choose another folder")
         if stored.run != run:
@@ -125,17 +141,15 @@ class RunFolder:
     def _other_votes(self) -> InputError:
         return InputError(f"{self.path} holds answers to other votes or settings; choose another folder")
 
-    def write_answers(
-        self, run: str, voting: Voting, votes: NDArray[Any], charge: str | None, promise: Guarantee
-    ) -> None:
-        """Write the answers, and which charge paid for them."""
+    def write_answers(self, run: str, voting: Voting, votes: NDArray[Any], charges: dict[str, str]) -> None:
+        """Write the answers, and the name and the hash of the promise of each charge that paid for them."""
         if self.path is None:
             return
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
-        stored = StoredAnswers(run, _hash_of_votes(votes), charge, hash_of_promise(promise), labels, paid)
-        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charge, stored.promise, stored.hash)
+        stored = StoredAnswers(run, _hash_of_votes(votes), charges, labels, paid)
+        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charges, stored.hash)
         np.savez(arrays, labels=labels, paid=paid)
-        checkpoint = Checkpoint(self.path)
+        checkpoint = Checkpoint(self.path, private=True)
         checkpoint.write("voting.npz", arrays.getvalue())
         checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
 
@@ -147,8 +161,16 @@ class RunFolder:
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
-    """Hash of what decides the answers beside the votes: the scheme, the records of each teacher, and settings."""
+    """Hash of what decides the answers, or what they cost, beside the votes.
+
+    That is the scheme, with the groups of each teacher and the weight of each vote, the records of each teacher, and
+    settings.
+    """
+    collector, queries = plan.collector, slice(0, plan.n_queries)
     facts = (
+        repr(collector),
+        collector.scale,
+        plan.unit.value,
         plan.aggregator,
         plan.budgets,
         plan.delta,
@@ -158,8 +180,8 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
         records,
         settings,
     )
-    sensitivities = plan.collector.sensitivities(slice(0, plan.n_queries))
-    return hash_of(repr(facts), plan.collector.payers(), sensitivities)
+    of_teachers = (collector.holds, collector.weights(queries))
+    return hash_of(repr(facts), *of_teachers, collector.payers(), collector.sensitivities(queries))
 
 
 def _hash_of_votes(votes: NDArray[Any]) -> str:
@@ -187,7 +209,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with atomic_file(path, force=True, private=True) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)

@@ -45,6 +45,7 @@ TOGETHER = 50  # networks that are trained at once
 BLOCKS = 256  # at most, of teachers that are trained one by one: an interrupt loses at most a block of each worker
 IN_MEMORY = 2**24  # bytes of votes; more lie in a file
 HASHED = 256  # rows of an array that are hashed at once
+CHECKPOINT, RECORDS = "teachers", "records"  # folders: in that of a run, and in the checkpoint while an engine trains
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Ensemble:
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
             self.hashes = self._hashes()
-            self.checkpoint = Checkpoint(Path(folder).absolute() / "teachers", digest(self.hashes))
+            self.checkpoint = Checkpoint(Path(folder).absolute() / CHECKPOINT, digest(self.hashes), private=True)
             trained = [first for first in self._blocks() if self.checkpoint.has(_votes_file(first))]
             self.known = {first: self._finished_votes(self.checkpoint, first) for first in trained}
 
@@ -217,7 +218,7 @@ class Ensemble:
             with TemporaryDirectory(prefix="tacit-teachers-") as temporary:
                 yield self.records.in_files(Path(temporary))
         else:
-            folder = self.checkpoint.path("records")
+            folder = self.checkpoint.path(RECORDS)
             try:
                 yield self.records.in_files(folder)
             finally:
@@ -301,6 +302,16 @@ class _Plan:
 
 def _votes_file(first: int) -> str:
     return f"{first:05d}.npy"
+
+
+def remove_records(folder: Path) -> None:
+    """Remove the private records and votes that a killed run left in the folder of a run, which no other run uses."""
+    checkpoint = folder / CHECKPOINT
+    for left in (checkpoint / RECORDS, *checkpoint.glob(".*")):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)  # workers of that run may still be writing
+        else:
+            left.unlink(missing_ok=True)
 
 
 def hash_of(text: str, *arrays: NDArray[Any]) -> str:

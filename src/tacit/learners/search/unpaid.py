@@ -39,7 +39,7 @@ class UnpaidSearch(Search):
     budget : Budget or str
         Of each fit, including the best one.
     trials : int, optional
-        How many candidates optuna proposes; needs `pip install 'tacit[tune]'`.
+        How many candidates optuna proposes; needs the extra `tune`.
 
     Attributes
     ----------

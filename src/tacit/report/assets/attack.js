@@ -2,12 +2,10 @@
 const release = JSON.parse(document.getElementById("release").textContent);
 const place = name => document.getElementById(name);
 
-// What an attacker may learn. Bounds are rounded up, as in the card.
+// What an attacker may learn. Bounds are rounded up, to tenths of a percent.
 
-function roundedUp(value, digits) {
-  if (value === 0) return "0";
-  const unit = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
-  return String(Number((Math.ceil(value / unit * (1 - 1e-12)) * unit).toPrecision(digits)));
+function percentUp(share) {
+  return `${(Math.ceil(1000 * share * (1 - 1e-12)) / 10).toFixed(1)}%`;
 }
 
 function normal(x) {  // the distribution function, by its series about 0
@@ -39,10 +37,10 @@ function belief(prior, found, wrong) {
 function showAttack() {
   const position = Number(place("rate").value), prior = Number(place("prior").value) / 100;
   const wrong = release.attack.rates[position], found = attackRate(position);
-  place("rate-value").value = `${Number((100 * wrong).toPrecision(6))} in 100`;
-  place("prior-value").value = `${place("prior").value} in 100`;
-  place("found").textContent = roundedUp(100 * found, 4);
-  place("belief").textContent = roundedUp(100 * belief(prior, found, wrong), 4);
+  place("rate-value").value = `${Number((100 * wrong).toPrecision(6))}%`;
+  place("prior-value").value = `${place("prior").value}%`;
+  place("found").textContent = percentUp(found);
+  place("belief").textContent = percentUp(belief(prior, found, wrong));
   place("rate").setAttribute("aria-valuetext", place("rate-value").value);
   place("prior").setAttribute("aria-valuetext", place("prior-value").value);
   const mark = place("mark");
