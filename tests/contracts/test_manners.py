@@ -110,6 +110,104 @@ def test_sparse_public_rows_are_refused_with_the_remedy(name):
         make("auto", **given | {name: sparse.csr_matrix(given[name])}).fit(X, Y)
 
 
+def spoiled(kind, part, place, value):
+    rows = kind(X)
+    getattr(rows, part)[place] = value
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "place", "value"),
+    [
+        (sparse.csr_array, "indices", 0, 3 * WIDTH + 1),  # would be written into row 3 of a dense block
+        (sparse.csr_matrix, "indices", 0, -1),
+        (sparse.csr_array, "indptr", -1, 0),
+        (sparse.csr_array, "indptr", 1, 3 * WIDTH),
+        (sparse.csc_array, "indices", 0, len(X)),
+        (sparse.coo_array, "col", 0, WIDTH),
+    ],
+)
+def test_sparse_indices_out_of_bounds_are_refused(kind, part, place, value):
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    release = tacit.Release.of(learner, name="r")
+    message = r"X is a sparse matrix with indices out of bounds .*; rebuild it by scipy\.sparse\.csr_array\(\(values, "
+    for use in (lambda rows: make("noisy-sum").fit(rows, Y), learner.predict, release.predict, SparseRows):
+        with pytest.raises(InputError, match=message):
+            use(spoiled(kind, part, place, value))
+
+
+def test_sparse_rows_of_one_dimension_are_refused():
+    row = sparse.coo_array(np.ones(WIDTH))
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    for use in (learner.predict, tacit.Release.of(learner, name="r").predict, lambda rows: learner.fit(rows, Y)):
+        with pytest.raises(InputError, match=rf"X is sparse, of shape \({WIDTH},\), not \(n, d\); reshape it"):
+            use(row)
+
+
+def test_a_sparse_matrix_with_duplicates_is_summed_and_stays_as_it_is():
+    pairs, ends = np.ones(2 * len(X)), np.arange(0, 2 * len(X) + 1, 2)
+    rows = sparse.csr_array((pairs, np.tile([2, 1], len(X)) * np.repeat([0, 1], len(X)), ends), shape=X.shape)
+    before = [part.copy() for part in (rows.data, rows.indices, rows.indptr)]
+    sparse_fit, dense_fit = (make("noisy-sum", **SEEDED).fit(kind, Y) for kind in (rows, rows.toarray()))
+    assert same(sparse_fit, dense_fit)
+    release = tacit.Release.of(sparse_fit, name="r")
+    assert np.array_equal(release.predict(rows), dense_fit.predict(rows.toarray()))
+    assert all(map(np.array_equal, before, (rows.data, rows.indices, rows.indptr)))
+
+
+def odd_tensors():
+    torch = pytest.importorskip("torch")
+    rows = torch.tensor(X)
+    return {
+        "sparse_coo": rows.to_sparse(),
+        "device meta": rows.to("meta"),
+        "qint8": torch.quantize_per_tensor(rows.float(), 0.1, 0, torch.qint8),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*quantize")
+@pytest.mark.parametrize("said", ["sparse_coo", "device meta", "qint8"])
+def test_tensors_that_numpy_cannot_hold_are_refused(said):
+    tensor = odd_tensors()[said]
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    release = tacit.Release.of(learner, name="r")
+    public = make("auto", **SEEDED | {"public": tensor})
+    for use in (lambda: public.fit(X, Y), lambda: learner.predict(tensor), lambda: release.predict(tensor)):
+        with pytest.raises(InputError, match=rf"a tensor \(.*{said}.*; pass a dense one, such as tensor.to_dense\(\)"):
+            use()
+
+
+def test_tensors_of_float8_and_with_a_negative_bit_are_read():
+    torch = pytest.importorskip("torch")
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    release, rows = tacit.Release.of(learner, name="r"), torch.tensor(X)
+    short = rows.to(torch.float8_e4m3fn)
+    assert np.array_equal(release.predict(short), release.predict(short.float().numpy()))
+    turned = torch._neg_view(rows)
+    assert np.array_equal(learner.predict(turned), learner.predict(-X))
+
+
+def test_numbers_beyond_float64_are_refused_without_a_traceback():
+    rows = X.astype(object)
+    rows[3, 1] = 10**400
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    for use in (learner.predict, lambda given: make("noisy-sum").fit(given, Y)):
+        with pytest.raises(InputError, match="X has an entry beyond float64; pass X as finite"):
+            use(rows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pandas_frames, polars_frames])
+def test_dates_are_refused_as_features(kind):
+    days = kind(np.full(X.shape, np.datetime64("2020-01-01", "ms")))
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    release, public = tacit.Release.of(learner, name="r"), make("auto", **SEEDED | {"public": days})
+    uses = {"X": [learner.predict, release.predict, lambda rows: make("noisy-sum").fit(rows, Y)]}
+    for name, those in (uses | {"public": [lambda rows: public.fit(X, Y)]}).items():
+        for use in those:
+            with pytest.raises(InputError, match=f"{name} has dates or times, which are no features; convert them"):
+                use(days)
+
+
 def test_a_sparse_row_that_is_not_finite_is_named():
     rows = sparse.csr_matrix(np.eye(5))
     rows[3, 3] = np.nan

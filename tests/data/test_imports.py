@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +95,13 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
         ("\n\n", "t.csv is empty"),
         ("", "t.csv is empty"),
         ("\x001,2\n", "t.csv line 1, column 1 is no number"),
+        (
+            'a,label\n1,cat\n2,"secret\n3,cat\n',
+            "t.csv line 3 has a cell .* quotes do not close on that line; write each",
+        ),
+        ('a,label\n1,cat\n2,"secret\n3,cat"\n4,cat\n', "t.csv line 3 has a cell .* quotes do not close on that line"),
+        ('a,label\n"1\n",secret\n', "t.csv line 2 has a cell .* quotes do not close on that line"),
+        ('a,"la\nbel"\n1,secret\n', "t.csv line 1 has a cell .* quotes do not close on that line"),
     ],
 )
 def test_csv_that_does_not_fit_is_refused_without_its_cells(tmp_path, content, message):
@@ -103,6 +111,24 @@ def test_csv_that_does_not_fit_is_refused_without_its_cells(tmp_path, content, m
         read_data(path)
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_csv_may_quote_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"a","label"\n"1","cat"\n\n2,"the ""big"", dog"\n3,5" pipe\n')
+    data = read_data(path)
+    assert data.x.tolist() == [[1], [2], [3]]
+    assert data.labels.tolist() == ["cat", 'the "big", dog', '5" pipe']
+
+
+def test_csv_of_many_columns_is_read_in_seconds(tmp_path):
+    path, names = tmp_path / "t.csv", [f"column{place}" for place in range(20_000)]
+    path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    start = process_time()
+    assert read_data(path).x.shape == (1, len(names))
+    path.write_text(",".join([*names, names[-1]]) + "\n")
+    refused("has several columns 'column19999'; rename all but one", path)
+    assert process_time() - start < 5
 
 
 def test_csv_of_other_bytes_names_or_widths_is_refused(tmp_path):

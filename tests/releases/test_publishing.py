@@ -256,6 +256,22 @@ def test_only_releases_are_replaced_and_no_signature_by_none(signed, keys):
     assert (signed / ".git" / "HEAD").exists()
 
 
+@pytest.mark.parametrize("name", ["README.md", "model.sig"])
+def test_a_folder_without_a_release_or_with_other_than_plain_files_is_not_replaced(tmp_path, name):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / name).write_text("mine")
+    with pytest.raises(InputError, match="holds something else, so it is not replaced"):
+        publish(RELEASE, folder, force=True)
+    (folder / name).unlink()
+    RELEASE.save(folder, force=True)
+    (folder / name).mkdir()
+    (folder / name / "mine").touch()
+    with pytest.raises(InputError, match="holds something else, so it is not replaced"):
+        publish(RELEASE, folder, force=True)
+    assert (folder / name / "mine").exists()
+
+
 def test_what_is_not_for_release_is_not_published(tmp_path):
     research = Release.of(tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS, LABELS))
     with pytest.raises(ReleaseError, match="NOT FOR RELEASE"):

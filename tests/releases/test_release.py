@@ -365,6 +365,10 @@ def test_an_existing_folder_is_replaced_only_by_force_and_only_if_a_release(tmp_
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="holds something else, so it is not replaced"):
         release.save(tmp_path / "file", force=True)
+    for file in ("thesis.tex", "release.json", "arrays.safetensors"):
+        (folder / file).unlink()
+    with pytest.raises(InputError, match="holds something else, so it is not replaced"):
+        release.save(folder, force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "out"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.bits import CACHED, all_finite, zero_rows
-from tacit.compute.foreign import of_tensor
+from tacit.compute.foreign import of_tensor, refuse_times
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError, excerpt
@@ -28,6 +28,7 @@ def refuse_sparse(x: Any, name: str) -> None:
 
 def as_rows(x: Any, name: str = "X") -> Any:
     """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a data frame is."""
+    refuse_times(x, name)
     x = x.to_numpy() if hasattr(x, "columns") and hasattr(x, "to_numpy") else of_tensor(x)
     refuse_sparse(x, name)
     if hasattr(x, "x") and not hasattr(x, "shape"):

@@ -14,8 +14,8 @@ from typing import Any
 
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.compute.extras import check_installed
-from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.releases.reading import README, SIGNATURE, check_names
+from tacit.errors import InputError, excerpt
+from tacit.releases.reading import README, SIGNATURE, is_release
 from tacit.releases.release import Release
 from tacit.releases.schema import Document, Utility
 from tacit.releases.signing import sign
@@ -143,8 +143,4 @@ def _checked(license: str) -> str:
 
 def _is_published(folder: Path) -> bool:
     """Whether a folder holds a release, published or not, and nothing else."""
-    try:
-        check_names(folder, besides=(README, SIGNATURE))
-    except ReleaseError:
-        return False
-    return True
+    return is_release(folder, besides=(README, SIGNATURE))

@@ -61,13 +61,15 @@ def check_names(folder: Path, besides: Collection[str] = ()) -> None:
                 raise ReleaseError(f"{where} is a link or no plain file; a release holds its own files, {AGAIN}")
 
 
-def is_release(folder: Path) -> bool:
-    """Whether a folder holds files of a release and nothing else."""
+def is_release(folder: Path, besides: Collection[str] = ()) -> bool:
+    """Whether a folder holds a release and nothing else but files named `besides`, all of them plain files."""
     try:
-        check_names(folder)
+        check_names(folder, besides)
     except ReleaseError:
         return False
-    return True
+    with os.scandir(folder) as entries:
+        plain = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    return DOCUMENT in plain and all(plain.values())
 
 
 def parse_document(where: str, data: bytes) -> Document:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
-from tacit.compute.foreign import SparseRows, of_tensor
+from tacit.compute.foreign import SparseRows, of_tensor, refuse_times
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
@@ -411,8 +411,10 @@ class Release(FittedClassifier):
 
 def as_wide_rows(X: Any, width: int) -> Any:
     """X as rows of this width, finite; those of a store stay in its files, and those of a sparse matrix sparse."""
+    refuse_times(X, "X")
+    X = SparseRows(X) if hasattr(X, "tocsr") else of_tensor(X)
     try:
-        rows: Any = SparseRows(X) if hasattr(X, "tocsr") else X if hasattr(X, "shards") else np.asarray(of_tensor(X))
+        rows: Any = X if isinstance(X, SparseRows) or hasattr(X, "shards") else np.asarray(X)
     except ValueError as error:
         raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
     if rows.dtype.kind not in "fiub":

@@ -2,7 +2,9 @@
 
 import csv
 import re
+from collections import Counter, deque
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, width: i
     if x is not None:
         raise InputError(f"x={x} does not apply to {path}, whose columns are the features; leave it out")
     names, heading, skipped = _heading(path)
+    _check_quotes(path)
     label, ids = choose(names, y, LABELS, "y", path), choose(names, persons, (), "persons", path)
     features = [name for name in names if name not in (label, ids)]
     if not features:
@@ -37,8 +40,7 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, width: i
         table = text.read_csv(
             path,
             text.ReadOptions(block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names),
-            text.ParseOptions(newlines_in_values=heading),
-            text.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+            convert_options=text.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
         )
     except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:  # whose texts quote cells
         _check_cells(path, names, {label, ids})
@@ -59,8 +61,7 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
         numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
         if numbers != [str(place) for place in range(len(numbers))]:  # pandas names columns by their numbers
             return [str(place) for place in range(len(cells))], False, line - 1
-        for name in cells:
-            check_once(cells, name, path)
+        check_once(cells, Counter(cells).most_common(1)[0][0], path)
         if "" in cells:
             fault = f"{path} has a column without a name, such as the index that pandas writes"
             raise InputError(f"{fault}; leave it out with index=False, or name it")
@@ -80,12 +81,28 @@ def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
             raise InputError(f"{fault}; write rows of numbers with commas between them")
 
 
+def _check_quotes(path: Path) -> None:
+    """Refuse a quote that does not close on its line: it would hide the records up to the next one."""
+    with path.open("rb") as file:
+        quotes = any(b'"' in block for block in iter(partial(file.read, BLOCK), b""))
+    if quotes:
+        deque(_lines(path), maxlen=0)
+
+
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line that is not empty, and its cells."""
+    """The number of each line that is not empty, and its cells, which hold no line breaks."""
     csv.field_size_limit(max(csv.field_size_limit(), BLOCK))
+    fault, before = "has a cell that is too long, or whose quotes do not close on that line", 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file)
-            yield from ((lines.line_num, cells) for cells in lines if cells)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            lines = csv.reader(file, strict=True)
+            for cells in lines:
+                if lines.line_num > before + 1:
+                    raise csv.Error
+                before = lines.line_num
+                if cells:
+                    yield before, cells
+    except csv.Error as error:
+        raise InputError(f"{path} line {before + 1} {fault}; write each record on one line") from error
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} {_KIND}; save it again") from error

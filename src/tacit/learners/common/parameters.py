@@ -53,8 +53,9 @@ def one_of(name: str, value: Any, options: Iterable[str]) -> str:
 def array_of(values: Any, name: str, remedy: str = "pass one for each record") -> NDArray[Any]:
     """`values` as an array; a sparse matrix, or entries of different lengths, are an error."""
     refuse_sparse(values, name)
+    values = of_tensor(values)
     try:
-        return np.asarray(of_tensor(values))
+        return np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} has entries of different lengths; {remedy}") from error
 
@@ -62,9 +63,10 @@ def array_of(values: Any, name: str, remedy: str = "pass one for each record") -
 def numbers_of(values: Any, name: str, remedy: str) -> Floats:
     """`values` as an array of float64; anything but a dense array of numbers is an error."""
     refuse_sparse(values, name)
+    values = of_tensor(values)
     try:
-        return np.asarray(of_tensor(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} is not an array of numbers; {remedy}") from error
 
 

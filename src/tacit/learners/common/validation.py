@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tacit.compute.foreign import SparseRows, of_tensor
+from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_times
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 
@@ -24,19 +24,19 @@ def validated_rows(learner: Any, X: Any, dtypes: list[Any]) -> Any:
     X = _dense(learner, X)
     try:
         rows = validate_data(learner, X, reset=False, **_accepted(learner, dtypes))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(rows)
 
 
 def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[Any, NDArray[Any]]:
     """Finite rows and their class labels; notes the number and names of columns on the learner."""
-    X = _dense(learner, X)
+    X, y = _dense(learner, X), of_tensor(y)
     try:
-        X, y = validate_data(learner, X, of_tensor(y), **_accepted(learner, dtypes))
+        X, y = validate_data(learner, X, y, **_accepted(learner, dtypes))
         y = np.array(y.tolist()) if y.dtype == object else y
         check_classification_targets(y)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(X), y
 
@@ -73,11 +73,12 @@ def _listed(columns: list[str]) -> str:
 
 
 def _dense(learner: Any, X: Any) -> Any:
-    """X with tensors as arrays; a sparse matrix only for learners that take it."""
+    """X with tensors as arrays; a sparse matrix, with its indices checked, only for learners that take it."""
     if issparse(X) and not learner.takes_sparse:
         fault = f"X is a sparse matrix, and {type(learner).__name__} needs dense rows"
         raise InputTypeError(f"{fault}; pass X.toarray(), or learn by sums, as NoisySumPrototypes does")
-    return of_tensor(X)
+    refuse_times(X, "X")
+    return checked_csr(X) if issparse(X) else of_tensor(X)
 
 
 def _accepted(learner: Any, dtypes: list[Any]) -> dict[str, Any]:
@@ -95,6 +96,8 @@ def _one_line(error: Exception) -> InputError:
     said = next(iter(str(error).splitlines()), "").rstrip(":. ")
     if "could not convert" in said or "invalid literal" in said:
         said = "X has an entry that is not a number"
+    if isinstance(error, OverflowError):
+        said = "X has an entry beyond float64"
     if "2D array" in said:
         said += ". Reshape your data"
     kind = InputTypeError if isinstance(error, TypeError) else InputError
