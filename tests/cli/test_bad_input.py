@@ -102,7 +102,7 @@ def test_teachers_and_students_that_cannot_be(stores, run):
 
 def test_engines_of_teachers_that_cannot_be(stores, run):
     run("ledger private --allow rho=100 --unit replace")
-    fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out release"
+    fit = "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --out release"
     refused(run, f"{fit} --engine spark", "engine='spark' is unknown; choose one of joblib, ray, slurm")
     refused(run, f"{fit} --engine slurm", "needs folder=... (--folder), which all workers must see; pass it")
     refused(run, f"{fit} --engine joblib --jobs 0", "jobs=0")
