@@ -100,14 +100,10 @@ def test_the_table_states_means_and_deviations(pate):
     assert "published" not in "\n".join(table.markdown([replace(cells[0], stopping="filter")]))
 
 
-def test_adult_and_pictures_are_rows_of_one_record(pate, tmp_path):
+def test_adult_is_rows_of_one_record(pate, tmp_path):
     import gzip
 
     problems, _, _ = pate
-    pictures = np.random.default_rng(0).integers(0, 255, (5, 28, 28), dtype=np.uint8)
-    rows = problems.edges(pictures)
-    assert rows.shape == (5, 392)
-    assert np.allclose(problems.edges(pictures[3:4]), rows[3:4], atol=1e-6)
     header = "age,workclass,fnlwgt,education_num,capital_gain,capital_loss,hours_per_week,income_gt_50k\n"
     for part, kind in (("train", "Private"), ("test", "Unseen")):
         with gzip.open(tmp_path / f"adult_{part}.csv.gz", "wt", encoding="utf-8") as file:

@@ -40,7 +40,7 @@ def test_labels_and_their_guarantee(ballots, run):
     for group, epsilon in (("a", 1), ("b", 2), ("c", 3)):
         assert guarantee.epsilon(1e-5, group) == pytest.approx(epsilon, abs=1e-5)
         assert f"{group}: spent epsilon" in out
-    assert "itself or any other record" in Path("labels/statement.txt").read_text()
+    assert "hides the value of any one record (replace one record)" in Path("labels/statement.txt").read_text()
     assert "internal" not in Path("labels/statement.txt").read_text()
     assert run(VOTES)[0] == 2
     assert run(VOTES + " --force")[0] == 0

@@ -709,7 +709,7 @@ MUTANTS = [
     _of(PRIVACY, "accounting", "attack rates exceed the advantage", "min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))", "older_attack_rate(event, false_positive_rate)", "privacy/test_words.py"),
     _of("releases", "statement", "older attack rates are compared with newer", "if version == VERSION else partial(_older_attack_rate, guarantee)", "", "releases/test_older.py"),
     _of(PRIVACY, "words", "pure epsilon holds but for a chance", "(pure, 0.0) if alike else", "(pure, DECISIVE) if alike else"),
-    _of(PRIVACY, "words", "the cheapest group is named", "group = max(epsilon_of", "group = min(epsilon_of"),
+    _of(PRIVACY, "words", "the cheapest group is named", "max(epsilon_of_groups,", "min(epsilon_of_groups,"),
     _of(PRIVACY, "words", "a guess is right as often as the advantage", "50 * (1 + advantage)", "50 + advantage"),
     _of(PRIVACY, "words", "all epsilons are conservative", "if epsilon <= _CONSERVATIVE:", "if True:"),
     _of("releases", "schema", "a document of version 4 may leave its advantage out", "!= {self.version == VERSION}:", "== set():", "releases/test_older.py"),

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from tacit.errors import InputError, ReleaseError
 from tacit.models.adapting import Task
 from tacit.models.carried import carried
 from tacit.releases import adapting
+from tacit.releases.reading import arrays_file
 from tacit.releases.registry import registry_yaml
 from tacit.releases.release import Release, Utility
 from tacit.releases.schema import Adaptation
@@ -205,10 +207,11 @@ def test_another_release_cannot_carry_a_posterior_that_does_not_fit():
     listed = tuple(
         each.model_copy(update={"shape": small[each.name].shape}) for each in RELEASE.document.contents.arrays
     )
-    contents = RELEASE.document.contents.model_copy(update={"arrays": listed})
+    sha256 = hashlib.sha256(arrays_file(small)).hexdigest()
+    contents = RELEASE.document.contents.model_copy(update={"arrays": listed, "sha256": sha256})
     document = RELEASE.document.model_copy(update={"contents": contents})
     with pytest.raises(ReleaseError, match=r"posterior.means of type float32 and shape \(3, 16\) must be float32"):
-        replace(RELEASE, document=document, arrays=small).verify()
+        replace(RELEASE, document=document, arrays=small, sha256=sha256).verify()
 
 
 def test_what_is_no_release_is_refused():
