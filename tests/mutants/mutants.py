@@ -501,8 +501,6 @@ MUTANTS = [
     _of(MODELS, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
     _of(MODELS, "metrics", "the interval is too narrow", "value - 1.96 * deviation", "value - 0.1 * deviation"),
     _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases"),
-    _of("compute", "foreign", "sparse: indices are not checked", "matrix.check_format(full_check=True)", "pass", "contracts/test_manners.py"),
-    _of("compute", "foreign", "sparse: rows may end before they start", "if np.any(np.diff(matrix.indptr) < 0):", "if False:", "contracts/test_manners.py"),
     _of("data/formats", "text", "csv: a cell hides further records", "if lines.line_num > before + 1:", "if False:", "data/test_imports.py"),
     _of("releases", "reading", "a folder without a release is replaced", "return DOCUMENT in plain and", "return", "releases/test_publishing.py"),
     _of("compute", "checkpoint", "checkpoint: parts of another key are taken", "path.read_bytes() == key.encode()", "True"),
