@@ -23,7 +23,7 @@ def labelled(stores):
 
 
 def test_tables_figures_and_readings(labelled, run):
-    line = f"{FIT} --public labelled --folder run --test test"
+    line = f"{FIT} --public labelled --folder run --test test --noise research --seed 0 --allow-research"
     status, out, err = run(f"{line} --figures figures --limits 3,6")
     assert (status, err) == (0, "")
     assert "start one: tacit ledger private --allow rho=1 --unit replace" in out
