@@ -60,12 +60,15 @@ def _check_indices(matrix: Any) -> None:
 
 
 class SparseRows:
-    """Rows of a scipy sparse matrix or array of shape (n, d); slices, positions and masks of them are dense arrays."""
+    """Rows of a scipy sparse matrix or array of shape (n, d); slices, positions and masks of them are dense arrays.
+
+    A matrix that is `checked` came from `checked_csr` and is not copied again.
+    """
 
     ndim = 2
 
-    def __init__(self, matrix: Any) -> None:
-        self._matrix = checked_csr(matrix)
+    def __init__(self, matrix: Any, *, checked: bool = False) -> None:
+        self._matrix = matrix if checked else checked_csr(matrix)
         self._matrix.sum_duplicates()
         self.shape: tuple[int, int] = self._matrix.shape
         self.dtype: np.dtype[Any] = self._matrix.dtype
@@ -82,4 +85,4 @@ class SparseRows:
 
     def compress(self, mask: NDArray[np.bool_], axis: int) -> SparseRows:
         """The rows where the mask of shape (n,) is true; the axis is 0."""
-        return SparseRows(self._matrix[mask])
+        return SparseRows(self._matrix[mask], checked=True)

@@ -86,7 +86,7 @@ def _accepted(learner: Any, dtypes: list[Any]) -> dict[str, Any]:
 
 
 def _finite(rows: Any) -> Any:
-    rows = SparseRows(rows) if issparse(rows) else rows
+    rows = SparseRows(rows, checked=True) if issparse(rows) else rows  # by `_dense`
     check_finite(rows)
     return rows
 
