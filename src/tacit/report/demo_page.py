@@ -10,6 +10,7 @@ from statistics import median
 from tacit.experiments.results import Result
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.models.metrics import Scores
+from tacit.privacy.guarantee import STATED_AT
 from tacit.releases.release import Release
 from tacit.report import attack, charts
 from tacit.report.accuracy import BALANCED, MINORITY, both_measures
@@ -21,7 +22,6 @@ from tacit.report.html import chart_blocks, figure_place
 from tacit.report.page import asset, data_block, page, table, text
 from tacit.report.theme import PAGE
 
-DELTA = 1e-6
 _LEAD = """<p class="lead">tacit summed {records} private digit images by class and added noise; the noisy sums are a
 classifier that may be published. Classes have {smallest} to {largest} images. Another {public} unlabelled images are
 public and cost no privacy.</p>"""
@@ -73,7 +73,7 @@ def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
     facts = {
         "Digits labelled rightly, on average over classes": f"{100 * scores.balanced:.0f} of 100",
         "The same method without privacy": f"{100 * best:.0f} of 100",
-        f"Privacy cost: epsilon at delta = {DELTA:g}": f"{release.guarantee.epsilon(DELTA):.3g}",
+        f"Privacy cost: epsilon at delta = {STATED_AT:g}": f"{release.guarantee.epsilon(STATED_AT):.3g}",
     }
     listed = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
     return f'<dl class="facts">{listed}</dl><p>{escape(release.guarantee.in_words())}</p>'
@@ -98,7 +98,7 @@ def _median(results: Sequence[Result], measure: str, learner: str) -> str:
 
 
 def _epsilon(rho: float) -> str:
-    return "none" if rho == float("inf") else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(DELTA):.3g}"
+    return "none" if rho == float("inf") else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(STATED_AT):.3g}"
 
 
 def _worth(worth: Sequence[Result]) -> str:

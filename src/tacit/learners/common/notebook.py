@@ -6,9 +6,7 @@ from html import escape
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.privacy.budget import Budget
-
-DELTA = 1e-6  # at which epsilon is shown where the budget names no delta
+from tacit.privacy.guarantee import STATED_AT
 
 
 def promise_html(learner: Any) -> str:
@@ -18,11 +16,10 @@ def promise_html(learner: Any) -> str:
     budgets = getattr(learner, "budgets", None)
     try:
         guarantee = learner.guarantee_ if fitted else learner.promise()
-        delta = learner.delta if budgets is not None else Budget.parse(learner.budget).delta or DELTA
         rows = {
             "budget": str(learner.budget if budgets is None else dict(budgets)),
             "unit": f"{guarantee.unit}: hides {guarantee.unit.hidden}",
-            "privacy cost": guarantee.figures(None, delta),
+            "privacy cost": guarantee.figures(None, guarantee.delta or STATED_AT),
             "not protected": ", ".join(guarantee.unprotected) or "nothing beyond the public arguments",
             "covers": guarantee.scope,
         }
