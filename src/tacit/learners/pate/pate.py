@@ -310,7 +310,6 @@ class PATE(ModelClassifier):
         groups : sequence of str of length n, optional
             Budget group of each record; public. Under "replace-person" all records of a person have the same group.
         public : array-like of shape (m, ...), optional
-            Public records to query, in this order; by default the parameter of that name. Data frames, and torch
             Public records to query, in this order; by default the parameter of that name. Data frames and torch tensors
             are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
