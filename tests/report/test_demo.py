@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tacit
-from report.browser import pages
 from tacit.models.metrics import evaluate
 from tacit.releases.release import Release
 from tacit.report import charts, paper
@@ -116,17 +115,11 @@ def test_the_page_says_what_it_costs_and_what_to_do_next(html):
     assert re.search(r'<tr><th scope="row">0.5</th><td>4.89</td><td>\.\d{3}</td>', html)
 
 
-@pytest.fixture(scope="module")
-def browser_page(tmp_path_factory):
-    with pages(tmp_path_factory.mktemp("profile")) as browser_page:
-        yield browser_page
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_every_screen_asks_for_nothing_and_axe_finds_nothing(browser_page, html, tmp_path, width, scheme):
-    page, (text, guarantee) = browser_page, html
-    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+def test_it_fits_every_screen_asks_for_nothing_and_axe_finds_nothing(page, html, tmp_path, width, scheme):
+    content, guarantee = html
+    (tmp_path / "page.html").write_text(content, encoding="utf-8")
     page.requests.clear()
     page.open(tmp_path / "page.html", width=width, scheme=scheme)
     page.wait("document.documentElement.dataset.drawn")

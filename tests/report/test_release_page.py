@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tacit
-from report.browser import PATIENCE, pages
+from report.browser import PATIENCE
 from tacit.cli.main import main
 from tacit.errors import InputError, ReleaseError
 from tacit.models.decisions import LinearHead, NearestPrototype, NetworkHead, QuadraticHead
@@ -94,12 +94,6 @@ def with_guarantee(event):
     items = privacy_items(guarantee)
     items["accounting"] = accounting_item(guarantee, items["parameters"], items["profile"], "secure")
     return replace(BASE, document=BASE.document.model_copy(update={"guarantee": recorded, **items}))
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with pages(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")

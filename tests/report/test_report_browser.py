@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from report.browser import browser, pages
+from report.browser import browser
 from report.test_sweep_report import plausible, some, timed
 from tacit.report import sweep
 from tacit.report.groups import SweepResults
@@ -119,12 +119,6 @@ def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
     drawn = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
     for figure in figures:
         assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1 and not figure.one_cost), figure.name
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with pages(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

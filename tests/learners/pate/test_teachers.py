@@ -1,4 +1,3 @@
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tacit
+from killing import one_ray_worker_killed
 from tacit.compute.engines import engine
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
@@ -254,36 +254,18 @@ def test_a_killed_fit_goes_on(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "all.npy"), whole)
 
 
-KILLER = """
-import sys, time
-from pathlib import Path
-import psutil
-
-parent, folder = psutil.Process(int(sys.argv[1])), Path(sys.argv[2])
-while True:
-    if len(list(folder.glob("0*.npy"))) > 50:
-        for one in parent.children(recursive=True):
-            if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
-                one.kill()
-                print("killed", flush=True)
-                raise SystemExit
-    time.sleep(0.005)
-"""
-
-
 @pytest.mark.thorough
 def test_ten_thousand_teachers_on_two_ray_workers_of_which_one_is_killed(tmp_path):
     pytest.importorskip("ray", reason="the extra 'cluster' is missing")
     X, y = records(50_000)
     parts = split(50_000, 10_000)
     expected = votes(GaussianNB(), X, y, parts, folder=tmp_path / "here").votes
-    line = [sys.executable, "-c", KILLER, str(os.getpid()), str(tmp_path / "ray" / "teachers")]
     reports = []
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as killer:
-        with reporting(lambda *report: reports.append(report)):
-            said = votes(GaussianNB(), X, y, parts, folder=tmp_path / "ray", engine=engine("ray", 2)).votes
-        killer.kill()
-        assert "killed" in killer.stdout.read()
+    with (
+        one_ray_worker_killed(tmp_path / "ray" / "teachers", "0*.npy", enough=51),
+        reporting(lambda *report: reports.append(report)),
+    ):
+        said = votes(GaussianNB(), X, y, parts, folder=tmp_path / "ray", engine=engine("ray", 2)).votes
     np.testing.assert_array_equal(said, expected)
     assert contents(tmp_path / "ray") == contents(tmp_path / "here")
     assert reports[-1] == ("training teachers", 10_000, 10_000)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
+from killing import one_ray_worker_killed
 from tacit.compute import threads
 from tacit.compute.engines import engine_from
 from tacit.errors import InputError
@@ -448,23 +449,6 @@ def test_a_killed_fit_goes_on(tmp_path):
     assert (int(whole[-1]), int(again[-1])) == (13, 7)
 
 
-KILLER = """
-import sys, time
-from pathlib import Path
-import psutil
-
-parent, folder = psutil.Process(int(sys.argv[1])), Path(sys.argv[2])
-while True:
-    if any(folder.glob("tacit-scores/scores-*/0*.npy")):
-        for one in parent.children(recursive=True):
-            if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
-                one.kill()
-                print("killed", flush=True)
-                raise SystemExit
-    time.sleep(0.005)
-"""
-
-
 @pytest.mark.thorough
 def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     """One of two Ray workers dies in the middle; its shards are computed again."""
@@ -472,9 +456,6 @@ def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     expected, _ = found(public, x, y, 3, (1.2, 1.8))
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
     folder = tmp_path / "work"
-    line = [sys.executable, "-c", KILLER, str(os.getpid()), str(folder)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as killer:
+    with one_ray_worker_killed(folder, "tacit-scores/scores-*/0*.npy"):
         scores, _ = found(public, x, y, 3, (1.2, 1.8), folder=folder, engine=engine_from("ray", 2, folder))
-        killer.kill()
-        assert "killed" in killer.stdout.read()
     assert np.array_equal(scores, expected)
