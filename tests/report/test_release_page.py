@@ -32,8 +32,11 @@ from tacit.report.release_page import RUNTIME, release_page
 
 RNG = np.random.default_rng(0)
 WIDTH, CLASSES = 12, ["cat", 'a "dog", wild', "élan", "<b>&amp;", "eel"]
+APART = 10 * np.repeat(np.eye(len(CLASSES), WIDTH), 12, axis=0)  # so that secure noise hides no class
 BASE = Release.of(
-    tacit.NoisySumPrototypes("rho=0.5", classes=CLASSES).fit(RNG.normal(size=(60, WIDTH)), np.repeat(CLASSES, 12)),
+    tacit.NoisySumPrototypes("rho=0.5", classes=CLASSES).fit(
+        RNG.normal(size=(60, WIDTH)) + APART, np.repeat(CLASSES, 12)
+    ),
     name="pets <script>alert(1)</script>", description="[x](http://example.com) `code`",
 )  # fmt: skip
 ROWS = np.concatenate([RNG.normal(size=(300, WIDTH)), 1e151 * RNG.normal(size=(3, WIDTH)), np.full((1, WIDTH), 1e-151)])
