@@ -66,7 +66,7 @@ def survives(mutant: Mutant) -> tuple[str, str, float]:
 
 
 class Killer:
-    """Slow tests go to the end, since a quick one mostly kills; the one that does is noted."""
+    """Slow and thorough tests go to the end, since a quick one mostly kills; the one that does is noted."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -74,7 +74,7 @@ class Killer:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Order."""
-        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+        items.sort(key=lambda item: [item.get_closest_marker(name) is not None for name in ("thorough", "slow")])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note."""

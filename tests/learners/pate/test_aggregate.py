@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tacit
 from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances, share_of_argmax, share_of_check
 from tacit.errors import BudgetError, InputError
-from tacit.learners.pate import collectors
+from tacit.learners.pate import collectors, voting
 from tacit.learners.pate.voting import Voting
 
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
@@ -228,6 +228,20 @@ def test_the_promise_is_the_smaller_of_budget_and_limits():
     assert many.spent_.rho <= many.guarantee_.rho
     assert many.spent_.mu <= many.guarantee_.mu
     assert many.guarantee_.unit == "replace"
+
+
+@pytest.mark.parametrize("own", [{}, {"sigma1": 15, "threshold": 1}], ids=["gnmax", "confident"])
+@pytest.mark.parametrize("collector", COLLECTORS)
+def test_votings_stop_alike_in_blocks_of_any_size(collector, own, monkeypatch):
+    """What one block cost counts for the next; teachers agree, so that every label is bought, whatever the noise."""
+    votes = np.zeros((500, 60), dtype=np.int64)
+    facts = {"classes": 3, "aggregator": "confident" if own else "gnmax", "collector": collector, "sigma": 60, **own}
+    facts |= {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.5}, "noise": "research", "random_state": 0}
+    whole = tacit.pate.aggregate(votes, **facts)
+    monkeypatch.setattr(voting, "_BLOCK", 4)
+    parts = tacit.pate.aggregate(votes, **facts)
+    assert 8 < whole.asked == whole.answered < 500
+    assert (parts.asked, parts.answered) == (whole.asked, whole.answered)
 
 
 def test_a_failed_check_costs_the_check_alone():
