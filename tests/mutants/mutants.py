@@ -574,7 +574,7 @@ MUTANTS = [
     _of(PATE, "allocation", "allocation: one group for all", "members = np.flatnonzero(np.isin(groups, pool))", "members = np.flatnonzero(np.isin(groups, groups))"),
     _of(PATE, "pate", "pate: stopping by the votes keeps the promise", "cap(allowance if filtered else UNLIMITED)", "cap(allowance)"),
     _of(PATE, "pate", "pate: labels are bought again", "stored = folder.read_answers(run, len(self.classes_))", "stored = None"),
-    _of(PATE, "calibrate", "pate: noise for the cheapest group", "return max(_planned(allowance, event) / allowance.total", "return min(_planned(allowance, event) / allowance.total", "learners/pate/test_pate.py"),
+    _of(PATE, "calibrate", "pate: noise for the cheapest group", "return max(_planned(allowance, event) / allowance.total", "return min(_planned(allowance, event) / allowance.total", "learners/pate/test_calibrate.py"),
     _of(PATE, "pate", "pate: given noise bounds an infinite budget", "if Budget.parse(self.budget).infinite:  # plurality", "if False:  # plurality", "learners/pate/test_pate_refusals.py"),
     _of(PATE, "voting", "pate: given the votes, more than was spent", "min(raw, self.spent_", "max(raw, self.spent_", "cli/test_votes.py"),
     _of(PATE, "collectors", "collectors: vanishing is alike for all queries", "varies = True", "varies = False", AGGREGATE),

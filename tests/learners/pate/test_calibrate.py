@@ -5,6 +5,9 @@ import pytest
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.pate.calibrate import best
+from tacit.learners.pate.filter import allowance_of
+from tacit.privacy.budget import Budget
 
 COUNTS = tacit.pate.simulated_counts(1500, 250, 10, accuracy=0.8)
 
@@ -47,6 +50,15 @@ def test_more_budget_means_more_labels():
     labels = [tacit.pate.calibrate(budget, COUNTS, accuracy=0.9).labels for budget in (0.5, 1.0, 2.0)]
     assert labels == sorted(labels)
     assert tacit.pate.calibrate(2.0, COUNTS, n_queries=20, accuracy=0.9).labels <= 20
+
+
+@pytest.mark.parametrize("aggregator", ["gnmax", "confident"])
+def test_noise_is_for_the_payer_with_the_least(aggregator):
+    small, large = ((allowance_of(Budget.approx(epsilon, 1e-5), None), 1.0) for epsilon in (0.5, 5.0))
+    poor, rich = (best([payer], COUNTS, None, aggregator, 0.9) for payer in (small, large))
+    assert best([small, large], COUNTS, None, aggregator, 0.9) == best([large, small], COUNTS, None, aggregator, 0.9)
+    assert best([small, large], COUNTS, None, aggregator, 0.9) == poor
+    assert poor.labels < 0.5 * rich.labels
 
 
 def test_two_classes():

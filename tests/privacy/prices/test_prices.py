@@ -92,6 +92,24 @@ def test_laws_are_accurate_relative_to_their_size():
             assert law.sum() == pytest.approx(1, abs=1e-13)
 
 
+@pytest.mark.parametrize("width", [0.5, 0.01])
+def test_no_votes_of_a_cell_cost_more_than_its_bound(width):
+    """At corners, where the bounds of log ratios are met, and between them."""
+    rng = np.random.default_rng(0)
+    p, q, laws, box = np.empty(3), np.empty(3), np.empty((4, 3)), np.empty((3, 3))
+    rules = argmax._rules()
+    for _ in range(300):
+        order, step = float(rng.choice([1.5, 4.0, 20.0])), float(rng.choice([0.01, 0.05]))
+        u, v = rng.uniform(-3, 2, 2)
+        bound, _ = argmax._bound(u, v, width, order, step, *rules, laws, box)
+        for a, b in [(0, 0), (0, 1), (1, 0), (1, 1), *rng.random((4, 2))]:
+            argmax._laws(u + a * width, v + b * width, *rules, p)
+            argmax._laws(u + a * width - step, v + b * width + step, *rules, q)
+            cost = sum(share * bit.excess(math.log(one / share), order) for one, share in zip(p, q, strict=True))
+            assert cost <= bound
+        assert width > 0.1 or bound < 1.2 * cost
+
+
 def shared_table():
     path = SHARED / "argmax_price.json"
     if not path.exists():

@@ -170,8 +170,7 @@ def _covered(
     order: float, step: float, most: float, diagonal: float, apart: float, of_angle: Floats, rule: Floats
 ) -> bool:
     """Whether (1) is at most `most` for u, v >= -apart with u + v <= diagonal, by quartering cells."""
-    above_p, above_q, below_p, below_q = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    least, largest, g = np.empty(3), np.empty(3), np.empty(3)
+    laws, box = np.empty((4, 3)), np.empty((3, 3))
     stack = np.empty((100, 3))
     first = math.ceil((diagonal + 2 * apart) / _WIDEST)
     work = 0
@@ -184,19 +183,9 @@ def _covered(
                 u, v, width = stack[top]
                 if u + v > diagonal:
                     continue
-                work += _laws(u, v + width, of_angle, rule, above_p)
-                work += _laws(u - step, v + width + step, of_angle, rule, above_q)
-                work += _laws(u + width, v, of_angle, rule, below_p)
-                work += _laws(u + width - step, v + step, of_angle, rule, below_q)
-                for k in range(3):
-                    high = widened(math.log(above_p[k] / above_q[k]), 1)
-                    low = widened(math.log(below_p[k] / below_q[k]), -1)
-                    g[k] = max(excess(high, order), excess(low, order))
-                least[0] = _normal(step - u - width) * _normal(-v - width - step)
-                largest[0] = _normal(step - u) * _normal(-v - step)
-                least[1], largest[1] = above_q[1], below_q[1]
-                least[2], largest[2] = below_q[2], above_q[2]
-                if _filled(least, largest, g) <= most:
+                bound, more = _bound(u, v, width, order, step, of_angle, rule, laws, box)
+                work += more
+                if bound <= most:
                     continue
                 if width < _NARROWEST or work > _MOST_WORK:
                     return False
@@ -205,6 +194,36 @@ def _covered(
                         stack[top] = u + a * width / 2, v + b * width / 2, width / 2
                         top += 1
     return True
+
+
+@compiled
+def _bound(
+    u: float,
+    v: float,
+    width: float,
+    order: float,
+    step: float,
+    of_angle: Floats,
+    rule: Floats,
+    laws: Floats,
+    box: Floats,
+) -> tuple[float, int]:
+    """What (1) is at most in the cell from (u, v), `width` wide, and the work; `laws` and `box` are room for it."""
+    above_p, above_q, below_p, below_q = laws
+    least, largest, g = box
+    work = _laws(u, v + width, of_angle, rule, above_p)
+    work += _laws(u - step, v + width + step, of_angle, rule, above_q)
+    work += _laws(u + width, v, of_angle, rule, below_p)
+    work += _laws(u + width - step, v + step, of_angle, rule, below_q)
+    for k in range(3):
+        high = widened(math.log(above_p[k] / above_q[k]), 1)
+        low = widened(math.log(below_p[k] / below_q[k]), -1)
+        g[k] = max(excess(high, order), excess(low, order))
+    least[0] = _normal(step - u - width) * _normal(-v - width - step)
+    largest[0] = _normal(step - u) * _normal(-v - step)
+    least[1], largest[1] = above_q[1], below_q[1]
+    least[2], largest[2] = below_q[2], above_q[2]
+    return _filled(least, largest, g), work
 
 
 @compiled
