@@ -45,16 +45,21 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # parameters say their types in words
 
 _CODE = re.compile(r"(`+[^`]*`+)")
+_AS_IN = re.compile(r"\bAs in `(?:tacit\.)?([A-Z][\w.]+)`")
 
 
 def _plain_text(app, what, name, obj, options, lines):
-    """Docstrings are written to be read in the source: those of modules appear as they stand, and bars are bars."""
+    """Docstrings are written to be read in the source: those of modules appear as they stand, and bars are bars.
+
+    Classes that a docstring refers to become links.
+    """
     if what == "module" and lines:
         first, *rest = lines
         lines[:] = [first, *(["", "::", "", *(f"    {line}" for line in rest)] if any(rest) else []), ""]
     else:
+        linked = [_AS_IN.sub(r"As in :py:obj:`~.\1`", line) for line in lines]
         lines[:] = ["".join(part if part.startswith("`") else part.replace("|", r"\|") for part in _CODE.split(line))
-                    for line in lines]  # fmt: skip
+                    for line in linked]  # fmt: skip
 
 
 INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable"}  # for the command line

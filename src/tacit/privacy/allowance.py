@@ -1,8 +1,8 @@
 """Allowances: the total that may be spent on a data set, in a currency that is fixed when the allowance is stated.
 
 The next charge may depend on what earlier charges released. A ledger that accepted a charge whenever the smallest of
-several bounds on the charges so far is within (epsilon, delta) would be no privacy filter: whoever chooses the next
-charge by an earlier output can exceed delta (tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one
+several bounds on the charges so far is within (epsilon, delta) would be no privacy filter: an analyst who chooses the
+next charge by an earlier output can exceed delta (tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one
 currency is a filter for charges in any order, however they are chosen:
 
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]

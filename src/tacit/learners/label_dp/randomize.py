@@ -102,7 +102,7 @@ def randomize(
     loss : {"squared", "absolute"}
         For "rr-on-bins".
     noise, random_state
-        As in `NoisySumPrototypes`. Whoever knows a seed knows the labels, so only research noise takes a seed.
+        As in `NoisySumPrototypes`. A known seed reveals the labels, so only research noise takes a seed.
     ledger : Ledger, optional
         Charged before anything is drawn: randomizing the same labels again costs again, or is refused.
     unit : {"change-label", "change-labels-of-person"}

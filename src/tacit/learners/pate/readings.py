@@ -4,8 +4,8 @@ Queries are asked in order, and the filter stops by public costs and by what was
 votes, weights and noise and a smaller budget releases what this one did, up to where its filter stops: a prefix. With
 other noise it would release something else; noise that is calibrated for one budget is read at the others as it is.
 
-A prefix is computed from what was released, and has no privacy cost of its own. Whoever publishes several prefixes, or
-chooses one by what it shows, has released the longest of them: the guarantee of the whole voting covers them all.
+A prefix is computed from what was released, and has no privacy cost of its own. Publishing several prefixes, or
+one that was chosen by what it shows, releases the longest of them: the guarantee of the whole voting covers them all.
 """
 
 from __future__ import annotations
