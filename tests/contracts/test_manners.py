@@ -196,6 +196,13 @@ def test_numbers_beyond_float64_are_refused_without_a_traceback():
             use(rows)
 
 
+def test_rows_of_different_lengths_are_refused_in_one_line():
+    learner = make("noisy-sum", **SEEDED).fit(X, Y)
+    for use in (learner.predict, lambda given: make("noisy-sum").fit(given, [0, 1])):
+        with pytest.raises(InputError, match="^X has entries of different lengths; pass X as finite"):
+            use([[1.0, 2.0], [3.0]])
+
+
 @pytest.mark.parametrize("kind", [np.asarray, pandas_frames, polars_frames])
 def test_dates_are_refused_as_features(kind):
     days = kind(np.full(X.shape, np.datetime64("2020-01-01", "ms")))

@@ -75,6 +75,7 @@ def test_data_dependent_costs(function, given, message):
         ({"truth": ["a", "b"]}, "truth has shape (2,) and dtype <U1; pass the class"),
         ({"aggregator": np.arange(3)}, "aggregator=array([0, 1, 2]) must be one of confident, gnmax"),
         ({"seed": -1}, "seed=-1 must be a whole number from 0"),
+        ({"accuracy": 10**400}, "must be a number from 0 to 1; correct it"),
     ],
 )
 def test_calibration(given, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.errors import BudgetError
+from tacit.errors import BudgetError, InputError
 from tacit.learners.pate.consensus import consensus
 from tacit.privacy.budget import Budget
 
@@ -114,6 +114,14 @@ def test_limits_that_no_prefix_tells_of_are_refused(limits, message):
         tacit.pate.readings(out, limits)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answers", [VOTES, tacit.PATE("rho=1"), None])
+def test_only_answers_are_read(answers):
+    with pytest.raises(
+        InputError, match=f"type {type(answers).__name__}; pass what aggregate returns, or model.answers_"
+    ):
+        tacit.pate.readings(answers, 0.5)
 
 
 def test_limits_name_every_group():

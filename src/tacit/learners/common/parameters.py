@@ -16,7 +16,8 @@ from tacit.models.rows import Floats, unit_rows
 
 def real(name: str, value: Any, low: float, high: float) -> float:
     """`value` as a float, if it is a number in [low, high]; NaN is not."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
         raise InputError(f"{name}={value!r} must be a number from {low:g} to {high:g}; correct it, or leave it out")
     return float(value)
 

@@ -96,6 +96,8 @@ def _one_line(error: Exception) -> InputError:
     said = next(iter(str(error).splitlines()), "").rstrip(":. ")
     if "could not convert" in said or "invalid literal" in said:
         said = "X has an entry that is not a number"
+    if "inhomogeneous" in said:
+        said = "X has entries of different lengths"
     if isinstance(error, OverflowError):
         said = "X has an entry beyond float64"
     if "2D array" in said:

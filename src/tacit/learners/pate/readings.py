@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BudgetError
+from tacit.errors import BudgetError, InputError
 from tacit.learners.pate.aggregators import UNANSWERED
 from tacit.learners.pate.filter import Filter, allowance_of
 from tacit.learners.pate.scheme import ALL, Scheme, checked_budgets
@@ -78,6 +78,8 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
     ------
     BudgetError
         If a limit is of another kind than the budget of the voting, or above it.
+    InputError
+        If `answers` are not those of a voting.
 
     Notes
     -----
@@ -94,6 +96,10 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
     >>> [(one.limit, one.answered) for one in tacit.pate.readings(out, [0.5, 1.0])]
     [('epsilon=0.5,delta=1e-05', 20), ('epsilon=1,delta=1e-05', 75)]
     """
+    if not isinstance(answers, Answers):
+        raise InputError(
+            f"answers are of type {type(answers).__name__}; pass what aggregate returns, or model.answers_"
+        )
     return [_read(answers, limit) for limit in limits_of(limits, answers.scheme)]
 
 
