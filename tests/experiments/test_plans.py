@@ -24,7 +24,12 @@ def test_every_full_plan_has_a_small_one():
     assert {path.name for path in QUICK} <= {path.name for path in FULL}
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+LONG = ["pate"]  # half a minute
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.thorough] * (path.stem in LONG), id=path.stem) for path in SMALL]
+)
 def test_small_plans_run(path, tmp_path):
     found = sweep(path, tmp_path / "runs")
     assert len(found) >= 6
@@ -34,8 +39,15 @@ def test_small_plans_run(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", [*FULL, *QUICK], ids=lambda path: "-".join(path.parts[-2:]))
+def test_full_and_quick_plans_are_read(path):
+    plan, _ = load(path)
+    assert plan.name == (f"{path.stem}, quick" if path in QUICK else path.stem)
+    assert plan.about
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", [*FULL, *QUICK], ids=lambda path: "-".join(path.parts[-2:]))
 def test_full_and_quick_plans_fit_the_data(path, tmp_path):
-    load(path)
     if not DATA.is_dir():
         pytest.skip("../shared/data is not there")
     asked = prepare(path, tmp_path / "runs", DATA)

@@ -121,8 +121,15 @@ def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
         assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1 and not figure.one_cost), figure.name
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.thorough),
+        pytest.param(390, "light", marks=pytest.mark.thorough),
+    ],
+)
 def test_charts_fit_the_screen_and_axe_finds_nothing(page, results, tmp_path, width, scheme):
     unlike = [replace(one, key=f"{place:020x}") for place, one in enumerate(results)]
     (tmp_path / "page.html").write_text(sweep.html(unlike, "Sweep"), encoding="utf-8")

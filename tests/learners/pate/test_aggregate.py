@@ -60,7 +60,7 @@ def votings(draw):
     return budgets, shares, draw(st.integers(40, 120)), draw(st.integers(0, 10**6))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(votings(), st.sampled_from(COLLECTORS), st.sampled_from(["gnmax", "confident"]))
 def test_no_group_pays_more_than_its_budget(voting, collector, aggregator):
     check_a_voting(voting, collector, aggregator)
