@@ -1,4 +1,4 @@
-"""Releases as models of MLflow; skipped where it is not installed, since its pins and ours do not agree."""
+"""Releases as models of MLflow; skipped where it is not installed."""
 
 import numpy as np
 import pytest
