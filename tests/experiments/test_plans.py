@@ -24,7 +24,7 @@ def test_every_full_plan_has_a_small_one():
     assert {path.name for path in QUICK} <= {path.name for path in FULL}
 
 
-LONG = ["pate"]  # half a minute
+LONG = ["label-privacy", "pate"]  # ten seconds and half a minute
 
 
 @pytest.mark.parametrize(

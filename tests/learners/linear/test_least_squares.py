@@ -222,7 +222,7 @@ def test_a_class_without_records_has_no_say():
     assert not tacit.LeastSquares("rho=inf", classes=5, alpha=1.0).fit(X, Y).coefficients_[4].any()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("ratio", [1, 10, 50])
 def test_the_default_is_level_with_the_published_form_or_ahead_of_it(cifar10, ratio):
     """On CIFAR-10, where constants were chosen, against alpha = 2, with its scores as they are and normalised."""
