@@ -51,6 +51,7 @@ def main() -> None:
     ceilings.show()
     operations(ceilings, *((200, 3000, 256, 5) if quick else (5_000, 200_000, 1280, 100)))
     selection(*((4, 5000) if quick else (PAPER["C"], PAPER["m"])))
+    on_device(*((100, 3000, 64, 5) if quick else (PAPER["n"], 400_000, 1280, 100)))
     errors(*((100, 500, 64, 5) if quick else (2_000, 4_000, 1280, 20)))
     growth(*((100, 4096, 32, 4) if quick else (2_000, 16_384, 256, 20)))
     by_person(*((600, 60, 64, 5) if quick else (50_000, 5_000, 1280, 100)))
@@ -209,6 +210,36 @@ def operations(ceilings: Ceilings, n: int, m: int, d: int, n_classes: int) -> No
         ["operation", "time", "ceiling", "share"],
         rows,
     )
+
+
+def on_device(n: int, m: int, d: int, n_classes: int) -> None:
+    """Time clipped scores on a CUDA device, if there is one, beside its int8 product and the processor."""
+    if not has_torch():
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        return
+    square = torch.randint(-127, 128, (8192, d), dtype=torch.int8, device="cuda")
+
+    def products() -> None:
+        for _ in range(100):
+            torch._int_mm(square, square.T)
+        torch.cuda.synchronize()
+
+    ceiling = 100 * 2 * 8192**2 * d / timed(products, 3)
+    (x, y), (public, _) = clustered(n, d, n_classes), clustered(m, d, n_classes, 1)
+    found = {}
+    for name in ("int8-cuda", "int8", "float32"):
+        score(public[:4096], x, y, n_classes, NARROW, name)  # compiles
+        found[name] = timed(partial(score, public, x, y, n_classes, NARROW, name), 2 if name == "int8-cuda" else 1)
+    rows = [
+        [name, f"{seconds:.2f} s", f"{2 * n * m * d / seconds / ceiling:.0%}", f"{seconds / found['int8-cuda']:.1f}"]
+        for name, seconds in found.items()
+    ]
+    title = f"Clipped scores on {torch.cuda.get_device_name()} and on {os.cpu_count()} cores of its machine"
+    header = ["arithmetic", "time", f"share of the device's int8 product, 8192 x 8192 x {d}", "time over int8-cuda"]
+    table(f"{title} ({n} private x {m} public x {d}, {n_classes} classes)", header, rows)
 
 
 def selection(n_classes: int, m: int) -> None:

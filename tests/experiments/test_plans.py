@@ -16,6 +16,7 @@ SMALL = sorted((PLANS / "small").glob("*.yaml"))
 QUICK = sorted((PLANS / "quick").glob("*.yaml"))
 PUBLISHED = PLANS / "published.yaml"  # for files that are not at hand
 FULL = sorted(set(PLANS.glob("*.yaml")) - {PUBLISHED})
+EACH = pytest.mark.parametrize("path", [*FULL, *QUICK], ids=lambda path: "-".join(path.parts[-2:]))
 
 
 def test_every_full_plan_has_a_small_one():
@@ -38,7 +39,7 @@ def test_small_plans_run(path, tmp_path):
     assert results.read_results(tmp_path / "runs")
 
 
-@pytest.mark.parametrize("path", [*FULL, *QUICK], ids=lambda path: "-".join(path.parts[-2:]))
+@EACH
 def test_full_and_quick_plans_are_read(path):
     plan, _ = load(path)
     assert plan.name == (f"{path.stem}, quick" if path in QUICK else path.stem)
@@ -46,7 +47,7 @@ def test_full_and_quick_plans_are_read(path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("path", [*FULL, *QUICK], ids=lambda path: "-".join(path.parts[-2:]))
+@EACH
 def test_full_and_quick_plans_fit_the_data(path, tmp_path):
     if not DATA.is_dir():
         pytest.skip("../shared/data is not there")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,7 +156,7 @@ def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
 
     module.eval()
     place, starts = next(module.parameters()).device, range(0, max(len(X), 1), BLOCK_ROWS)
-    with torch.no_grad():
+    with torch.no_grad(), exactly():
         blocks = [module(as_tensor(X[start : start + BLOCK_ROWS]).to(place)).cpu() for start in starts]
     return np.asarray(torch.cat(blocks).numpy())
 
@@ -170,6 +171,16 @@ def device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def exactly() -> AbstractContextManager[None]:
+    """Convolutions on a CUDA device give the same bits each time, and none is rounded to TF32, in this context."""
+    from torch.backends import cudnn
+
+    flags: AbstractContextManager[None] = cudnn.flags(
+        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+    )
+    return flags
 
 
 def as_tensor(records: Any) -> Tensor:

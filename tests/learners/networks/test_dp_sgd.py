@@ -32,9 +32,9 @@ def first_step(monkeypatch, X, Y, persons=None, **given):
     add_noise = DPOptimizer.add_noise
 
     def observed(self):
-        clipped = torch.cat([p.summed_grad.flatten() for p in self.params])
+        clipped = torch.cat([p.summed_grad.flatten() for p in self.params]).cpu()
         add_noise(self)
-        steps.append((clipped.numpy(), torch.cat([p.grad.flatten() for p in self.params]).numpy().copy()))
+        steps.append((clipped.numpy(), torch.cat([p.grad.flatten() for p in self.params]).cpu().numpy().copy()))
 
     monkeypatch.setattr(DPOptimizer, "add_noise", observed)
     model = learner(sampling_rate=1.0, epochs=1, **given).fit(X, Y, persons=persons)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tacit.learners.common.augmentation import MOST_SHIFT, shifted
 from tacit.learners.common.parameters import flag, real, value_of, whole
 from tacit.learners.common.regressions import softmax_regressions
-from tacit.models.networks import Factory, as_tensor, device, network
+from tacit.models.networks import Factory, as_tensor, device, exactly, network
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -107,9 +107,9 @@ def train_many(
 
     What a model draws (first weights, batches, augmentation, dropout) depends on the seed, its number and sizes alone,
     and all take the number of steps of the `largest` part. So a changed record changes the models whose parts hold it
-    and no other: bit for bit one by one, and batched (by torch.func) as well on the CPUs that this was tested on. The
-    size of a part changes the steps, the padding and the shapes of all others: where sizes are private, call this for
-    one part at a time.
+    and no other: bit for bit one by one, and batched (by torch.func) as well on the CPUs and the CUDA device (an H100)
+    that this was tested on. The size of a part changes the steps, the padding and the shapes of all others: where sizes
+    are private, call this for one part at a time.
     """
     factory = network(kind)
     models = [
@@ -198,7 +198,7 @@ def _descend(models: list[_Model], training: Training, largest: int, loss: Loss 
         shifts, flips = (torch.from_numpy(np.concatenate(each, axis=1)).to(x.device) for each in moves)
     parameters, forward = _together(models) if len(models) > 1 else _alone(models[0])
     optimiser = torch.optim.AdamW(parameters.values(), weight_decay=training.weight_decay, fused=True)
-    with models[0].drawing():
+    with models[0].drawing(), exactly():
         for step in range(steps):
             records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
             total = (loss or _cross_entropy)(forward(records), y[order[step]]) / batch

@@ -8,6 +8,7 @@ on any worker. With a folder each shard is a file, and a later run resumes from 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms.noise import Integers
 
 TILE = 2048  # candidates
+TILE_ON_DEVICE = 4 * TILE  # on a CUDA device: its products with the rows of a class stay in its cache
 ROWS = 1024  # private records that meet a tile at once
 SHARD_BYTES = 2**26  # of scores in a shard, at most
 SHARD_TILES = 32
@@ -56,16 +58,24 @@ class TileScorer:
     def tiles(self, number: int) -> range:
         """First candidates of the tiles of a shard."""
         first = number * self.shard
-        return range(first, min(first + self.shard, len(self.public)), TILE)
+        return range(first, self._end_of_shard(first), TILE_ON_DEVICE if self._on_device else TILE)
 
     def function(self) -> Callable[[int], Integers]:
         """The function that computes a tile, in any thread; private rows are copied to a CUDA device once."""
-        if self.scoring.arithmetic.name != "int8-cuda":
+        if not self._on_device:
             return self.tile
         import torch
 
-        rows = torch.from_numpy(np.array(self.rows)).cuda()
-        return partial(self._tile_on_device, torch.nn.functional.pad(rows, (0, -rows.shape[1] % 8)))
+        rows = torch.nn.functional.pad(torch.from_numpy(np.array(self.rows)).cuda(), (0, -self.rows.shape[1] % 8))
+        divisors = np.repeat(self.divisors, np.diff(self.ends, prepend=0))[:, None]
+        return partial(self._tile_on_device, rows, torch.from_numpy(divisors).cuda(), Lock())
+
+    @property
+    def _on_device(self) -> bool:
+        return self.scoring.arithmetic.name == "int8-cuda"
+
+    def _end_of_shard(self, first: int) -> int:
+        return min((first // self.shard + 1) * self.shard, len(self.public))
 
     def tile(self, first: int) -> Integers:
         """Scores of the candidates from `first` on, (C, up to TILE)."""
@@ -83,34 +93,44 @@ class TileScorer:
                 add_clipped(products, ends, how.low, how.high, totals[groups])
         return totals
 
-    def _tile_on_device(self, rows: Any, first: int) -> Integers:
-        """Scores of the same tile, computed on a CUDA device, whose products take multiples of 8."""
+    def _tile_on_device(self, rows: Any, divisors: Any, lock: Any, first: int) -> Integers:
+        """Scores of the candidates of a tile on a CUDA device, whose products take multiples of 8.
+
+        Threads make integers of candidates side by side; the `lock` lets one at a time give work to the device.
+        """
         import torch
 
-        candidates, low, high = self._candidates(first), self.scoring.low, self.scoring.high
-        padded = np.zeros((-(-len(candidates) // 8) * 8, -(-candidates.shape[1] // 8) * 8), np.int8)
+        candidates, how = self._candidates(first), self.scoring
+        padded = np.zeros((-(-len(candidates) // 8) * 8, rows.shape[1]), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
-        right = torch.from_numpy(padded).cuda().T
-        totals = torch.zeros((self.n_classes, len(padded)), dtype=torch.int64, device=rows.device)
-        for start, groups, ends in self._row_blocks():
-            block = rows[start : start + ROWS]
-            tall = torch.nn.functional.pad(block, (0, 0, 0, max(0, 24 - len(block))))  # it takes more than 16 rows
-            products = torch._int_mm(tall, right).clamp_(low, high)
-            begin, pairs = 0, zip(self.classes[groups].tolist(), self.divisors[groups].tolist(), strict=True)
-            for end, (c, divisor) in zip(ends.tolist(), pairs, strict=True):
-                part = products[begin:end]
-                if self.scoring.classes is not None:
-                    added = (part.long() - low) * self.scoring.factor
-                    totals[c] += added.div_(divisor, rounding_mode="floor").sum(0)
+        with lock:
+            right = torch.from_numpy(padded).cuda().T
+            totals = torch.zeros((self.n_classes, len(padded)), dtype=torch.int64, device=rows.device)
+            for c, start, end in self._class_blocks():
+                tall = torch.nn.functional.pad(rows[start:end], (0, 0, 0, max(0, 24 - end + start)))  # more than 16
+                products = torch._int_mm(tall, right)[: end - start].clamp_(how.low, how.high)
+                if how.classes is None:
+                    totals[c] += products.sum(0, dtype=torch.int64) - (end - start) * how.low
                 else:
-                    totals[c] += part.sum(0, dtype=torch.int64) - (end - begin) * low
-                begin = end
+                    added = (products.long() - how.low) * how.factor
+                    totals[c] += added.div_(divisors[start:end], rounding_mode="floor").sum(0)
         scores: Integers = totals[:, : len(candidates)].cpu().numpy()
         return scores
 
     def _candidates(self, first: int) -> NDArray[Any]:
-        how = self.scoring
-        return how.arithmetic.integers(self.public[first : first + TILE], how.centre, public=True)
+        how, end = self.scoring, first + (TILE_ON_DEVICE if self._on_device else TILE)
+        return how.arithmetic.integers(
+            self.public[first : min(end, self._end_of_shard(first))], how.centre, public=True
+        )
+
+    def _class_blocks(self) -> Iterator[tuple[int, int, int]]:
+        """For each block of private rows of one class: the class, and the start and end of the block."""
+        groups = np.searchsorted(self.classes, range(self.n_classes), side="right")  # up to each class, which is sorted
+        start = 0
+        for c, end in enumerate(np.concatenate([[0], self.ends])[groups].tolist()):
+            for first in range(start, end, ROWS):
+                yield c, first, min(first + ROWS, end)
+            start = end
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
         """For each block of private rows: its start, its groups, and where the rows of each group end in the block."""
