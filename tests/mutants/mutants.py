@@ -570,7 +570,7 @@ MUTANTS = [
         "learners/pate/test_persons.py"),
     _of(PATE, "pate", "pate: records are dealt out under a unit per person", "self.seed, persons)\n        of_records", "self.seed)\n        of_records",
         "learners/pate/test_persons.py"),
-    _of(COMMON, "training", "training: dropout depends on what others drew", "with models[0].drawing():", "with torch.enable_grad():"),
+    _of(COMMON, "training", "training: dropout depends on what others drew", "with models[0].drawing(), exactly():", "with torch.enable_grad():"),
     _of(PATE, "allocation", "allocation: one group for all", "members = np.flatnonzero(np.isin(groups, pool))", "members = np.flatnonzero(np.isin(groups, groups))"),
     _of(PATE, "pate", "pate: stopping by the votes keeps the promise", "cap(allowance if filtered else UNLIMITED)", "cap(allowance)"),
     _of(PATE, "pate", "pate: labels are bought again", "stored = folder.read_answers(run, len(self.classes_))", "stored = None"),
