@@ -75,6 +75,12 @@ def test_fit_inspect_evaluate_predict(stores, run, fit):
     assert np.mean(table["label"].to_numpy(zero_copy_only=False) == test.labels) == pytest.approx(scores["accuracy"])
 
 
+def test_budgets_of_groups_are_promised_at_their_delta(run):
+    out = run("promise pate --budgets a=1,b=2 --delta 1e-9 --n-teachers 60")[1]
+    assert "a: epsilon = 1 at delta = 1e-09" in out
+    assert "b: epsilon = 2 at delta = 1e-09" in out
+
+
 def test_promise_is_printed_without_any_data(run):
     status, out, _ = run("promise public --budget epsilon=1 --k 5 --unit replace")
     assert status == 0

@@ -93,6 +93,14 @@ def test_outputs_follow_the_matrix_and_all_else_stays(here, run, monkeypatch, ki
     assert "k" not in stated
 
 
+def test_a_record_is_not_taken_for_a_heading(here, run):
+    Path("t.csv").write_text("1,2,0\n3,4,1\n")
+    status, _, err = run("privatize-labels t.csv --column 0 --classes 2 --budget epsilon=1 --out o.csv")
+    assert status == 2
+    assert "t.csv starts with a row of numbers, which would be lost as its heading" in err
+    assert not Path("o.csv").exists()
+
+
 def test_k_and_the_prior_are_stated(here, run):
     write_csv(NAMES * 10)
     Path("prior.txt").write_text("0.2\n0.5\n0.3\n")

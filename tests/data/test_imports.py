@@ -82,6 +82,8 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
     [
         ("1,2\n3\n", "t.csv line 2 has 1 cells and the first has 2; correct it"),
         ("a,b\n\n1,2\n3,secret\n", "t.csv line 4, column 2 is no number; write rows of numbers with commas"),
+        ("label,a\n1,2\n01,3\n2,4\n", "'label' that are different texts and one number, as 1 and 01 are"),
+        ("0,1\n1,2\n", "t.csv starts with 0,1, which may be a heading or a record"),
         ("1,2\n3,\n", "t.csv line 2, column 2 is no number"),
         ("1,secret\n", "t.csv line 1, column 2 is no number"),
         ("1;2\n3;4\n", "t.csv line 2, column 1 is no number"),

@@ -31,7 +31,8 @@ def promise(
     names
         The same for rows of class names.
     delta
-        Where epsilon is stated; by default at the delta of the budget, or else at 1e-6.
+        Where epsilon is stated; by default at the delta of the budget, or else at 1e-6. Of pate with --budgets, it is
+        theirs too, as in `tacit fit`.
     parameters
         Further parameters of the method, such as --k 5; `tacit promise METHOD --help` lists them.
     """
@@ -39,6 +40,8 @@ def promise(
     declared = read_classes(classes) if classes is not None else 1
     method = known_method(method)
     check_options(promise, method, parameters)
+    if delta is not None and "budgets" in parameters:
+        parameters["delta"] = str(delta)
     learner = make_learner(
         method, parameters, budget=budget, unit=unit, classes=declared, public=public,
         names=None if names == NONE else names,

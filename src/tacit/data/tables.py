@@ -5,6 +5,7 @@
 
 import csv
 import gzip
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from tacit.errors import InputError, excerpt
 
 CHUNK = 1024  # rows
 LONGEST = 1 << 24  # characters of a line
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
 """Errors that reading text may raise, compressed or not."""
 T = TypeVar("T")
@@ -82,6 +84,11 @@ class Csv(Table):
         self.names = next(self.rows(), [])
         if not self.names:
             raise InputError(f"{path} is no CSV in UTF-8 (it is empty); give a table with a header")
+        if all(_NUMBER.fullmatch(name) for name in self.names) and self.names != [
+            str(i) for i in range(len(self.names))
+        ]:
+            fault = f"{path} starts with a row of numbers, which would be lost as its heading"
+            raise InputError(f"{fault}; put names of the columns in the first line")
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
         place = self.place(name)

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tacit.data.formats.sizes import check_width
 from tacit.data.formats.table import LABELS
 from tacit.errors import InputError
 
+FEW = 4  # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
 BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*", re.ASCII | re.IGNORECASE
@@ -51,6 +53,8 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, width: i
     rows = np.empty((table.num_rows, len(features)))
     for place, name in enumerate(features):
         rows[:, place] = as_numpy(table[name])
+    if label is not None and pa.types.is_integer(table[label].type):
+        _check_spellings(path, label, table[label].type, heading, names, skipped)
     labels, persons_of = (None if name is None else as_numpy(table[name]) for name in (label, ids))
     return make_arrays(rows, labels, (path,), path.stem, persons=persons_of)
 
@@ -61,6 +65,9 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
         numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
         if numbers != [str(place) for place in range(len(numbers))]:  # pandas names columns by their numbers
             return [str(place) for place in range(len(cells))], False, line - 1
+        if len(cells) == len(numbers) < FEW:
+            fault = f"{path} starts with {','.join(cells)}, which may be a heading or a record"
+            raise InputError(f"{fault}; put names of the columns in the first line, such as x0,x1,label")
         check_once(cells, Counter(cells).most_common(1)[0][0], path)
         if "" in cells:
             fault = f"{path} has a column without a name, such as the index that pandas writes"
@@ -79,6 +86,22 @@ def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
         if bad is not None and (place or cells != names):
             fault = f"{path} line {line}, column {bad + 1} is no number"
             raise InputError(f"{fault}; write rows of numbers with commas between them")
+
+
+def _check_spellings(path: Path, label: str, kind: Any, heading: bool, names: list[str], skipped: int) -> None:
+    """Refuse labels that are different texts and one number, which may be different classes."""
+    import pyarrow as pa
+    from pyarrow import csv as text
+
+    texts = text.read_csv(
+        path,
+        text.ReadOptions(block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names),
+        convert_options=text.ConvertOptions(include_columns=[label], column_types={label: pa.string()}),
+    )[label].unique()
+    distinct = pa.array({one.strip() for one in texts.to_pylist()} - {""}, pa.string())
+    if len(distinct.cast(kind).unique()) < len(distinct):
+        fault = f"{path} has labels in {label!r} that are different texts and one number, as 1 and 01 are"
+        raise InputError(f"{fault}; write each class in one way, or as a word")
 
 
 def _check_quotes(path: Path) -> None:
