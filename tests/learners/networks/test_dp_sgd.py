@@ -278,11 +278,22 @@ def test_networks_that_keep_or_mix_records_are_refused_before_a_charge(base, say
     assert not ledger.account().charges
 
 
+EXPECTED_FAILURES = {
+    "check_methods_subset_invariance": "on some processors torch rounds a float32 product by how many rows it has"
+}
+
+
+def test_scores_of_a_row_depend_on_other_rows_by_rounding_alone():
+    model = learner(budget=FREE, learning_rate=0.02).fit(X, Y)
+    alone = np.concatenate([model.decision_function(row[None]) for row in X[:60]])
+    np.testing.assert_allclose(alone, model.decision_function(X[:60]), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("budget", [FREE, "epsilon=1,delta=1e-5"])
 def test_scikit_learn_checks(budget):
     model = tacit.DPSGD(budget, sampling_rate=0.5, epochs=5, learning_rate=0.02, noise="research")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(model, on_fail=None)
+        results = check_estimator(model, expected_failed_checks=EXPECTED_FAILURES, on_fail=None)
     assert [(one["check_name"], repr(one["exception"])) for one in results if one["status"] == "failed"] == []
     assert sum(one["status"] == "passed" for one in results) > 40
