@@ -14,10 +14,13 @@ parent, folder, files, enough = psutil.Process(int(sys.argv[1])), Path(sys.argv[
 while True:
     if len(list(folder.glob(files))) >= enough:
         for one in parent.children(recursive=True):
-            if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
-                one.kill()
-                print("killed", flush=True)
-                raise SystemExit
+            try:
+                if "".join(one.cmdline()[:1]).startswith("ray::_batch"):
+                    one.kill()
+                    print("killed", flush=True)
+                    raise SystemExit
+            except psutil.Error:  # it ended between being listed and being asked
+                continue
     time.sleep(0.005)
 """
 
