@@ -5,6 +5,7 @@ import pytest
 
 from tacit import EmbeddingStore
 from tacit.data import overlap as module
+from tacit.data.imports import read_data
 from tacit.data.overlap import holds_private, overlap, private_rows
 from tacit.errors import InputError
 
@@ -34,6 +35,19 @@ def test_same_content_and_near_directions(tmp_path, monkeypatch):
     some = overlap(store(tmp_path / "c", private), store(tmp_path / "d", public), 0.6)
     assert some.near[:, 0].tolist() == np.flatnonzero(best >= 0.6).tolist()
     assert not some.hashed
+
+
+def test_files_are_compared_by_direction(tmp_path):
+    rng = np.random.default_rng(0)
+    private, public = rng.normal(size=(20, 8)), rng.normal(size=(30, 8))
+    private[3] = 2 * public[11]
+    np.save(tmp_path / "private.npy", private)
+    np.save(tmp_path / "public.npy", public)
+    files = [read_data(tmp_path / f"{name}.npy") for name in ("private", "public")]
+    for one, other in (files, (store(tmp_path / "a", private, ["x"] * 20), files[1])):
+        found = overlap(one, other, 0.9999)
+        assert found.near.tolist() == [[3, 11]]
+        assert (found.hashed, found.same.tolist(), found.persons) == (False, [], None)
 
 
 def test_what_cannot_be_compared(tmp_path):

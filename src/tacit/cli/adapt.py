@@ -72,7 +72,7 @@ def adapt(
     say(f"{out}: {release} {adapted.why}")
     say("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
     if private is None:
-        say("The rows were not compared with the data of the fit; their owner can do that with --private STORE.")
+        say("The rows were not compared with the data of the fit; their owner can do that with --private DATA.")
 
 
 def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
@@ -87,16 +87,13 @@ def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
 
 
 def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
-    """Refuse rows that hold private records, by their identity or, of two stores, by content and direction."""
-    from tacit.data.embeddings import EmbeddingStore
+    """Refuse rows that hold private records, by their identity, content or direction."""
     from tacit.data.imports import read_data
     from tacit.data.overlap import overlap
 
     records = read_data(private, width=data.x.shape[1])
     if records.identity == data.identity:
         raise InputError(f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}")
-    if not (isinstance(records, EmbeddingStore) and isinstance(data, EmbeddingStore)):
-        raise InputError(f"--private {private} can be compared with {rows} only if both are stores; use tacit import")
     found = overlap(records, data, SAME)
     shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
     if shared:

@@ -12,7 +12,7 @@ from tacit.version import __version__
 VERBS = {
     "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
     "encode": "Make a store from pictures or texts.",
-    "overlap": "Look for private records in a public store.",
+    "overlap": "Look for private records among public rows.",
     "import": "Make a store from arrays or tables.",
     "split": "Deal a data set to a private, a public and a test store.",
     "subset": "Keep an imbalanced subset of a data set, for research.",

@@ -1,4 +1,4 @@
-"""`tacit overlap`: whether a public store, or the class names that a store carries, hold private records or persons."""
+"""`tacit overlap`: whether public data, or the class names that a store carries, hold private records or persons."""
 
 from pathlib import Path
 
@@ -9,20 +9,20 @@ from tacit.errors import InputError
 def overlap(
     private: Path, public: Path | None = None, /, *, cosine: float = 0.98, out: Path | None = None, force: bool = False
 ) -> None:
-    """Look for private records in a public store: the same content, or nearly the same direction.
+    """Look for private records in public data: the same content, or nearly the same direction.
 
-    The rows of class names that the store carries, which may be examples, are compared too. If both stores carry ids of
-    persons, the persons that are in both are counted, as in a private and a test store.
+    The rows of class names that a store carries, which may be examples, are compared too. If both sides carry ids of
+    persons, the persons that are in both are counted, as in private and test data.
 
     The answer is about private records. It is for their owner, and enters no release.
 
     Parameters
     ----------
     private
-        Store of the private records.
+        The private data: a store's folder, or any file that tacit import reads.
     public
-        Store of the public ones, or of class names, of the same encoder. If it is left out, the class names that the
-        private store carries are compared.
+        Public data, or class names, of the same encoder. If left out, the class names that the private store carries
+        are compared.
     cosine
         From which on two rows count as near duplicates.
     out
@@ -31,25 +31,25 @@ def overlap(
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_file, check_writable
-    from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import located
+    from tacit.data.imports import read_data
     from tacit.data.overlap import overlap as compare
 
     if out is not None:
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
-    own = EmbeddingStore.open(located(private))
-    other = own if public is None else EmbeddingStore.open(located(public))
+    own = read_data(private)
+    other = own if public is None else read_data(public)
     if public is None and own.names is None:
-        raise InputError(f"{private} carries no class names to compare; give a public store")
+        raise InputError(f"{private} carries no class names to compare; give public data")
+    records = len(own.x)
     with shown_progress():
         found = compare(own, other, cosine)
     if public is not None:
         same = f"{len(found.same)} have the content of a public one"
         if not found.hashed:
             same = "contents not compared (no hashes stored)"
-        say(f"{own.rows} private records: {same}; {len(found.near)} have a match at cosine {cosine:g} or more.")
+        say(f"{records} private records: {same}; {len(found.near)} have a match at cosine {cosine:g} or more.")
         without = [path for path, store in ((private, own), (public, other)) if store.persons is None]
         if found.persons is not None:
             say(f"{found.persons} persons are in both")
@@ -57,7 +57,7 @@ def overlap(
             say(f"persons were not compared: {without[0]} has no ids")
     if other.names is not None:
         examples = f"{len(found.near_names)} match a row of the class names that {other.identity} carries"
-        say(f"{own.rows} private records: {examples}, at cosine {cosine:g} or more.")
+        say(f"{records} private records: {examples}, at cosine {cosine:g} or more.")
     say("This is about private records: it is for their owner, and belongs in no release.")
     if out is None:
         return

@@ -43,12 +43,12 @@ class Overlap:
     persons: int | None
 
 
-def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEAR) -> Overlap:
-    """Look for private records in a public store, and among the rows of class names that it carries.
+def overlap(private: Data, public: Data, cosine: float = NEAR) -> Overlap:
+    """Look for private records in public data, and among the rows of class names that a public store carries.
 
     Parameters
     ----------
-    private, public : EmbeddingStore
+    private, public : EmbeddingStore or Arrays
         Of one encoder. If both are one store, only the class names that it carries are compared with its records.
     cosine : float
         From which on two rows count as near duplicates.
@@ -56,24 +56,25 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     Raises
     ------
     InputError
-        If the widths of the stores differ, or their encoders, or `cosine` is not in (0, 1]; if ids are texts in one
-        store and whole numbers in the other.
+        If the widths differ, or the encoders, or `cosine` is not in (0, 1]; if ids are texts on one side and whole
+        numbers on the other.
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
-    if private.dim != public.dim:
-        raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
+    width, other_width = private.x.shape[1], public.x.shape[1]
+    if width != other_width:
+        raise InputError(f"the private rows have {width} columns and the public {other_width}; encode both alike")
     if not encoded_alike(private, public):
         raise InputError("the private rows are of another encoder than the public ones; encode both alike")
-    names = np.empty((0, public.dim)) if public.names is None else np.concatenate(public.names)
-    of_names = _near(private, names, cosine)
-    if private.folder.resolve() == public.folder.resolve():
-        return Overlap(np.empty((0, 2), np.int64), *_near(private, names[:0], cosine), False, *of_names, None)
+    names = np.empty((0, width)) if public.names is None else np.concatenate(public.names)
+    of_names = _near(private.x, names, cosine)
+    if _one_store(private, public):
+        return Overlap(np.empty((0, 2), np.int64), *_near(private.x, names[:0], cosine), False, *of_names, None)
     persons = shared_persons(private, public)
-    tables = [store.metadata([CONTENT]) for store in (private, public)]
-    hashed = all(CONTENT in table.column_names for table in tables)
-    same = _same(*(table[CONTENT].to_numpy() for table in tables)) if hashed else np.empty((0, 2), np.int64)
-    return Overlap(same, *_near(private, public.x, cosine), hashed, *of_names, persons)
+    own, others = _content_hashes(private), _content_hashes(public)
+    hashed = own is not None and others is not None
+    same = np.empty((0, 2), np.int64) if own is None or others is None else _same(own, others)
+    return Overlap(same, *_near(private.x, public.x, cosine), hashed, *of_names, persons)
 
 
 def shared_persons(one: Data, other: Data) -> int | None:
@@ -149,6 +150,20 @@ def encoded_alike(one: Data, other: Data) -> bool:
     return None in weights or weights[0] == weights[1]
 
 
+def _one_store(one: Data, other: Data) -> bool:
+    if not (isinstance(one, EmbeddingStore) and isinstance(other, EmbeddingStore)):
+        return False
+    return one.folder.resolve() == other.folder.resolve()
+
+
+def _content_hashes(data: Data) -> NDArray[Any] | None:
+    """The hash of each record's content, which stores that `tacit encode` made hold."""
+    if not isinstance(data, EmbeddingStore):
+        return None
+    table = data.metadata([CONTENT])
+    return np.asarray(table[CONTENT].to_numpy()) if CONTENT in table.column_names else None
+
+
 def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
     """Pairs of rows with the same hash."""
     first = {value: row for row, value in reversed(list(enumerate(public)))}
@@ -156,15 +171,15 @@ def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _near(private: EmbeddingStore, public: Any, cosine: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _near(private: Any, public: Any, cosine: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The nearest public row of each private one, where it is near enough; both are read in blocks."""
-    best, where = np.full(private.rows, -np.inf), np.zeros(private.rows, np.int64)
-    step = max(1, BLOCK_VALUES // max(private.dim, 4096))
+    best, where = np.full(len(private), -np.inf), np.zeros(len(private), np.int64)
+    step = max(1, BLOCK_VALUES // max(private.shape[1], 4096))
     for start in progress(range(0, len(public), step), "comparing", -(-len(public) // step)):
         others = _unit(public[start : start + step])
-        for first in range(0, private.rows, step):
+        for first in range(0, len(private), step):
             block = slice(first, first + step)
-            products = _unit(private.x[block]) @ others.T
+            products = _unit(private[block]) @ others.T
             nearest, cosines = products.argmax(axis=1), products.max(axis=1)
             better = cosines > best[block]
             best[block][better] = cosines[better]
