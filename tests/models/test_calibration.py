@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,22 +37,25 @@ def test_the_best_scale_of_true_log_odds_is_one():
     assert best_scale(scores, labels) == pytest.approx(1, abs=0.03)
     assert best_scale(4 * scores, labels) == pytest.approx(0.25, abs=0.01)
     shares = np.full(CLASSES, 1 / CLASSES)
-    assert loss_slope(scores, labels, shares, math.inf) == pytest.approx(0, abs=0.01)
-    assert loss_slope(2 * scores, labels, shares, math.inf) > 0.1 > -0.05 > loss_slope(scores / 2, labels, shares, 9.0)
+    slope = partial(loss_slope, labels=labels, shares=shares, balance=1.0)
+    assert slope(scores, clip=math.inf) == pytest.approx(0, abs=0.01)
+    assert slope(2 * scores, clip=math.inf) > 0.1 > -0.05 > slope(scores / 2, clip=9.0)
 
 
-def test_the_slope_is_the_derivative_of_the_mean_loss_with_shares_added():
+@pytest.mark.parametrize("balance", [1.0, 1.3])
+def test_the_slope_is_the_derivative_of_the_mean_loss_with_shares_added(balance):
     rng = np.random.default_rng(2)
     labels, scores, shares = np.arange(600) % 3, rng.normal(size=(600, 3)), np.array([0.6, 0.3, 0.1])
 
     def loss(scale):
-        logits = scale * scores + np.log(shares)
+        logits = scale * scores + balance * np.log(shares)
         each = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(600), labels]
         return float(shares[labels] @ each / 200)
 
     derivative = (loss(1 + 1e-5) - loss(1 - 1e-5)) / 2e-5
-    assert loss_slope(scores, labels, shares, math.inf) == pytest.approx(derivative, rel=1e-6)
-    assert loss_slope(scores, labels, shares, 0.5) != pytest.approx(derivative, rel=0.1)
+    slope = partial(loss_slope, scores, labels, shares, balance=balance)
+    assert slope(clip=math.inf) == pytest.approx(derivative, rel=1e-6)
+    assert slope(clip=0.5) != pytest.approx(derivative, rel=0.1)
 
 
 def test_simulated_rows_have_the_spread_within_classes_and_heavy_tails():

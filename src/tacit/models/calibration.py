@@ -15,8 +15,8 @@ steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
 derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through the last `LAST` of them ends
 in the derivative at the released coefficients, with a known standard error. The k that is used is the most likely under
-this and the expectation. The loss has the log class shares added to the scores, so that classes weigh alike, and its
-gradients are clipped; so are the simulated ones.
+this and the expectation. The loss has a multiple of the log class shares added to the scores, and its gradients are
+clipped; so are the simulated ones.
 
 Without gradient steps the posterior itself may be wrong; heavier tails of the error are then fitted as a share of
 probability that is spread evenly. Where the constants were chosen is said in docs/probabilities.md.
@@ -53,12 +53,13 @@ class Slopes:
     """What noisy gradients say: derivatives of the mean loss by the log scale, in the order of the steps.
 
     `noises` are the standard deviations of their noise; gradients were clipped to norm `clip`, infinite if they were
-    not.
+    not; `balance` times the log class shares were added to the scores.
     """
 
     values: list[float] = field(default_factory=list)
     noises: list[float] = field(default_factory=list)
     clip: float = math.inf
+    balance: float = 1.0
 
     def last(self) -> tuple[float, float]:
         """The derivative at the last step and its standard error, by a line through the last `LAST` steps."""
@@ -103,7 +104,9 @@ def posterior_probabilities(
     expected = 1 + EXCESS_OF_LEARNED * foreign
 
     def misfit(width: float) -> float:
-        slope = loss_slope(at_means + expected * width * along, rows.labels, shares, slopes.clip)
+        slope = loss_slope(
+            at_means + expected * width * along, rows.labels, shares, clip=slopes.clip, balance=slopes.balance
+        )
         return ((slope - derivative) / error) ** 2 + (math.log(width) / DEVIATION) ** 2
 
     k = expected * min(map(float, WIDTHS), key=misfit)
@@ -140,9 +143,9 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
     return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
 
 
-def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, clip: float) -> float:
+def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, *, clip: float, balance: float) -> float:
     """Derivative of the mean loss by the log scale, at 1; rows weigh as the shares (C,) of their classes."""
-    errors = softmax(scores + np.log(shares), axis=1)
+    errors = softmax(scores + balance * np.log(shares), axis=1)
     errors[np.arange(len(labels)), labels] -= 1
     each = (errors * scores).sum(axis=1)
     each *= np.minimum(1.0, clip / np.maximum(np.linalg.norm(errors, axis=1), 1e-12))

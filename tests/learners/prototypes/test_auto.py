@@ -8,7 +8,7 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
 from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, LEFT_OUT, SMALL_CLASSES
-from tacit.learners.prototypes.refinement import CLIP, RIDGE, STEPS
+from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
 from tacit.models.decisions import LinearHead, QuadraticHead
@@ -275,7 +275,7 @@ def directly(posterior, prior, names=None, clip=np.inf):
     if names is not None:
         slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)
         slopes /= unit_deviation(rows @ slopes.T)
-    start, beside = slopes, np.log(posterior.sizes / posterior.sizes.mean())
+    start, beside = slopes, BALANCE * np.log(posterior.sizes)
     n = posterior.sizes.sum()
     rate = min(16.0, 3.6 * n / ((2e-5 * STEPS * n / 4) ** 0.5 * STEPS**1.5))
     theta = ahead = np.zeros((4, 12))

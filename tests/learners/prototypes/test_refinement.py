@@ -4,7 +4,7 @@ from scipy.special import softmax
 
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import refinement as module
-from tacit.learners.prototypes.refinement import CLIP, LONGEST_STEP, RIDGE, STEPS, facts, refine
+from tacit.learners.prototypes.refinement import BALANCE, CLIP, LONGEST_STEP, RIDGE, STEPS, facts, refine
 from tacit.mechanisms.noise import noise_source
 from tacit.models.rows import unit_rows_about
 
@@ -40,7 +40,7 @@ def test_the_gradient_is_that_of_the_scores_beside_log_shares(monkeypatch, multi
     head, found = RNG.normal(size=(4, 12)), []
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
     refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0))
-    residual = softmax(ROWS @ (START + head).T + np.log(SIZES), axis=1) - np.eye(4)[Y]
+    residual = softmax(ROWS @ (START + head).T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
     assert np.allclose(found[0], residual.T @ ROWS + RIDGE * head, atol=0.02 if multiplier else 1e-9)
 
@@ -64,7 +64,7 @@ def test_noise_is_drawn_anew_in_each_step(monkeypatch):
 def test_without_noise_it_ends_where_the_penalised_loss_is_least():
     """Near enough: the gradient of the mean loss falls to a hundredth."""
     sizes = np.bincount(Y).astype(float)
-    added = np.log(sizes / sizes.mean())
+    added = BALANCE * np.log(sizes / sizes.mean())
 
     def slope(theta):
         residual = softmax(ROWS @ theta.T + added, axis=1) - np.eye(4)[Y]
