@@ -27,9 +27,11 @@ from tacit.models.metrics import evaluate
 LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
+    "`FEW_CLASSES` that double the bar": (f"{LEARNER}.auto.FEW_CLASSES",),
     "`LOGIT_SCALE`: deviation of the scores they start from": (f"{MODELS}.quadratic.LOGIT_SCALE",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
     "`CLIP` of a gradient": (f"{LEARNER}.refinement.CLIP",),
+    "`BALANCE`: multiple of the log class shares": (f"{LEARNER}.refinement.BALANCE",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),
     "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),
     "`SOFTNESS` of the density": (f"{MODELS}.quadratic.SOFTNESS",),

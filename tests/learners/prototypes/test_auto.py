@@ -7,7 +7,7 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, LEFT_OUT, SMALL_CLASSES
+from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, FEW_CLASSES, LEFT_OUT, SMALL_CLASSES
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
@@ -29,6 +29,7 @@ CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
 ROWS = unit_rows_about(X, CENTRE)
 SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in range(4)])
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
+BAR = CLEAR * (1 + FEW_CLASSES / 4)
 ROUTES = {
     0.25: (0.0, 1.0),
     0.5: (1e9, -1.0),
@@ -244,10 +245,10 @@ def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_one
 @pytest.mark.parametrize(
     ("signals", "spent", "refined"),
     [
-        ([CLEAR, CLEAR], 0.25, True),
-        ([CLEAR - 1e-9, 0.8 * CLEAR], 0.5, True),
-        ([CLEAR - 1e-9, 0.8 * CLEAR - 1e-9], 1.0, False),
-        ([0.0, CLEAR], 0.5, True),
+        ([BAR, BAR], 0.25, True),
+        ([BAR - 1e-9, 0.8 * BAR], 0.5, True),
+        ([BAR - 1e-9, 0.8 * BAR - 1e-9], 1.0, False),
+        ([0.0, BAR], 0.5, True),
     ],
 )
 def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(monkeypatch, signals, spent, refined):

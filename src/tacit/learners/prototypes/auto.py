@@ -32,7 +32,7 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-SMALL_CLASSES, CLEAR = 0.25, 0.8
+SMALL_CLASSES, CLEAR, FEW_CLASSES = 0.25, 0.8, 8.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
@@ -126,11 +126,12 @@ class AutoPrototypes(UnitRowClassifier):
         names = None if prepared.names is None else prepared.names @ prior.axes
         sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
         plain = class_posterior(prior, self._release(prior, sums, spent))
-        if self._signal(plain) < CLEAR and self._multiplier() > 0:
+        bar = CLEAR * (1 + FEW_CLASSES / len(self.classes_))
+        if self._signal(plain) < bar and self._multiplier() > 0:
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
+        self.refined_ = self._signal(plain) >= bar * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
