@@ -15,6 +15,7 @@ cores, each worker uses one thread.
 
 import argparse
 import csv
+import io
 import json
 import math
 import sys
@@ -116,10 +117,13 @@ def unpack(out: Path, table: Path) -> None:
 
 
 def csv_lines(cells: list[Cell]) -> Iterator[str]:
-    """The lines of cells.csv."""
-    yield ",".join(field.name for field in fields(Cell))
+    """The lines of cells.csv; names of data sets have commas."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Cell))
     for cell in cells:
-        yield ",".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in asdict(cell).values())
+        writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values())
+    yield from text.getvalue().splitlines()
 
 
 def report(out: Path) -> None:

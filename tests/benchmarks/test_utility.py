@@ -22,7 +22,7 @@ def utility(monkeypatch):
     import table
 
     yield methods, problems, run, table
-    for name in ("constants", "methods", "problems", "run", "table"):
+    for name in ("constants", "methods", "problems", "routes", "run", "table"):
         sys.modules.pop(name, None)
 
 
@@ -63,6 +63,43 @@ def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, mon
     run.main()
     assert (again / "table.md").read_text() == (out / "table.md").read_text()
     assert "<img" in (out / "page.html").read_text(encoding="utf-8")
+
+
+def test_cells_of_data_sets_with_a_comma_are_read_again(utility, tmp_path):
+    _, _, run, table = utility
+    cells = [
+        table.Cell("agnews, 1,200 own rows", 10, 1, "auto", 0.5, 0.75, 0.5),
+        table.Cell("sst2", 1, 0, "names", 2.0, 0.5, 0.25),
+    ]
+    (tmp_path / "cells.csv").write_text("\n".join(run.csv_lines(cells)) + "\n", encoding="utf-8")
+    (tmp_path / "cells").mkdir()
+    run.unpack(tmp_path, tmp_path / "cells.csv")
+    assert run.read_cells(tmp_path) == cells
+
+
+def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeypatch):
+    import routes
+
+    from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES
+
+    monkeypatch.setattr(routes, "STORES", {"mobilenetv2-in1k-160/cifar10": ("mobilenetv2-in1k-160/tiny_imagenet",)})
+    monkeypatch.setattr(routes, "CLASSES", (8, 10))
+    monkeypatch.setattr(routes, "RATIOS", (1, 4))
+    problems = [routes.drawn(embeddings, number) for number in range(6)]
+    assert {len(np.unique(data.y)) for data, _ in problems} <= {8, 9, 10}
+    data, rough = problems[0]
+    fit = {route: routes.routed(data, rough, 0, route) for route in routes.ROUTES}
+    settings = {"public": data.public, "classes": data.n_classes, "noise": "research", "random_state": 1000}
+    model = routes.tacit.AutoPrototypes(routes.budget(rough), **settings).fit(data.x, data.y)
+    route = {1.0: "sums", 0.5: "half", 0.25: "quarter"}[model.spent_on_sums_]
+    assert routes.chosen(fit, data.n_classes, CLEAR, FEW_CLASSES) == route
+    scores = routes.evaluate(data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes)
+    assert fit[route]["accuracies"] == [100 * scores.balanced, 100 * scores.minority]
+    assert routes.chosen(fit, data.n_classes, 0.0, 0.0) == "quarter"
+    assert routes.chosen(fit, data.n_classes, 1e9, 0.0) == "sums"
+    lines = list(routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}]))
+    assert lines[0] == "1 fits of 1 problems.\n"
+    assert len(lines) == 11
 
 
 def test_without_noise_and_imbalance_one_seed_stands_for_all(utility, embeddings, tmp_path):
