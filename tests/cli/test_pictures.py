@@ -1,4 +1,4 @@
-"""From pictures to a student by the commands of docs/pate.md."""
+"""From images to a student by the commands of docs/pate.md."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ def test_mnist_by_the_commands_of_the_page(tmp_path, monkeypatch, run):
     pictures = SHARED / "mnist.npz"
     if not pictures.exists():
         pytest.skip(f"real data is absent: {pictures} does not exist")
-    text = PAGE.read_text(encoding="utf-8").split("## From pictures to a student")[1]
+    text = PAGE.read_text(encoding="utf-8").split("## From images to a student")[1]
     block = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(pictures, "mnist.npz")

@@ -116,7 +116,7 @@ def test_help_of_a_method_lists_its_parameters_with_defaults(run, monkeypatch, v
 def test_a_description_is_the_first_sentence_and_references_are_followed():
     told = {name: text for name, text, _ in own_parameters(load(METHODS["pate"]))}
     assert told["sigma1"] == "float: Standard deviation of the noise of the check, in votes."
-    assert told["shape"] == "tuple of int: Shape of one record, such as (1, 28, 28), where rows hold pictures."
+    assert told["shape"] == "tuple of int: Shape of one record, such as (1, 28, 28), if rows hold images."
 
 
 @pytest.mark.parametrize(

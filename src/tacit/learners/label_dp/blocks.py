@@ -28,17 +28,17 @@ _VALUES = 1 << 20  # entries that one task computes
 
 
 class Blocks(Randomizer):
-    """Randomized response on blocks of classes, the partition that tells most about a label under its prior.
+    """Randomized response on blocks of classes, by the partition with most information about a label under its prior.
 
-    An answer is the number of a block: of the block of the true class with probability E/(E + g - 1), E = e^epsilon, of
-    any other of the g blocks with probability 1/(E + g - 1).
+    An answer is the number of a block: the block of the true class with probability E/(E + g - 1), E = e^epsilon, and
+    each other of the g blocks with probability 1/(E + g - 1).
 
     Parameters
     ----------
     epsilon : float
         Above 0; infinity keeps the label.
     prior : array of shape (n_classes,) or (priors, n_classes)
-        Public, or paid for. Rows are not negative and add up to 1. They are not kept.
+        Public, or paid for. Rows are not negative and add up to 1. The prior is not stored.
     first : int, default=0
         Number of the first prior, for priors that are passed in parts: prior i has public random order i of the
         classes, which breaks ties and decides where unlikely classes go.
@@ -52,8 +52,8 @@ class Blocks(Randomizer):
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label, since partitions follow from priors alone. The event is randomized
-    response over the smallest g of any prior, which costs the most.
+    Guarantee: epsilon-DP under change of one label, since partitions follow only from priors. The event is randomized
+    response over the smallest g of any prior, which costs most.
     The partition has the largest mutual information of answer and label among greedy ones into 2 to n_classes blocks;
     see `tacit.mechanisms.partitions`. With blocks of single classes it is plain randomized response.
 

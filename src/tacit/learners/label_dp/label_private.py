@@ -65,59 +65,59 @@ class Features(Prepared):
 class LabelPrivate(ModelClassifier):
     """Classify by a model that learned from randomized labels; features are public.
 
-    Each label is randomized once, by itself, in one of the stages. Everything learned from the outputs is free, and so
-    is what public rows and class names tell. With several stages, the prior of a label in a later stage is the
+    Each label is randomized once, by itself, in one of the stages. Learning from the outputs has no further cost, and
+    neither have public rows and class names. With several stages, the prior of a label in a later stage is the
     prediction of the earlier stages' model for its record.
 
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1"
-        Pure, zCDP or approximate; for "gaussian" not pure. Infinite budgets keep the labels.
+        Pure, zCDP or approximate; not pure for "gaussian". Infinite budgets keep the labels.
     base : None, scikit-learn classifier, str or callable
-        By default a linear softmax of unit rows about their mean, which is public; it learns from class names and from
-        neighbours among the rows too, see `tacit.learners.label_dp.structured`. Else a classifier
+        By default a linear softmax of unit rows about their mean, which is public. It also learns from class names and
+        from neighbours among the rows, see `tacit.learners.label_dp.structured`. Alternatives are a classifier
         with `predict_proba` whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
         they need torch) or a factory of networks.
     classes
         As in `NoisySumPrototypes`.
     randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
-        How a label is randomized; see `tacit.label_dp.randomize`. Where labels have no prior, "rr-with-prior" is "rr",
+        How a label is randomized; see `tacit.label_dp.randomize`. If labels have no prior, "rr-with-prior" is "rr",
         and "blocks" divides the classes by public random numbers, in 256 ways.
     prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
-        By default "names" if there are names, else "uniform". "names" is the softmax of 10 times the cosine of a
+        By default "names" if names are passed, otherwise "uniform". "names" is the softmax of 10 times the cosine of a
         record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
-        of the budget for their noisy histograms. An array must be public, and have one row, or one for each record.
+        of the budget for their noisy histograms. An array must be public and have one row, or one row per record.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several of each class, in the order of the declared `classes`, by the
-        encoder of the records. They give the prior, and the linear model starts from them. They cost nothing. Names
-        that do not fit the labels are forgotten: the likelihood of randomized labels decides.
+        Public rows of the class names, one or several per class, in the order of the declared `classes`, from the
+        encoder of the records. They give the prior, and the linear model starts from them, at no privacy cost. Names
+        that do not fit the labels are dropped: the likelihood of randomized labels decides.
     n_clusters : int, optional
-        Number of k-means clusters, for "clusters"; by default so many that a cluster has about 4 times as many records
-        as a noisy count has standard deviation, which follows from the number of records and the budget.
+        Number of k-means clusters, for "clusters". By default it is chosen from the number of records and the budget
+        so that the records of a cluster are about 4 times the standard deviation of a noisy count.
     n_components : int, default=50
         Number of principal components before k-means.
     prior_share : float, default=0.4
         Share of epsilon for the histograms.
     stages : int or "auto", default="auto"
         1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
-        labels, the others share the rest. "auto" is 1, except where answers depend on a public prior (names or an
+        labels, the others share the rest. "auto" is 1, except if answers depend on a public prior (names or an
         array). Then 3 % of the labels are randomized under this prior, and the others under the power of
         it, from 0 to 1 or 1/epsilon if that is more, that makes these randomized labels likeliest; with power 0 the
         prior is uniform.
     temperature : float, default=1.0
-        Temperature of a model's probabilities as prior; below 1 sharpens them.
+        Temperature of a model's probabilities as a prior; values below 1 sharpen them.
     correction : {"forward", "backward"}
         How the loss allows for randomized labels; see `tacit.learners.label_dp.learning`.
     training : Training or dict, optional
         How networks are trained: epochs, batch_size, learning_rate, weight_decay, augmentation.
     shape : tuple of int, optional
-        Shape of one record, such as (1, 28, 28), where rows hold pictures.
+        Shape of one record, such as (1, 28, 28), if rows hold images.
     seed : int, default=0
-        Public seed of clusters, of the stages' parts and of training. Randomizing draws other noise.
+        Public seed of clusters, of the stages' parts and of training. The randomized labels do not depend on it.
     noise, random_state, ledger
-        As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit costs again.
+        As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit is charged again.
     unit : {"change-label", "change-labels-of-person"}
-        Under the latter a person's labels share the budget: each of m is randomized at an m-th of it.
+        Under the latter a person's m labels share the budget: each is randomized at an m-th of it.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class LabelPrivate(ModelClassifier):
     noisy_labels_ : ndarray of shape (n,), or (n, classes)
         Class indices, numbers of blocks, or vectors. They may be published.
     priors_ : list of Prior
-        One for each stage. `tacit.label_dp.Blocks(epsilon, prior.rows).partitions` are the blocks.
+        One per stage. `tacit.label_dp.Blocks(epsilon, prior.rows).partitions` are the blocks.
     prior_power_ : float
         The power of the public prior that most labels were randomized under; see `stages`.
     classes_ : ndarray of shape (C,)
@@ -134,10 +134,11 @@ class LabelPrivate(ModelClassifier):
 
     Notes
     -----
-    Guarantee: under change of one label, or of all labels of one person, of which each spends its share
+    Guarantee: under change of one label, or of all labels of one person, each of which spends its share
     (`tacit.learners.label_dp.persons`). Features and the number of records are not protected. Which labels a stage
-    randomizes depends on positions alone, so stages compose in parallel. Priors follow from features, names and the
-    randomized labels of earlier stages, never from the labels of their own stage; except for clusters, which are paid.
+    randomizes depends only on positions, so stages compose in parallel. Priors follow from features, names and the
+    randomized labels of earlier stages, never from the labels of their own stage. The exception is clusters, which are
+    paid for.
     Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
     2017 (corrections). Asking by mutual information, priors from names and the linear model are tacit's.
 

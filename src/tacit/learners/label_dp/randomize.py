@@ -43,12 +43,11 @@ class NoisyLabels:
     Attributes
     ----------
     labels : ndarray of shape (n,), or (n, classes)
-        Class values or numbers; bits or noisy one-hot labels of the randomizers of vectors; of "blocks", numbers of
-        blocks.
+        Class values or numbers; for vector randomizers bits or noisy one-hot labels; for "blocks" block numbers.
     randomizer : Randomizer, RROnBins or UnbiasedResponse, or OfPersons
-        Has the matrix, and `partitions` into blocks; under a unit per person one for each number of labels.
+        Has the matrix, and `partitions` into blocks; under a unit per person there is one per number of labels.
     which : ndarray of shape (n,) or None
-        The prior of each label; of "blocks", its row of `partitions`.
+        The prior of each label; for "blocks" its row of `partitions`.
     guarantee_ : Guarantee
         Under change of one label, or of all labels of one person.
     """

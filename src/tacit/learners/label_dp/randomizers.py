@@ -199,7 +199,8 @@ class RRTopK(Response):
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label. A label that is not among the k likeliest becomes any of them.
+    Guarantee: epsilon-DP under change of one label. A label that is not among the k likeliest classes becomes one of
+    them, each with the same probability.
     """
 
     def __init__(self, epsilon: float, prior: Any, k: int) -> None:
@@ -209,7 +210,7 @@ class RRTopK(Response):
 
 
 class RRWithPrior(Response):
-    """Randomized response over as many of the likeliest classes as keeps a label most often.
+    """Randomized response over the k likeliest classes, with the k that keeps a label most often.
 
     Parameters
     ----------

@@ -28,12 +28,12 @@ LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 c
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureCovariance(SecondOrderClassifier):
-    """Classify by logistic regression, learned by noisy gradients that are divided by noisy second moments.
+    """Classify by logistic regression, learned from noisy gradients that are divided by noisy second moments.
 
     Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is noised once. Then
     every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is the noised sum of all records'
     gradients of softmax cross-entropy, each clipped. Directions in which rows vary little are learned as fast as the
-    others, so that few epochs suffice.
+    others, so few epochs suffice.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class FeatureCovariance(SecondOrderClassifier):
     -----
     Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2): one for G, of
     sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per
-    class is for the counts. Logits are exact, as in `GradientDescent`. Under a unit per person, what a
-    person adds to G or a gradient is bounded as a record is otherwise. See `tacit.mechanisms.outer_products`.
+    class is for the counts. Logits are exact, as in `GradientDescent`. Under a unit per person, a person's
+    contribution to G or to a gradient is bounded like a record's otherwise. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the logit
     adjustment. The damping is tacit's.
 

@@ -30,11 +30,11 @@ SHORTEST = 1e-6
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GlobalAdapt(GradientDescent):
-    """Classify by logistic regression, learned from gradients that are scaled alike wherever that bounds them.
+    """Classify by logistic regression, learned from gradients that are scaled by one factor up to a threshold.
 
-    Clipping turns the mean gradient where it shortens some records' gradients and not others'. Here gradients up to a
-    threshold Z are all scaled by clip/Z, and longer ones clipped to norm `clip`. After each step Z shrinks by
-    exp(-decay) and grows with the noisy share of gradients above it, so that it settles where that share is `decay`.
+    Clipping changes the direction of the mean gradient if it shortens only some records' gradients. Here all gradients
+    up to a threshold Z are scaled by clip/Z, and longer gradients are clipped to norm `clip`. After each step Z shrinks
+    by exp(-decay) and grows with the noisy share of gradients above it, so that it settles where that share is `decay`.
     Rows are divided by their norm, at fit and at predict. Every step uses every record. By default small classes are at
     no disadvantage, as in `GradientDescent`.
 
@@ -47,7 +47,7 @@ class GlobalAdapt(GradientDescent):
     clip : float, default=1.0
         Bound on the norm of a record's scaled gradient.
     threshold : float, default=sqrt(2)
-        Z of the first step; at most sqrt(2), the longest gradient of a unit row. Later ones are kept from 1e-6 to that.
+        Z of the first step; at most sqrt(2), the longest gradient of a unit row. Z is kept between 1e-6 and sqrt(2).
     decay : float, default=0.1
         How fast Z shrinks, eta in the paper.
     tolerance : float, default=1.0
@@ -67,13 +67,13 @@ class GlobalAdapt(GradientDescent):
     Guarantee: per step, one Gaussian event for the sum of scaled gradients, of sensitivity `clip` in Frobenius norm
     under add/remove, and one for the count of gradients above tolerance Z, of sensitivity 1; one more per class is for
     the class counts. rho = steps/(2 sigma^2) + steps/(2 sigma_b^2) + that of the class counts. A record's scale depends
-    on its own gradient and on what is released already, to the last bit. Under a unit per person the count adds up the
-    share of each person's gradients that is above, and becomes a share of the total weight of the persons, so that Z
-    settles lower where people are in several classes. See `tacit.mechanisms.outer_products` and
+    on its own gradient and on earlier releases only, to the last bit. Under a unit per person the count adds up, over
+    persons, the share of their gradients above the threshold. Divided by the total weight of the persons it becomes a
+    share, so Z settles lower if people are in several classes. See `tacit.mechanisms.outer_products` and
     `tacit.mechanisms.counts`.
-    Source: Esipova et al. 2023, on the full batch, so that no assumption on sampling is needed, with Nesterov's
-    momentum; Menon et al. 2021 for the logit adjustment. A published code divides the count above the threshold by the
-    realised number of records, which leaks that number.
+    Source: Esipova et al. 2023, on the full batch, so that no assumption about sampling is needed, with Nesterov's
+    momentum; Menon et al. 2021 for the logit adjustment. Published code divides the count above the threshold by the
+    actual number of records, which leaks that number.
 
     Examples
     --------

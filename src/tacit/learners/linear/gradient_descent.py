@@ -27,28 +27,28 @@ from tacit.privacy.events import Event, compose
 class GradientDescent(UnitRowClassifier):
     """Classify by logistic regression, learned by gradient descent with noise in every step.
 
-    Rows are divided by their norm, at fit and at predict. Every step uses every record: softmax cross-entropy, the
-    gradient of each record clipped, their sum noised, and Nesterov's momentum. The steps are as long as stability
-    allows, or shorter, so that noise does not dominate the logits; none depends on a private loss. By default small
-    classes are at no disadvantage: the log of each class's noisy share of the records is added to its logit while
-    learning, and left out of predictions.
+    Rows are divided by their norm, at fit and at predict. Every step uses every record: it clips the gradient of each
+    record's softmax cross-entropy, adds noise to the sum, and uses Nesterov's momentum. The steps are as long as
+    stability allows, or shorter, so that noise does not dominate the logits; no step depends on a private loss. By
+    default small classes are at no disadvantage: the log of each class's noisy share of the records is added to its
+    logit in training and left out of predictions.
 
     Parameters
     ----------
     budget, classes, public, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows steps can
-        be four times as long.
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, steps
+        can be four times as long.
     steps : int, optional
         Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite budget.
     learning_rate : float, optional
         Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3 n/(steps^2 z clip), at
         which noise adds about 1.2 to a logit; z is the noise multiplier of all steps together. Few records per class
-        shorten it as noise does (`tacit.learners.common.descent.learning_rate`).
+        reduce it like noise (`tacit.learners.common.descent.learning_rate`).
     clip : float, default=1.0
         Bound on the norm of a record's gradient, which is at most sqrt(2).
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        scale the steps and balance the classes. If omitted, noisy counts are bought with 1 % of the budget.
+        scale the steps and balance the classes. If omitted, noisy counts are released for 1 % of the budget.
     balanced : bool, default=True
         Learn for equally frequent classes (logit adjustment). False is plain logistic regression.
     ridge : float, default=0.3
@@ -57,10 +57,10 @@ class GradientDescent(UnitRowClassifier):
         Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
         (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several of each class, in the order of the declared classes. The head
-        then starts at s T, and the penalty is ridge/2 |theta - s T|^2: T holds the names' directions about the public
-        centre, and s is found from the first noisy gradients at no privacy cost. It is near zero if the names do not
-        fit the records, or the records outweigh the noise (`tacit.learners.linear.name_centre`).
+        Public rows of the class names, one or several per class, in the order of the declared classes. The head
+        then starts at s T, and the penalty is ridge/2 |theta - s T|^2. T holds the names' directions about the public
+        centre, and s follows from the first noisy gradients at no privacy cost. s is near zero if the names do not
+        fit the records, or if the records outweigh the noise (`tacit.learners.linear.name_centre`).
 
     Attributes
     ----------

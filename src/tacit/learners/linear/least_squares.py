@@ -30,12 +30,12 @@ NOISE_IN_MEAN = 4.0  # weight of the variance of a mean's noise, added to the va
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeastSquares(UnitRowClassifier):
-    """Classify by one linear score per class, solved for from noisy second moments and noisy class sums.
+    """Classify by one linear score per class, computed from noisy second moments and noisy class sums.
 
     Rows are divided by their norm, at fit and at predict. Let G be the sum of x x' over all records, b_k the sum of the
     n_k records of class k, and m_k = b_k/n_k. By default this is linear discriminant analysis: G less all
     b_k b_k'/n_k is the scatter within classes, W, and theta_k = (W + ridge I)^-1 (m_k - m), m being the mean of all
-    records. No class is favoured for its size. With `alpha` it is the published regression on class indicators,
+    records. Large classes are not favoured. With `alpha` it is the published regression on class indicators,
     theta_k = (A_k + alpha G + ridge I)^-1 b_k, where A_k is the sum of x x' over class k.
 
     Parameters
@@ -43,8 +43,8 @@ class LeastSquares(UnitRowClassifier):
     budget, classes, public, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     alpha : float, optional
-        Weight of G in the sum with A_k, as published. G, A and b are then bought at a third of the budget each. If
-        omitted, G takes 30 % of the budget, noisy counts 1 %, and b the rest.
+        Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget each. If omitted, G
+        gets 30 % of the budget, noisy counts 1 %, and b the rest.
     ridge : float, optional
         By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert.
     normalise : bool, default=True
@@ -59,17 +59,17 @@ class LeastSquares(UnitRowClassifier):
     ----------
     coefficients_ : ndarray of shape (C, d), float64
     intercepts_ : ndarray of shape (C,), float64
-        Far below all scores for a class without records under an infinite budget, unless `alpha` is given.
+        For a class without records under an infinite budget, far below all scores, unless `alpha` is passed.
     centre_, classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
     Notes
     -----
-    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, else one per class
-    for the counts, all of sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the budget. All
-    else is post-processing: the expected noise of the sums is added back to W, and a mean's noise, of variance v_k in
-    each coordinate, counts as scatter: 4 n v_k is added to W. See `tacit.mechanisms.outer_products` and
-    `tacit.mechanisms.gaussian`.
+    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, otherwise one per
+    class for the counts, all of sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the
+    budget. Everything else is post-processing: the expected noise of the sums is added back to W, and a mean's noise,
+    of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to W. See `tacit.mechanisms.outer_products`
+    and `tacit.mechanisms.gaussian`.
     Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the discriminant, whose
     noise terms are tacit's.
 

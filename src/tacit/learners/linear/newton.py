@@ -33,11 +33,11 @@ Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
 class Newton(SecondOrderClassifier):
     """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
 
-    Rows are divided by their norm, at fit and at predict. A record counts with weight 1 for its own class and with
-    weight alpha, as a negative, for every other. Every epoch moves the head of class k by
+    Rows are divided by their norm, at fit and at predict. A record has weight 1 for its own class and, as a negative,
+    weight alpha for every other class. Every epoch moves the head of class k by
     -learning_rate (H_k + damping_k I)^-1 g_k, where g_k and H_k are noised sums over all records. By default small
-    classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit while
-    learning, and left out of predictions.
+    classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit in
+    training and left out of predictions.
 
     It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws of noise. For
     n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on one core. Hessians take at least
@@ -52,10 +52,10 @@ class Newton(SecondOrderClassifier):
     learning_rate : float, optional
         By default 1, which is Newton's step.
     alpha : float, optional
-        Weight of a negative; public. By default 1/(K - 1), with which a record weighs as much as all its negatives.
+        Weight of a negative; public. By default 1/(K - 1), which gives a record as much weight as all its negatives.
     pooled : bool, default=True
         Shrink each noisy Hessian towards their mean over classes, by as much as noise makes them differ (James-Stein).
-        False takes each as it was released.
+        False uses each Hessian as released.
     damping : float, optional
         By default `ridge` plus s sqrt(d), s being the standard deviation of the noise on an entry of a (pooled)
         Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy Hessian.
@@ -72,7 +72,7 @@ class Newton(SecondOrderClassifier):
     Guarantee: two Gaussian events per epoch with multiplier s, so that rho = T/s^2 for T epochs, and one per class for
     the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k = alpha elsewhere. With p_k the sigmoid,
     it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and
-    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. So the stack of all K gradients moves by at most
+    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most
     f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius
     norm. Noise has standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian
     mirrored. Logits are exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that

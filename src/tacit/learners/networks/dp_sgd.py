@@ -43,21 +43,21 @@ class Records(Prepared):
 class DPSGD(ModelClassifier):
     """Classify by a network that learned from noisy sums of clipped gradients (DP-SGD, with Adam).
 
-    For comparison only: gradients and noise are Opacus's, in floating point, from a seeded generator. So noise is
-    `research` noise, and there is no release.
+    For comparison only: gradients and noise are Opacus's, in floating point, from a seeded generator. The noise is
+    therefore `research` noise, and there is no release.
 
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1,delta=1e-5"
-        Approximate, since amplification by sampling has no rho. "epsilon=inf,delta=1e-5" is without noise and clipping.
+        Approximate, since amplification by sampling has no rho. "epsilon=inf,delta=1e-5" uses no noise and no clipping.
     base : str or callable, default="mlp"
         The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without BatchNorm.
     classes
         As in `NoisySumPrototypes`.
     sampling_rate : float, default=1/240
-        Probability of each record, or person under a unit per person, to be in a step's sample, up to 1e-9.
+        Probability that a record (a person under a unit per person) is in a step's sample, up to 1e-9.
     epochs : float, default=3.0
-        How often a record or person is in a sample, on average: there are epochs/sampling_rate steps, rounded.
+        Average number of samples that contain a record or person: there are epochs/sampling_rate steps, rounded.
     clip : float, default=1.5
         Bound on the L2 norm of a record's gradient; of the sum over a person's records under a unit per person.
     learning_rate : float, default=0.001
@@ -69,12 +69,12 @@ class DPSGD(ModelClassifier):
     random_state, ledger
         As in `NoisySumPrototypes`; samples and noise depend on `random_state`.
     n_persons : int, optional
-        Under a unit per person: a public number of persons, about as many as there are. The sum of gradients is divided
+        Under a unit per person: a public number of persons, about the actual number. The sum of gradients is divided
         by `sampling_rate` times this number. Needed under "add-remove-person", which hides the number of persons; under
-        the others it is that number by default. Unused under a unit per record.
+        the other units the default is the actual number. Unused under a unit per record.
     unit : str, default="add-remove"
         As in `NoisySumPrototypes`. A change of labels costs as much as a replacement: whole records are protected, so
-        an epsilon here is not comparable to one of `LabelPrivate`.
+        an epsilon here is not comparable to an epsilon of `LabelPrivate`.
 
     Attributes
     ----------
@@ -88,13 +88,13 @@ class DPSGD(ModelClassifier):
     Notes
     -----
     Guarantee: one `SampledGaussian` event for each step, of sensitivity `clip` under add/remove, composed by privacy
-    loss distributions. Samples are Poisson, as that event supposes. The number of records scales the steps and is not
-    protected. Under a unit per person, samples are of persons, each with all their records, and the sum of a person's
-    gradients is clipped. So the events are the same, for one person added or removed. (A mean would be shorter, under
-    the same noise.) Under replacement and change of labels, the privacy cost of two changes is proven for one step, and
-    checked numerically for several. Floating point is not covered.
-    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records
-    into batches and accounts for Poisson samples: what it states, 1, is tightly 0.585 if its samples were Poisson, and
+    loss distributions. Samples are Poisson, as that event assumes. The number of records scales the steps and is not
+    protected. Under a unit per person, persons are sampled, each with all their records, and the sum of a person's
+    gradients is clipped. The events are therefore the same, for one person added or removed. (A mean would be shorter,
+    under the same noise.) Under replacement and change of labels, the privacy cost of two changes is proven for one
+    step, and checked numerically for several. Floating point is not covered.
+    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records into batches
+    and accounts for Poisson samples. It states epsilon 1; the tight epsilon is 0.585 if its samples were Poisson, and
     8.2 for what it does.
 
     Examples

@@ -92,7 +92,7 @@ class GNMax(Aggregator):
 
 @dataclass(frozen=True)
 class Confident(GNMax):
-    """GNMax where the largest count + N(0, sigma1^2) reaches a threshold, else no label [Papernot et al. 2018].
+    """GNMax if the largest count + N(0, sigma1^2) reaches a threshold; otherwise no label [Papernot et al. 2018].
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Confident(GNMax):
     sigma1 : float
         Standard deviation of the noise of the check, in votes.
     threshold : float
-        Votes that the largest count must reach, noise added.
+        Votes that the noisy largest count must reach.
     """
 
     sigma1: float
@@ -128,20 +128,20 @@ class Confident(GNMax):
 
 @dataclass(frozen=True)
 class Interactive(Confident):
-    """GNMax where teachers and student disagree by a threshold; else the student's label where it is confident.
+    """GNMax if teachers and student disagree by a threshold; otherwise the student's label if it is confident.
 
-    With p the student's scores and M votes, a label is bought where max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
-    threshold. Elsewhere argmax p is the label, at no further cost, if max p exceeds `confidence`; else there is none
-    [Papernot et al. 2018]. There is no data-dependent bound of a check: its cost is the one that no votes change.
+    With p the student's scores and M votes, a label is bought if max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
+    threshold. Otherwise argmax p is the label, at no further cost, if max p exceeds `confidence`; if it does not, there
+    is no label [Papernot et al. 2018]. A check has no data-dependent bound: its cost does not depend on the votes.
 
     Parameters
     ----------
     sigma, sigma1 : float
         As in `Confident`.
     threshold : float
-        Votes by which teachers and student must disagree, noise added.
+        Votes by which teachers and student must disagree, after noise is added.
     confidence : float
-        Where they agree, the student's label counts if its probability exceeds this.
+        If they agree, the student's label counts if its probability exceeds this.
     bootstrap : float, default=0.5
         Share of the queries that `PATE` answers by confident voting first, to fit a first student.
     """

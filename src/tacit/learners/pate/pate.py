@@ -64,76 +64,75 @@ LEAST_BITS = 10  # for each class, by simulation, below which a fit warns
 class PATE(ModelClassifier):
     """Classify by a student that learns from the noisy votes of teachers on public records.
 
-    The private records are dealt out to teachers, classifiers that learn from disjoint parts. Public records are
-    queried in order; the noisy votes answer some of them, until a limit or a budget is reached. The student learns from
-    these labels alone.
+    The private records are split among teachers, classifiers that learn from disjoint parts. Public records are
+    queried in order; the noisy votes answer some of them, until a limit or a budget is reached. The student learns only
+    from these labels.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Of every record, or of every person under "replace-person": in zCDP, approximate, or in mu;
-        a pure budget is refused.
-        "rho=inf" is plurality without noise.
+        Budget of every record, or of every person under "replace-person": zCDP, approximate, or mu. A pure budget is
+        refused. "rho=inf" is plurality without noise.
     classes
         As in `NoisySumPrototypes`.
     public : array of shape (m, d) or (m, channels, height, width), optional
-        The records to query, of the private kind. They may be passed to `fit` instead.
+        The records to query, of the same kind as the private records. They may be passed to `fit` instead.
     budgets : dict of str to float, optional
         Instead of `budget`: epsilon of each budget group at `delta`. `fit` then takes `groups`.
     delta : float, default=1e-5
-        Delta of budgets that name none.
+        Delta of budgets that state none.
     teachers : Teachers or dict, optional
         Who votes: number, model, training, expected_accuracy. See `tacit.pate.Teachers`.
     voting : {"confident", "gnmax"}, aggregator or dict, default="confident"
-        By a name, noise is calibrated on simulated votes. Else `tacit.pate.GNMax(sigma)`, `Confident(sigma, sigma1,
-        threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all in
-        votes; or a dict of these with the name as `kind`.
+        With a name, noise is calibrated on simulated votes. Otherwise pass `tacit.pate.GNMax(sigma)`, `Confident(sigma,
+        sigma1, threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all
+        in votes; or a dict of these with the name as `kind`.
     label_accuracy : float, optional
-        Share of right labels that calibrated noise aims at, as `accuracy` of `tacit.pate.calibrate`, for teachers of
-        their `expected_accuracy`. By default the noise is chosen whose labels tell most.
+        Share of right labels at which calibrated noise aims, as `accuracy` of `tacit.pate.calibrate`, for teachers of
+        their `expected_accuracy`. By default the noise whose labels carry most information is chosen.
     student : Student or dict, optional
         What learns from the labels: model, training, semi_supervised, validation. See `tacit.pate.Student`.
     collector : {"weighting", "vanishing", "upsampling", "gnmax"}
         How budget groups vote together; see `tacit.learners.pate.collectors`. Without groups it makes no difference.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several of each class, in the order of the declared classes. A student
-        that is a logistic regression is then penalised by its distance from them, if that makes a fifth of the
-        released labels likelier after a fit to the others; if not, it is the student without names. Votes do not
-        depend on names, except for interactive voting, which uses the student.
+        Public rows of the class names, one or several per class, in the order of the declared classes. A
+        logistic-regression student is then penalised by its distance from them, if that makes a fifth of the
+        released labels likelier after a fit to the others; otherwise it is the student without names. Votes do not
+        depend on names, except in interactive voting, which uses the student.
     n_queries, n_labels : int, optional
         Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
         groups the promise assumes at most `n_queries` queries.
     limits : list of float, optional
-        Smaller budgets at which the one voting is read too, at no further privacy cost: epsilons, or dicts of them with
+        Smaller budgets at which the voting is also read, at no further privacy cost: epsilons, or dicts of them with
         budget groups. See `tacit.pate.readings`.
     stopping : {"filter", "data-dependent"}
-        By which costs voting ends; see `tacit.pate.aggregate`.
+        The costs by which voting ends; see `tacit.pate.aggregate`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
-        Public seed of dealing out records and of training. Voting draws other noise.
+        Public seed of assigning records and of training. The noise of the votes does not depend on it.
     folder : path, optional
         Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
-        students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that has
-        paid for them.
+        students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that was
+        already charged for them.
     engine : str or Engine, optional
         Where teachers are trained: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION". Workers must see
-        `folder`. By default in this process, or by joblib if `jobs` is more than 1. It changes no bit of any vote.
+        `folder`. By default in this process, or by joblib if `jobs` is more than 1. The votes are the same to the bit.
     jobs : int, default=1
         Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
-        The unit in which the guarantee is stated; budgets are read under "replace", or under "replace-person" if it is
-        the unit. Persons are then dealt out to teachers, each with all their records.
+        Unit in which the guarantee is stated. Budgets refer to "replace", or to "replace-person" if that is the unit.
+        Persons are then assigned to teachers, each with all their records.
 
     Attributes
     ----------
     answers_ : Answers
-        Labels of the public records, which may be published, and what is known of their privacy cost.
+        Labels of the public records, which may be published, and their privacy cost.
     student_ : Model
     readings_ : list of Reading
-        What votings of the smaller budgets in `limits` would have released, and how good their students are.
+        What votings with the smaller budgets in `limits` would have released, and the accuracy of their students.
     validation_accuracy_ : float or None
         Share of the validation labels that the student predicts.
     votes_ : Votes
@@ -141,7 +140,7 @@ class PATE(ModelClassifier):
     consensus_ : ndarray of shape (20,)
         How many public records have each share of teachers for their top class: up to 5 %, up to 10 %, and so on.
     aggregator_ : Aggregator
-        With its noise, in votes of plain PATE.
+        The aggregator with its noise, in votes of plain PATE.
     shape_ : tuple of int
     classes_ : ndarray of shape (C,)
     guarantee_ : Guarantee
@@ -154,12 +153,12 @@ class PATE(ModelClassifier):
     -----
     Guarantee: under replacement of one record of a group, the group's budget. Each record goes to one teacher, or to
     d_g teachers under upsampling (d_g is the number of copies in group g). The assignment depends only on its position,
-    its group and public facts; see `tacit.mechanisms.votes` for the cost of a query
-    and `tacit.learners.pate.filter` for why stopping is private. The number of records, groups and budgets are
+    its group and public facts. See `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter`
+    for why stopping is private. The number of records, groups and budgets are
     not protected. Under "replace-person" the same holds for persons: the data are a list of persons, in the order of
-    their first records, and a replaced person keeps the place in it. All records of a person go to the same teachers,
-    and no teacher depends on the number of records of another. So sort records by person, in an order that is public,
-    if the order of the first records tells something private.
+    their first records, and a replaced person keeps their place in it. All records of a person go to the same
+    teachers, and no teacher depends on another teacher's number of records. If the order of the first records reveals
+    something private, sort the records by person first, in an order that is public.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples

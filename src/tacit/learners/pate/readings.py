@@ -35,20 +35,20 @@ Limit = dict[str, Budget]
 
 @dataclass(frozen=True)
 class Reading:
-    """The answers that a voting of a smaller budget would have released; see `readings`.
+    """The answers that a voting with a smaller budget would have released; see `readings`.
 
     Attributes
     ----------
     limit : str
         The budget, or epsilon of each group.
     asked, answered : int
-        Number of queries that were asked, and of labels that were bought.
+        Number of queries that were made, and of labels that were bought.
     labels : ndarray of shape (queries,)
-        As `Answers.labels`; -1 after the last query that was asked.
+        As `Answers.labels`; -1 after the last query that was made.
     spent_ : Guarantee
         Cost of these queries and labels. A report, not a guarantee.
     test_accuracy : float or None
-        Of the student of these labels, if `PATE.fit` was given a test set.
+        Accuracy of the student of these labels, if a test set was passed to `PATE.fit`.
     """
 
     limit: str

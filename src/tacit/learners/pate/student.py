@@ -33,21 +33,21 @@ WRONG = 0.5  # share of wrong labels that the choice allows for
 
 @dataclass(frozen=True)
 class Student:
-    """What learns from the labels that voting released.
+    """The model that learns from the labels that voting released.
 
     Parameters
     ----------
     model : scikit-learn classifier, str or callable, optional
-        As of `Teachers`; by default a logistic regression in which classes weigh alike, since noisy votes change how
-        frequent they are. Logistic regressions and networks by name can be released. Linear models are fitted to unit
+        As in `Teachers`; by default a logistic regression with equal class weights, since noisy votes change how
+        frequent classes are. Logistic regressions and named networks can be released. Linear models are fitted to unit
         rows, about the mean of the unit public rows unless `semi_supervised` is True.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, optional
-        Whether it uses public records without an answer too. By default the default model does unless held-out labels
-        are likelier without, under the best of several penalties; other models do not.
+        Whether the student also uses public records without an answer. By default the default model does, unless
+        held-out labels are likelier without them under the best of several penalties; other models do not.
     validation : float, default=0.0
-        Share of the labels that is kept aside to measure the student by; 0.99 at most.
+        Share of the labels that is held out to measure the student; at most 0.99.
 
     Examples
     --------

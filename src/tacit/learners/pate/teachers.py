@@ -50,23 +50,23 @@ CHECKPOINT, RECORDS = "teachers", "records"  # folders: in that of a run, and in
 
 @dataclass(frozen=True)
 class Teachers:
-    """Who votes: classifiers that learn from disjoint parts of the private records.
+    """The voters: classifiers that learn from disjoint parts of the private records.
 
     Parameters
     ----------
     number : int, optional
-        By default one for 20 records, or for 20 persons under a unit per person, 1000 at most; or half, a quarter and
-        so on of these, if their labels tell nearly as much by simulation. Upsampling trains as many more as it copies
-        records.
+        By default one per 20 records, or per 20 persons under a unit per person, and at most 1000; or half, a quarter
+        and so on of this number, if their labels carry nearly as much information by simulation. Upsampling trains
+        as many more as it copies records.
     model : scikit-learn classifier, str or callable, optional
-        A classifier to clone, which draws random numbers from its `random_state` alone; the name of one
+        A classifier to clone, which draws random numbers only from its `random_state`; the name of a classifier
         (logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm) or of a
         network (linear, mlp, cnn, vgg, resnet; they need torch); or a factory of networks. By default
         logistic-regression.
     training : Training or dict, optional
         How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
-        Of a teacher, for the simulated votes on which noise is calibrated: a public guess.
+        Accuracy of a teacher in the simulated votes on which noise is calibrated: a public guess.
 
     Examples
     --------

@@ -36,24 +36,24 @@ class Cost:
 
 @dataclass(frozen=True)
 class Answers:
-    """What voting released, and what is known of its privacy cost.
+    """What voting released, and its privacy cost.
 
     Attributes
     ----------
     labels : ndarray of shape (queries,)
-        Class of each query, -1 where there is no answer.
+        Class of each query, -1 if there is no answer.
     asked : int
-        Number of queries that were asked, from the first. Each paid for a check, if the aggregator checks.
+        Number of queries that were made, from the first. Each paid for a check, if the aggregator checks.
     answered : int
         Number of labels that were bought.
     paid : ndarray of shape (queries,), bool
         Which labels were bought.
     sensitivity : dict of str to float, or to ndarray of shape (queries,)
-        What one record of each group can move, in votes of plain PATE; by query where the collector is vanishing.
+        How much one record of each group can change, in votes of plain PATE; per query if the collector is vanishing.
     scheme : Scheme
-        All that is public about the voting: who votes, the noise, budgets and limits.
+        All public facts about the voting: who votes, the noise, budgets and limits.
     guarantee_ : Guarantee
-        Known before any vote: each group's budget, or what the limits allow at worst where that is less.
+        Known before any vote: each group's budget, or the worst case under the limits if that is less.
     spent_ : Guarantee
         Cost of the queries and labels. A report, not a guarantee.
     internal_ : DataDependent

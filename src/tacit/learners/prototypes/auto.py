@@ -38,36 +38,36 @@ LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutoPrototypes(UnitRowClassifier):
-    """Classify by noisy class sums and public rows; the choice to make without tuning.
+    """Classify by noisy class sums and public rows; the recommended method, with nothing to tune.
 
-    A quarter of the budget buys one noisy sum of unit rows, and a count, per class. From these and the public rows
-    follows an empirical-Bayes posterior of every class's mean, at no further cost. Where small classes stand out from
-    the noise, the rest buys noisy gradient descent that starts from the posterior. Where they do not, another
-    quarter buys the sums again and the same test decides once more; where noise dominates, all of it buys sums.
+    A quarter of the budget pays for one noisy sum of unit rows, and a count, per class. The sums and the public rows
+    give an empirical-Bayes posterior of every class's mean, at no further cost. If small classes stand out from
+    the noise, the rest pays for noisy gradient descent that starts from the posterior. If they do not, another
+    quarter pays for the sums again and the same test is repeated; if noise dominates, the whole budget pays for sums.
 
     Parameters
     ----------
     budget, classes, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. A changed label costs here about what a replaced record does.
+        As in `NoisySumPrototypes`. Here a changed label costs about as much as a replaced record.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Rows of the class names, such as embeddings of texts, in the order of `classes`, which must be declared; public.
-        They decide where the sums are noise, and are unused if the sums contradict them or all are alike.
+        They decide where the sums are noise, and are not used if the sums contradict them or all are alike.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
         Posterior class means, in the space of unit rows about the public centre; shorter than 1.
     sizes_ : ndarray of shape (C,), float64
-        Private estimates of the class sizes; under a unit per person of their total weights, since a person's records
-        weigh as much as one record at most.
+        Private estimates of the class sizes. Under a unit per person they estimate total weights, since all records of
+        a person together have at most the weight of one record.
     refined_ : bool
-        Whether the rest of the budget bought gradient steps.
+        Whether the rest of the budget paid for gradient steps.
     spent_on_sums_ : float
-        Share of the budget that bought sums.
+        Share of the budget that paid for sums.
     names_used_ : bool
-        Whether there were names, and they were not left out.
+        Whether names were passed and not left out.
     coefficients_, intercepts_ : ndarray of shapes (C, d) and (C,), float64
         The decision: see `tacit.models.decisions.LinearHead`.
     squares_, axes_ : ndarray of shapes (C, p) and (d, p), float64
@@ -77,12 +77,12 @@ class AutoPrototypes(UnitRowClassifier):
 
     Notes
     -----
-    Guarantee: Gaussian releases whose multipliers z_i satisfy sum 1/z_i^2 = 1/z^2 exactly, z being the multiplier that
-    spends the budget at once: the sums, whose rows carry the count as one more column inside the unit ball, then sums
-    or gradient steps as above. What is released next, and at which multiplier, depends on earlier releases; they
-    compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity where the sum is fixed
-    beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so all that follows the first quarter is one Gaussian
-    event. Under a unit per person each release bounds a person as it bounds a record otherwise, for all classes
+    Guarantee: Gaussian releases whose multipliers z_i satisfy sum 1/z_i^2 = 1/z^2 exactly, where z is the multiplier
+    that spends the budget at once. First come the sums, whose rows carry the count as one more column inside the unit
+    ball, then sums or gradient steps as above. The next release and its multiplier depend on earlier releases. They
+    compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity if the sum is fixed
+    beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so everything after the first quarter is one Gaussian
+    event. Under a unit per person each release bounds a person as it otherwise bounds a record, for all classes
     together. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
     `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.

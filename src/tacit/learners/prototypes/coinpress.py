@@ -54,8 +54,8 @@ class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
     Each of three steps clips rows about the last estimate and adds noise to their mean; the clip radius shrinks with
-    the uncertainty. Assumes about unit variance per coordinate: on other scales pass `public`, from which a scale is
-    taken. `NoisySumPrototypes` is nearly always better.
+    the uncertainty. The method assumes a variance of about 1 per coordinate. For data on another scale pass `public`,
+    from which the scale is computed. `NoisySumPrototypes` is nearly always better.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class CoinPressPrototypes(PrivateClassifier):
         As in `NoisySumPrototypes`; "rho=inf" is the class mean. With unit="replace" the noise is the paper's,
         (2 clip/N)/sqrt(2 rho_i), N declared.
     counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, in place of the realised ones; they
-        are then listed as unprotected. If omitted, noisy counts are bought with 5 % of the budget. Under a unit per
-        person none are accepted: each step's rows carry a column for the total weight of their class.
+        Declared number of records per class, one for all or one per class, instead of the actual numbers; they
+        are then listed as unprotected. If omitted, noisy counts are released for 5 % of the budget. Not accepted under
+        a unit per person, where each step's rows carry a column for the total weight of their class.
     steps : sequence of float, default=(5/64, 7/64, 52/64)
         Shares of the (remaining) budget per step; they sum to 1.
     radius : float, optional
@@ -89,9 +89,9 @@ class CoinPressPrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: per step one Gaussian event per class. The mean uses the declared or noisy count N, never the
-    realised one, so that its sensitivity is clip/N under add/remove; the noise is (clip/N)/sqrt(2 rho_i). See
+    actual count, so that its sensitivity is clip/N under add/remove; the noise is (clip/N)/sqrt(2 rho_i). See
     `tacit.mechanisms.gaussian`. The paper's 2 clip/n is calibrated to a count that changes with the
-    record it hides: under add/remove that is no rho-zCDP for any rho. Under a unit per person, each step is one
+    record it hides: under add/remove it is not rho-zCDP for any rho. Under a unit per person, each step is one
     Gaussian event for all classes: rows carry a constant column, whose noisy sum gives N, the total weight of a class.
     Source: Biswas et al. 2020; Wahdany et al. 2024, section 4.
 

@@ -23,33 +23,33 @@ from tacit.privacy.events import Event, compose
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NamePrototypes(PrivateClassifier):
-    """Classify by the nearest class name (zero-shot), without any use of the records.
+    """Classify by the nearest class name (zero-shot), without using any record.
 
-    It is the floor for every other method: what public knowledge alone gives, at no privacy cost.
+    This is the baseline for every other method: what public knowledge alone achieves, at no privacy cost.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Of any kind, as every learner takes one; none of it is spent.
+        Of any kind, since every learner takes a budget; nothing is spent.
     classes : sequence or int
         The public class list; N stands for 0..N-1. It must be declared.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,)
-        Public rows of the class names, one or several of each class, in the order of `classes`, by the encoder of the
+        Public rows of the class names, one or several per class, in the order of `classes`, from the encoder of the
         records: embedded names, sentences, or examples that may be shown. Finite and not zero.
     public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, of names too,
-        which is then made unit again.
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, including
+        those of names, which is then normalised again.
     adapt : bool, default=False
-        Whether the names are moved towards the public rows that they attract, by expectation maximisation. That helps
-        where public rows are of the records' kind and of all classes. The release then depends on every public row, so
-        pass none that is private. The X of `fit` is not used for it: there rows are private, here as everywhere.
+        Whether the names are moved towards the public rows that they attract, by expectation maximisation. This helps
+        if the public rows are of the records' kind and cover all classes. The release then depends on every public
+        row, so pass no private row. The X of `fit` is not used for this, because its rows are private as always.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; no noise is drawn, and the ledger is charged nothing.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        Unit rows: of each class the mean of its names' unit rows, made unit; adapted to public rows with `adapt`.
+        For each class the normalised mean of its names' unit rows; with `adapt`, adapted to public rows.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)

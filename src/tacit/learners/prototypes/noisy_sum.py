@@ -27,8 +27,9 @@ from tacit.privacy.unit import Unit
 class NoisySumPrototypes(PrivateClassifier):
     """Classify by the nearest of one private direction per class.
 
-    Per class, the sum of the records' unit vectors plus Gaussian noise. Cosine similarity does not depend on the
-    length of a prototype, so no record count, radius or iteration is needed, and one release gets the whole budget.
+    A prototype is the sum of the unit vectors of a class's records plus Gaussian noise. Cosine similarity does not
+    depend on the length of a prototype, so no record count, radius or iteration is needed, and a single release gets
+    the whole budget.
 
     Parameters
     ----------
@@ -39,17 +40,17 @@ class NoisySumPrototypes(PrivateClassifier):
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        made unit again, so that a component that all rows share takes up no part of their norm.
+        normalised again, so that a component that all rows share does not use up part of their norm.
     noise : {"secure", "research"}, default="secure"
-        Where noise comes from; only secure noise may be released.
+        Source of the noise; only secure noise may be released.
     random_state : int, optional
         Seed of research noise.
     unit : str, default="add-remove"
-        Neighbouring relation under which the budget is read and the guarantee stated: "add-remove", "replace" or
-        "change-label" of one record; "add-remove-person", "replace-person" or "change-labels-of-person" of one person
-        with all their records, for which `fit` takes `persons`. See `tacit.Unit`.
+        Neighbouring relation of the budget and of the guarantee: "add-remove", "replace" or "change-label" for one
+        record; "add-remove-person", "replace-person" or "change-labels-of-person" for one person with all their
+        records, for which `fit` takes `persons`. See `tacit.Unit`.
     ledger : Ledger, optional
-        The promise is charged to it before noise is drawn.
+        Charged with the promise before noise is drawn.
 
     Attributes
     ----------
@@ -65,7 +66,8 @@ class NoisySumPrototypes(PrivateClassifier):
     -----
     Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
     add/remove; each record is in one class, so by parallel composition all sums together cost rho. Under a unit per
-    person, what a person adds to all sums together is scaled down to norm 1, and one Gaussian event covers all classes.
+    person, a person's contribution to all sums together is scaled down to norm 1, and one Gaussian event covers all
+    classes.
     See `tacit.mechanisms.gaussian`.
     A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.

@@ -48,28 +48,28 @@ class ScoredRows(UnitRows):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ProjectedPrototypes(UnitRowClassifier):
-    """Classify by the nearest prototype, seen through a linear layer that is learned privately.
+    """Classify by the nearest prototype after a linear layer that is learned privately.
 
     The prototype S_c of a class is the sum of its records' unit vectors plus Gaussian noise, or a public row that is
     chosen privately. A layer W of shape (p, d) then learns, by gradient descent with noise in every step, to bring
-    records near to their class's W S_c. It starts as the principal axes of the unit S_c. With all of these axes, the
-    start classifies as `NoisySumPrototypes` does, or `PublicPrototypes` with k = 1. The score of class c is
+    records close to W S_c of their class. It starts as the principal axes of the unit S_c. With all of these axes, the
+    initial layer classifies like `NoisySumPrototypes`, or like `PublicPrototypes` with k = 1. The score of class c is
     <W x, W S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
 
     Parameters
     ----------
     budget, classes, public, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows scores
-        differ more between classes, and the layer has more to learn from.
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, scores
+        differ more between classes, which gives the layer more to learn from.
     prototypes : {"sums", "public"}, default="sums"
-        What stands for a class before the layer: a noisy sum, or one of the public rows, less their mean and made unit
-        again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
+        What represents a class before the layer: a noisy sum, or one of the public rows, centred on their mean and
+        normalised again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
     d_min, d_max : float or "public", default="public"
         Window of similarities for prototypes="public", as in `PublicPrototypes`.
     share : float, default=0.7
         Share of the budget for the prototypes, from 0.1 to 0.9; the layer gets the rest.
     dimension : int, optional
-        p, by default the smaller of C and d, which is also the most that makes a difference.
+        p, by default the smaller of C and d; larger values make no difference.
     steps : int, default=60
         Number of steps.
     scale : float, default=20.0
@@ -104,16 +104,16 @@ class ProjectedPrototypes(UnitRowClassifier):
     Notes
     -----
     Guarantee: one Gaussian event per class for the sums and one for the counts, and one per step, of sensitivity `clip`
-    in Frobenius norm under add/remove. With prototypes="public" the sums give way to one exponential mechanism per
-    class: of the whole rho it costs rho_1 = share rho, at epsilon = sqrt(8 rho_1), and T steps of noise multiplier
+    in Frobenius norm under add/remove. With prototypes="public" one exponential mechanism per class replaces the
+    sums: of the whole rho it costs rho_1 = share rho, at epsilon = sqrt(8 rho_1), and T steps of noise multiplier
     sigma cost T/(2 sigma^2). An approximate budget is calibrated for all events together. During a step the unit
     prototypes q_c = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x, q_c>
     less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and x, so clipping needs
     only their two norms. Both rows come from exact products of whole numbers, so that no bit of them depends on the
     other records. Under a unit per person the choice and each sum are one event for all classes together. See
     `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and `tacit.mechanisms.outer_products`.
-    Source: the projection ablation of Wahdany et al. 2024. Theirs learns through prototypes that are means of the
-    records at hand, so that no record has a gradient of its own to clip.
+    Source: the projection ablation of Wahdany et al. 2024. Their layer learns through prototypes that are means of
+    the current records, so no record has a gradient of its own to clip.
 
     Examples
     --------

@@ -52,39 +52,39 @@ class ScoredRecords(Prepared):
 class PublicPrototypes(PrivateClassifier):
     """Classify by the nearest public records, k of them chosen privately for each class.
 
-    A public record scores the sum, over the class's records, of their cosine similarity to it, clipped
-    to a window. With k = 1 one record is selected; with k > 1 a set, jointly, by its worst member. The release holds
-    public records, so it shows nothing but the choice.
+    The score of a public record is the sum of its cosine similarities to the records of the class, clipped to a
+    window. With k = 1 one record is selected; with k > 1 a set is selected jointly, by its worst member. The release
+    holds public records, so it reveals nothing but the choice.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Pure ("epsilon=1"), zCDP, or approximate, whose delta buys nothing here; "epsilon=inf" takes the k best, the
+        Pure ("epsilon=1"), zCDP, or approximate, whose delta has no use here; "epsilon=inf" takes the k best, the
         lowest index first on ties.
     classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several of each class, in the order of the declared classes. The name of
-        every class, which is the direction of its rows about the centre, is a further candidate of each class, so that
-        names in a wrong order do little harm; those of other classes count by 7/8 of their scores. A class's own name
-        is as likely as all other candidates together if all score alike, so that names decide where noise dominates the
-        records. They need k = 1: joint selection goes by the worst of k rows, and was less accurate with names.
+        Public rows of the class names, one or several per class, in the order of the declared classes. The name of
+        every class, which is the direction of its rows about the centre, is a further candidate of each class, so
+        names in a wrong order do little harm; names of other classes count by 7/8 of their scores. A class's own name
+        is as likely as all other candidates together if all score alike, so names decide where noise dominates the
+        records. Names need k = 1: joint selection depends on the worst of k rows, and was less accurate with names.
     k : int, default=1
         Public records per class.
     d_min, d_max : float or "public", default="public"
-        Window to which 1 + cosine is clipped. "public" takes it from the public rows alone: 1 plus the .9 quantile,
-        and 1 plus the .999 quantile, of the similarities between pairs of at most 2048 of them; 0 and 2 where the
-        quantiles are equal. 0 and 2 leave similarities as they are, which is far cheaper to score.
+        Window to which 1 + cosine is clipped. "public" computes it only from the public rows: 1 plus the .9 quantile,
+        and 1 plus the .999 quantile, of the similarities between pairs of at most 2048 of them; 0 and 2 if the
+        quantiles are equal. 0 and 2 leave similarities unclipped, which is far cheaper to score.
     centre : bool, optional
-        Subtract the mean of the unit public rows from every unit row, public ones too, and make it unit again:
-        similarities then spread more widely. By default, if a bound is "public"; False is then refused.
+        Subtract the mean of the unit public rows from every unit row, including public rows, and normalise it again:
+        similarities then spread more widely. On by default if a bound is "public"; False is then refused.
     selection : {"exponential", "permute-and-flip"}, default="exponential"
         Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
     arithmetic : {"auto", "float32", "float64", "int8", "int8-cuda"}, default="auto"
-        In which integers clipped scores are computed; "auto" decides by the public rows, the window, and, for large
-        public sets, by a short measurement of this machine. See `tacit.learners.prototypes.scores`.
+        Integers in which clipped scores are computed; "auto" decides by the public rows, the window, and, for large
+        public sets, a short measurement of this machine. See `tacit.learners.prototypes.scores`.
     folder : path, optional
         For finished shards of clipped scores, from which an interrupted fit resumes. They are private, and are removed
         at the end of a fit.
@@ -97,17 +97,17 @@ class PublicPrototypes(PrivateClassifier):
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), or (C, k, d) for k > 1
-        The chosen rows, as passed (whole numbers as floats), in the order of `public`; for a name a unit row of its
+        The chosen rows, as passed (whole numbers as floats), in the order of `public`; for a name, the unit row of its
         direction.
     indices_ : ndarray of shape (C,) or (C, k)
         Their positions in `public`; position m + c is the name of class c.
     centre_ : ndarray of shape (d,), or None
-        Mean of the unit public rows, where rows are centred.
+        Mean of the unit public rows, if rows are centred.
     window_ : tuple of float
         The window used, a function of the public rows.
     utilities_ : ndarray of shape (C, m), or (C, m + C) with names
-        Scores in units of the sensitivity, with what is added for a class's own name. Private: only with
-        noise="research" or an infinite budget, never in a release, and only where they take no more than 256 MiB.
+        Scores in units of the sensitivity, including the bonus for a class's own name. Private: only with
+        noise="research" or an infinite budget, never in a release, and only if they take no more than 256 MiB.
     classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
@@ -115,10 +115,11 @@ class PublicPrototypes(PrivateClassifier):
     -----
     Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
     add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. A public centre changes
-    nothing in this: centred rows are unit rows again. Nor do names: they are public candidates, and what is added to
-    the score of one is public too. Under a unit per person a record's scores are divided by its person's number of
-    records, so that a person adds as much as a record otherwise, to all classes together: one exponential mechanism at
-    epsilon in all. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and `tacit.learners.prototypes.scores`.
+    nothing in this: centred rows are unit rows again. Nor do names: they are public candidates, and the bonus on the
+    score of a name is public too. Under a unit per person a record's scores are divided by its person's number of
+    records, so a person contributes as much as a record otherwise does, to all classes together: one exponential
+    mechanism at epsilon in all. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and
+    `tacit.learners.prototypes.scores`.
     Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
 
     Examples

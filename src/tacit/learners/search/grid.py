@@ -15,8 +15,8 @@ from tacit.privacy.events import Event, compose
 class GridSearch(Search):
     """Fit every candidate once, each with an equal share of the budget, and return the best.
 
-    By composition the budget covers every fit and score, so the noisy scores are released too. For few candidates; with
-    many, `RandomSearch` leaves each run far more of the budget.
+    By composition the budget covers every fit and score, so the noisy scores are released too. Use this search for few
+    candidates; with many, `RandomSearch` leaves each run far more of the budget.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ class GridSearch(Search):
         Public list of parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`; list(ParameterGrid(...)) of
         scikit-learn makes one.
     budget : Budget or str
-        For all fits and scores: zCDP ("rho=0.5"), approximate, or pure where the estimator takes it. "rho=inf" is
+        For all fits and scores: zCDP ("rho=0.5"), approximate, or pure if the estimator accepts it. "rho=inf" is
         the non-private form.
     score_share : float, default=0.1
-        Part of a run's share of the budget that its score costs.
+        Part of a run's budget that is spent on its score.
     validation : (X, y), optional
-        Public labelled rows to score on instead, at no cost.
+        Public labelled rows on which to score instead, at no privacy cost.
     classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
 
@@ -47,8 +47,8 @@ class GridSearch(Search):
     Notes
     -----
     Guarantee: the sum of all fits and scores; a score is a count of sensitivity 1 under add/remove. Under a unit per
-    person fits are private under add-remove-person, and a score adds up the share of each person's records that are
-    right. See `tacit.mechanisms.counts`.
+    person, fits are private under add-remove-person, and a score adds up, over persons, the share of their records that
+    are right. See `tacit.mechanisms.counts`.
     Source: composition; tacit.
 
     Examples

@@ -30,15 +30,15 @@ class RandomSearch(Search):
     candidates : list of dict
         Public list of parameters of the estimator to draw from, such as `[{"k": 1}, {"k": 5}]`.
     budget : Budget or str
-        For all runs and scores: approximate ("epsilon=1,delta=1e-6"), or pure ("epsilon=1") where the estimator takes
-        it. zCDP is refused, since a search has none. "epsilon=inf" tries every candidate once, without noise.
+        For all runs and scores: approximate ("epsilon=1,delta=1e-6"), or pure ("epsilon=1") if the estimator accepts
+        it. zCDP is refused, since a search has no rho. "epsilon=inf" tries every candidate once, without noise.
     classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     mean_runs : float, default=5
         Mean number of runs, 1 or more; there is always at least one.
     shape : float, default=1
-        From 0 to 1: 1 draws the number of runs from a geometric distribution; 0 from a logarithmic one, which
-        costs less and has both more single runs and more very long ones.
+        From 0 to 1: 1 draws the number of runs from a geometric distribution; 0 from a logarithmic distribution, which
+        costs less, and with which both a single run and very many runs are more frequent.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class RandomSearch(Search):
     Notes
     -----
     Guarantee: one `RepeatAndSelect` event whose run is the estimator's events plus the score's, a count of sensitivity
-    1 under add/remove; where candidates cost differently, the most expensive one. Units per person are as in
-    `GridSearch`. See `tacit.mechanisms.repetition` and `tacit.mechanisms.counts`. How long the search takes reveals the
-    number of runs: that is outside.
+    1 under add/remove. If candidates differ in cost, the event of the most expensive counts. Units per person are as in
+    `GridSearch`. See `tacit.mechanisms.repetition` and `tacit.mechanisms.counts`. The running time of the
+    search reveals the number of runs; it is outside the guarantee.
     Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the closed form of the pure epsilon is tacit's.
 
     Examples

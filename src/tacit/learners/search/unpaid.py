@@ -23,10 +23,10 @@ class UnpaidSearch(Search):
     """Fit candidates at the full budget and return the best by its exact score: not private.
 
     Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes that many candidates within
-    ranges, each after the exact scores of those before.
+    ranges, each based on the exact scores of earlier candidates.
 
-    For comparison with published results, whose parameters were chosen in this way. The guarantee states no bound,
-    and every release is stamped NOT FOR RELEASE.
+    Use it for comparison with published results whose parameters were chosen in this way. The guarantee states no
+    bound, and every release is stamped NOT FOR RELEASE.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ class UnpaidSearch(Search):
     best_params_ : dict
         The candidate with the best score.
     scores_ : list of (dict, float)
-        Each candidate and how many private records it gets right; under a unit per person the sum of the shares of
-        persons. Private.
+        Each candidate and the number of private records that it gets right; under a unit per person the sum over
+        persons of the share of their records. Private.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`: no bound.
 
     Notes
     -----
-    Guarantee: none. The sum of all fits, and counts without noise.
-    Source: Wahdany et al. 2024 chose clip windows, k and pooling so, by TPE [Bergstra et al. 2011].
+    Guarantee: none. The search uses all fits, and counts without noise.
+    Source: Wahdany et al. 2024 chose clip windows, k and pooling in this way, by TPE [Bergstra et al. 2011].
 
     Examples
     --------
