@@ -16,7 +16,7 @@ test: lint
 
 # what `make test` leaves out: the fuzzer, the audit, slow statistics, and the mutants
 test-all: .venv/.dev
-	$(BIN)/pytest -n auto --dist worksteal -m thorough
+	$(BIN)/pytest -n auto --dist worksteal -m thorough --durations=20
 	$(BIN)/python tests/mutants/run.py
 
 check: lint
