@@ -32,7 +32,7 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-SMALL_CLASSES, CLEAR, FEW_CLASSES = 0.25, 0.8, 8.0
+SMALL_CLASSES, CLEAR, FEW_CLASSES = 0.4, 0.8, 8.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
