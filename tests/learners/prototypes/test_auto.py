@@ -7,7 +7,7 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, FEW_CLASSES, LEFT_OUT, SMALL_CLASSES
+from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, FEW_CLASSES, LEFT_OUT, MANY_RECORDS, SMALL_CLASSES
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
@@ -257,6 +257,22 @@ def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(mon
     monkeypatch.setattr(module, "prudent_trust", lambda _: 0.6)
     model = tacit.AutoPrototypes("rho=0.5", **FIT).fit(X, Y)
     assert (model.spent_on_sums_, model.refined_) == (spent, refined)
+
+
+def test_the_bar_is_higher_for_few_classes_unless_many_records_outweigh_the_noise():
+    """500 records in 10 classes: of the error of a sum, 50 h is sampling and 12 z^2 noise."""
+    model = tacit.AutoPrototypes("rho=0.5", public=PUBLIC)
+    for n_classes, factor in ((4, 1 + FEW_CLASSES / 4), (100, 1 + FEW_CLASSES / 100)):
+        for size, within, bar in ((2000 / n_classes, 0.5, CLEAR), (900 / n_classes, 0.5, factor * CLEAR)):
+            sizes = np.full(n_classes, size)
+            posterior = ClassPosterior(np.zeros((n_classes, 1)), np.ones((n_classes, 1)), sizes, 0.5, within)
+            sampling = size * within
+            many = sizes.sum() * sampling / (sampling + 1.0) >= MANY_RECORDS  # one column, z = 1
+            assert many == (bar == CLEAR)
+            assert model._bar(posterior) == pytest.approx(bar)
+    noisy = tacit.AutoPrototypes("rho=0.00005", public=PUBLIC)  # z = 100
+    posterior = ClassPosterior(np.zeros((4, 1)), np.ones((4, 1)), np.full(4, 500.0), 0.5, 0.5)
+    assert noisy._bar(posterior) == pytest.approx(CLEAR * (1 + FEW_CLASSES / 4))
 
 
 def unit_deviation(scores):

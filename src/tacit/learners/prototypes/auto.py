@@ -32,7 +32,8 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-SMALL_CLASSES, CLEAR, FEW_CLASSES = 0.4, 0.8, 8.0
+SMALL_CLASSES, CLEAR = 0.4, 0.8
+FEW_CLASSES, MANY_RECORDS = 8.0, 1000.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
@@ -126,12 +127,11 @@ class AutoPrototypes(UnitRowClassifier):
         names = None if prepared.names is None else prepared.names @ prior.axes
         sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
         plain = class_posterior(prior, self._release(prior, sums, spent))
-        bar = CLEAR * (1 + FEW_CLASSES / len(self.classes_))
-        if self._signal(plain) < bar and self._multiplier() > 0:
+        if self._signal(plain) < self._bar(plain) and self._multiplier() > 0:
             again = self._noisy_sums(prepared, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= bar * (1 + prudent_trust(plain)) / 2
+        self.refined_ = self._signal(plain) >= self._bar(plain) * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
@@ -181,6 +181,17 @@ class AutoPrototypes(UnitRowClassifier):
         n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
+
+    def _bar(self, posterior: ClassPosterior) -> float:
+        """The signal from which on gradient steps pay.
+
+        It is higher for few classes, which sums alone tell apart nearly as well, unless there are many records. Records
+        count by the share of the error of a sum that is sampling and not noise.
+        """
+        sampling = float(posterior.sizes.mean()) * posterior.within
+        noise = posterior.mean.shape[1] * self._multiplier() ** 2
+        many = posterior.sizes.sum() * sampling / (sampling + noise) >= MANY_RECORDS
+        return CLEAR if many else CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
