@@ -24,7 +24,7 @@ from problems import IMAGES, NEWS, TEXT, TINY, Problem, read
 import tacit
 from tacit.compute.atomic import atomic_file
 from tacit.data.imbalance import imbalanced_subset
-from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES
+from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES, MANY_RECORDS
 from tacit.models.metrics import evaluate
 from tacit.models.quadratic import PRIOR_CLASSES
 
@@ -69,12 +69,15 @@ def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """Signals and trusts of a fit that takes this route whatever they are, and its accuracies in percent."""
-    seen: list[tuple[float, float]] = []
+    """What a fit that takes this route, whatever it sees, decides by: the signal, the trust and the records that count.
+
+    And its accuracies in percent.
+    """
+    seen: list[tuple[float, float, float]] = []
     true_signal = tacit.AutoPrototypes._signal
 
     def signal(self: tacit.AutoPrototypes, posterior: Any) -> float:
-        seen.append((true_signal(self, posterior), posterior.trust))
+        seen.append((true_signal(self, posterior), posterior.trust, self._clear_records(posterior)))
         steps = {"sums": False, "half": len(seen) > 1, "quarter": True}[route]
         return np.inf if steps else -np.inf
 
@@ -101,12 +104,15 @@ def work(embeddings: Path, out: Path, number: int) -> None:
 
 def chosen(fit: dict[str, Any], n_classes: int, clear: float, few: float) -> str:
     """The route that `auto` takes with these constants."""
-    bar = clear * (1 + few / n_classes)
-    (first, _), (second, trust) = fit["sums"]["seen"]
+
+    def bar(records: float) -> float:
+        return clear if records >= MANY_RECORDS else clear * (1 + few / n_classes)
+
+    (first, _, records), (second, trust, more_records) = fit["sums"]["seen"]
     prudent = (trust * n_classes + PRIOR_CLASSES) / (n_classes + PRIOR_CLASSES)
-    if first >= bar:
+    if first >= bar(records):
         return "quarter"
-    return "half" if second >= bar * (1 + prudent) / 2 else "sums"
+    return "half" if second >= bar(more_records) * (1 + prudent) / 2 else "sums"
 
 
 def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:

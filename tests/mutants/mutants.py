@@ -295,7 +295,7 @@ MUTANTS = [
     _of(PROTOTYPES, "auto", "auto: the signal of large classes", "np.quantile(posterior.sizes, SMALL_CLASSES)", "np.quantile(posterior.sizes, 1 - SMALL_CLASSES)"),
     _of(PROTOTYPES, "auto", "auto: the bar to refine does not fall with trust", "self._bar(plain) * (1 + prudent_trust(plain)) / 2", "self._bar(plain)"),
     _of(PROTOTYPES, "auto", "auto: the bar to refine is that of many classes", "CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))", "CLEAR"),
-    _of(PROTOTYPES, "auto", "auto: records that noise hides count as many", "sampling / (sampling + noise) >=", "(sampling + noise) / (sampling + noise) >="),
+    _of(PROTOTYPES, "auto", "auto: records that noise hides count as many", "* sampling / (sampling + noise)", "* (sampling + noise) / (sampling + noise)"),
     _of(PROTOTYPES, "refinement", "auto: steps forget where they started", "head = start + moved", "head = moved"),
     _of(PROTOTYPES, "refinement", "auto: steps without log shares", "log_shares(sizes, 0.0)", "0 * sizes"),
     _of(MODELS, "adapting", "adapting: rows are not discounted", "weight = DISCOUNT * shares", "weight = shares"),

@@ -260,15 +260,14 @@ def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(mon
 
 
 def test_the_bar_is_higher_for_few_classes_unless_many_records_outweigh_the_noise():
-    """500 records in 10 classes: of the error of a sum, 50 h is sampling and 12 z^2 noise."""
     model = tacit.AutoPrototypes("rho=0.5", public=PUBLIC)
     for n_classes, factor in ((4, 1 + FEW_CLASSES / 4), (100, 1 + FEW_CLASSES / 100)):
         for size, within, bar in ((2000 / n_classes, 0.5, CLEAR), (900 / n_classes, 0.5, factor * CLEAR)):
             sizes = np.full(n_classes, size)
             posterior = ClassPosterior(np.zeros((n_classes, 1)), np.ones((n_classes, 1)), sizes, 0.5, within)
-            sampling = size * within
-            many = sizes.sum() * sampling / (sampling + 1.0) >= MANY_RECORDS  # one column, z = 1
-            assert many == (bar == CLEAR)
+            counted = sizes.sum() * size * within / (size * within + 1)  # one column, z = 1
+            assert model._clear_records(posterior) == pytest.approx(counted)
+            assert (counted >= MANY_RECORDS) == (bar == CLEAR)
             assert model._bar(posterior) == pytest.approx(bar)
     noisy = tacit.AutoPrototypes("rho=0.00005", public=PUBLIC)  # z = 100
     posterior = ClassPosterior(np.zeros((4, 1)), np.ones((4, 1)), np.full(4, 500.0), 0.5, 0.5)

@@ -183,15 +183,19 @@ class AutoPrototypes(UnitRowClassifier):
         return n * posterior.between / math.sqrt(noise)
 
     def _bar(self, posterior: ClassPosterior) -> float:
-        """The signal from which on gradient steps pay.
+        """The signal from which on gradient steps pay: higher for few classes, unless there are many records.
 
-        It is higher for few classes, which sums alone tell apart nearly as well, unless there are many records. Records
-        count by the share of the error of a sum that is sampling and not noise.
+        Sums alone tell few classes apart nearly as well.
         """
+        if self._clear_records(posterior) >= MANY_RECORDS:
+            return CLEAR
+        return CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))
+
+    def _clear_records(self, posterior: ClassPosterior) -> float:
+        """The number of records, times the share of the error of a sum that is sampling and not noise."""
         sampling = float(posterior.sizes.mean()) * posterior.within
         noise = posterior.mean.shape[1] * self._multiplier() ** 2
-        many = posterior.sizes.sum() * sampling / (sampling + noise) >= MANY_RECORDS
-        return CLEAR if many else CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))
+        return float(posterior.sizes.sum() * sampling / (sampling + noise))
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
