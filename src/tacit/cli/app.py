@@ -62,6 +62,6 @@ for number, (verb, summary) in enumerate(VERBS.items()):
 app.command(
     "tacit.cli.completion:install_completion",
     name=FLAGS[-1],
-    help="Let the shell complete commands and options.",
+    help="Let the shell complete commands, methods, options and their values.",
     sort_key=len(VERBS),
 )
