@@ -31,6 +31,7 @@ html_title = "tacit" if published else f"tacit {release}"
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
+    "logo": {"image_light": "_static/icon.svg", "image_dark": "_static/icon.svg", "text": html_title},
     "footer_end": [],
 }
 if published:
@@ -42,6 +43,7 @@ if published:
     }
 html_sidebars = {"**": ["tree"]}
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["tacit.css"]
 html_show_sourcelink = False
 toc_object_entries_show_parents = "hide"
