@@ -39,6 +39,7 @@ def test_help_fits_80_columns(run, narrow, line):
     status, out, err = run(f"{line} --help")
     assert (status, err) == (0, "")
     assert f"Usage: tacit {line}".rstrip() in out
+    assert "[default: ]" not in out
     assert too_wide(out) == []
 
 
