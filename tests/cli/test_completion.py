@@ -43,6 +43,7 @@ def test_bash_completes_commands_methods_options_and_their_values(stores, run):
         "fit auto private --noise ": ["secure", "research"],
         "fit public private --selection per": ["permute-and-flip"],
         "sweep plan.yaml --engine ": [*ENGINES],
+        "fit public private --engine ": [*ENGINES],
     }.items():
         words = ["tacit", *line.split(" ")]
         typed = f'source ./script; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; {call}'
