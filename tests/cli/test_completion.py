@@ -17,7 +17,7 @@ from tacit.privacy.unit import Unit
 from tacit.report.paper import FORMATS
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_completion_is_written_where_it_is_asked_for(stores, run, shell):
     status, out, err = run(f"--install-completion --shell {shell} --output script")
     assert (status, err) == (0, "")
