@@ -8,8 +8,9 @@ SOURCES := src tests benchmarks examples tools docs/conf.py
 demo: .venv/.demo
 	$(BIN)/tacit demo --out demo --force
 
-# tests run on all cores, so each process computes on one
+# tests run on all cores, so each process computes on one; compiled tests are kept, whatever the environment says
 test test-all check: export OMP_NUM_THREADS = 1
+test test-all check: export PYTHONDONTWRITEBYTECODE =
 
 test: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not thorough"

@@ -1,5 +1,6 @@
 """Sphinx configuration: MyST pages, docstrings by autodoc and napoleon."""
 
+import os
 import re
 
 import tacit
@@ -7,7 +8,8 @@ import tacit
 project = "tacit"
 author = "The tacit developers"
 copyright = "The tacit developers"
-release = version = tacit.__version__
+published = os.environ.get("DOCS_VERSION")  # the folder of these pages, on a site that holds several versions
+release = version = published or tacit.__version__
 
 extensions = [
     "myst_nb",
@@ -25,14 +27,23 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 
 html_theme = "pydata_sphinx_theme"
-html_title = f"tacit {release}"
+html_title = "tacit" if published else f"tacit {release}"
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
+    "logo": {"image_light": "_static/icon.svg", "image_dark": "_static/icon.svg", "text": html_title},
     "footer_end": [],
 }
+if published:
+    html_theme_options |= {
+        "switcher": {"json_url": "../versions.json", "version_match": published},
+        "check_switcher": False,  # tools/versions.py writes that file once the pages are in place
+        "show_version_warning_banner": True,
+        "navbar_start": ["navbar-logo", "version-switcher"],
+    }
 html_sidebars = {"**": ["tree"]}
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["tacit.css"]
 html_show_sourcelink = False
 toc_object_entries_show_parents = "hide"

@@ -76,7 +76,7 @@ def boxes() -> tuple[str, str, str]:
     return (
         box(ORANGE, "Private data", ("“my card is gone”", "code"), ("lost_or_stolen_card", "code"),
             ("10,003 such records", "small"), ("in 77 classes", "small")),
-        box(GREY, "tacit", ("states the privacy cost first", ""), ("learns with exact noise", ""),
+        box(GREY, "tacit", ("states the cost first", ""), ("learns with exact noise", ""),
             ("tracks the total cost", ""), (f"epsilon {promise.epsilon(1e-6):.1f} at delta 10⁻⁶", "small")),
         box(BLUE, "Public release", ("a classifier for all", ""), ("“was Anna in the data?”", "code"),
             (f"attacker: at most {guess:.1f} %", ""), ("correct (coin: 50 %)", "small")),

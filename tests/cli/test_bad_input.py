@@ -315,7 +315,7 @@ def test_words_that_are_not_known(stores, run):
     refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
     refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")
     refused(run, FIT + " --noise fast", "fast")
-    refused(run, FIT + " --unit person", "unit='person'", "add-remove")
+    refused(run, FIT + " --unit person", "--unit", "add-remove")
     refused(run, FIT + " --seed x", "--seed")
     refused(run, "conjure", "conjure")
     refused(run, "fit noisy-sum private --out r", "--budget")

@@ -98,7 +98,7 @@ def test_bad_files_and_the_table_of_them(raw, run):
         ("encode pets.zip --encoder torch:means.Means --split dev --out o", "no split 'dev'"),
         ("encode pets.zip --encoder torch:means.Means --classes 3 --out o", "not one of the 3 classes"),
         ("encode pets.zip --encoder torch:means.Means --weights gone --out o", "gone does not exist"),
-        ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", "dtype='int8'"),
+        ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", 'Choose from: "float16", "float32"'),
         ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", "batch=0"),
         ("encode empty --encoder torch:means.Means --out o", "empty holds no pictures"),
         ("encode means.py --encoder torch:means.Means --out o", "unknown ending"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -541,7 +542,8 @@ def test_the_package_runs_as_a_module():
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # naive Bayes divides by variances, which underflow in float16
-def test_teachers_by_name_measured_on_test_data(stores, run):
+def test_teachers_by_name_measured_on_test_data(stores, run, monkeypatch):
+    monkeypatch.setattr(common, "LINE_SECONDS", math.inf)  # on a slow machine there would be progress
     line = "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --teacher naive-bayes"
     status, _, err = run(f"{line} --student logistic-regression --test test --folder run --out release")
     assert (status, err) == (0, "")

@@ -30,7 +30,7 @@ def test_another_currency_prices_a_search(stores, run):
     [
         ("ledger private --currency mu", "is part of an allowance; pass --allow too"),
         ("ledger private --allow rho=1 --currency mu", "does not count an allowance of rho=1; pass rho"),
-        ("ledger private --allow epsilon=1,delta=1e-5 --currency gold", "pass mu or renyi, or leave it out"),
+        ("ledger private --allow epsilon=1,delta=1e-5 --currency gold", '"mu", "renyi"'),
     ],
 )
 def test_bad_currencies_are_one_line_and_status_2(stores, run, line, message):

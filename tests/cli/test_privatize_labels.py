@@ -327,7 +327,7 @@ def test_research_noise_is_stamped(here, run):
         ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
         ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
         ("id,y\n1,cat\n", "--prior none.txt", "no readable file of numbers"),
-        ("id,y\n1,cat\n", "--randomizer laplace", "answers with a vector"),
+        ("id,y\n1,cat\n", "--randomizer laplace", 'Choose from: "rr", "rr-top-k"'),
         (
             "id,y\n1,cat\n",
             "--randomizer rr-top-k",
@@ -340,7 +340,7 @@ def test_research_noise_is_stamped(here, run):
         ),
         ("id,y\n1,cat\n", "--k 2", "--k 2 is for rr-top-k, not rr; leave it out"),
         ("id,y\n1,cat\n", "--randomizer rr-with-prior", "without a prior is plain rr; add --prior FILE"),
-        ("id,y\n1,cat\n", "--randomizer coin", "randomizer='coin'"),
+        ("id,y\n1,cat\n", "--randomizer coin", 'Invalid value "coin" for --randomizer'),
         ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
         ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),
         ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", "is no number"),

@@ -85,7 +85,7 @@ def test_a_terminals_interrupt_of_a_sweep_is_one_line(plan):
     ("line", "says"),
     [
         ("sweep none.yaml --out runs", "none.yaml cannot be read"),
-        ("sweep plan.yaml --out runs --engine spark", "engine='spark'"),
+        ("sweep plan.yaml --out runs --engine spark", 'Choose from: "joblib", "ray", "slurm"'),
         ("sweep plan.yaml --out runs --jobs 0", "jobs=0"),
         ("sweep plan.yaml --out plan.yaml", "plan.yaml cannot be written"),
         ("sweep plan.yaml --out runs --partition gpu", "partition='gpu' does not apply"),

@@ -39,6 +39,7 @@ def test_help_fits_80_columns(run, narrow, line):
     status, out, err = run(f"{line} --help")
     assert (status, err) == (0, "")
     assert f"Usage: tacit {line}".rstrip() in out
+    assert "[default: ]" not in out
     assert too_wide(out) == []
 
 
@@ -171,45 +172,3 @@ def test_progress_shows_only_after_two_seconds(monkeypatch, capsys, terminal):
     with common.shown_progress():
         work(4.0)
     assert "rows" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_written_where_it_is_asked_for(stores, run, shell):
-    status, out, err = run(f"--install-completion --shell {shell} --output script")
-    assert (status, err) == (0, "")
-    assert out.endswith(f"script: completion for {shell}; open a new shell to use it\n")
-    script = (stores / "script").read_text()
-    assert "privatize-labels" in script
-    assert "class-sizes" in script
-
-
-def test_bash_completes_commands_and_options(stores, run):
-    assert run("--install-completion --shell bash --output script")[0] == 0
-    call = '$(complete -p tacit | sed "s/.*-F //;s/ .*//"); echo "${COMPREPLY[@]}"'
-    for words, number, wanted in (
-        ("tacit priv", 1, "privatize-labels"),
-        ("tacit evaluate --class", 2, "--class-sizes"),
-    ):
-        asked = ["bash", "-c", f"source ./script; COMP_WORDS=({words}); COMP_CWORD={number}; {call}"]
-        assert wanted in subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-
-
-def test_completion_is_installed_for_the_shell_in_use(stores, run, monkeypatch):
-    monkeypatch.setenv("HOME", str(stores))
-    monkeypatch.setenv("SHELL", "/bin/bash")
-    status, out, err = run("--install-completion")
-    assert (status, err) == (0, ""), err
-    assert "completion for bash" in out
-    assert "tacit" in (stores / ".bashrc").read_text()
-
-
-def test_a_shell_that_is_not_known_is_one_line(stores, run, monkeypatch):
-    from cyclopts.completion import detect
-
-    def unknown():
-        raise detect.ShellDetectionError
-
-    monkeypatch.setattr(detect, "detect_shell", unknown)
-    status, out, err = run("--install-completion")
-    assert (status, out) == (2, "")
-    assert err == "tacit: the shell in use cannot be told; name it with --shell bash, zsh or fish\n"

@@ -1,7 +1,10 @@
 """What the files about the project say, they say alike: versions of Python and of tacit, targets of make, files."""
 
+import json
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -103,6 +106,27 @@ def test_the_changelog_has_the_known_sections_in_order():
         title, *kinds = part.splitlines()
         assert re.fullmatch(r"Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", title)
         assert kinds == [kind for kind in order if kind in kinds]
+
+
+def listed(site):
+    """The versions of a site, once they are listed, and where its start page leads."""
+    command = [sys.executable, ROOT / "tools" / "versions.py", site, "--url", "https://me.example/tacit"]
+    subprocess.run(command, check=True)
+    start = re.search(r"url=([^\"]*)", (site / "index.html").read_text(encoding="utf-8"))[1]
+    return json.loads((site / "versions.json").read_text(encoding="utf-8")), start
+
+
+def test_pages_of_releases_are_listed_beside_those_in_development(tmp_path):
+    dev = {"version": "dev", "url": "https://me.example/tacit/dev/"}
+    (tmp_path / "dev").mkdir()
+    assert listed(tmp_path) == ([dev], "dev/")
+    for name in ("v0.2.0", "v0.10.0", "v0.9.1", "assets"):
+        (tmp_path / name).mkdir()
+    newest, *older = (
+        {"version": name, "url": f"https://me.example/tacit/{name}/"} for name in ("v0.10.0", "v0.9.1", "v0.2.0")
+    )
+    newest |= {"name": "v0.10.0 (stable)", "preferred": True}
+    assert listed(tmp_path) == ([dev, newest, *older], "v0.10.0/")
 
 
 def project(root, *, version="1.2.0", changelog="## [1.2.0] - 2027-01-31\n\n### Added\n\n- A line.\n", citation=None):

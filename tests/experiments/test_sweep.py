@@ -206,7 +206,7 @@ def test_personal_budgets(plan, tmp_path):
     name: groups
     unit: replace
     data:
-      - {name: digits, builtin: digits}
+      - {name: digits, builtin: digits, rows: 400, test_rows: 50}
     learners:
       - name: weighting
         method: pate

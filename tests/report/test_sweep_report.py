@@ -582,7 +582,7 @@ def test_only_what_is_asked_for(report, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("runs --out page.html --format docx", "--format docx is not known; choose from: html, pdf, svg, png"),
+        ("runs --out page.html --format docx", 'Invalid value "docx" for --format. Choose from: "html", "pdf"'),
         ("runs --out figures", "--out figures is no page.html; name a page, or add --format pdf, svg or png"),
         (
             "runs --out a/figures.pdf",

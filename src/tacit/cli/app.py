@@ -44,8 +44,8 @@ def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
 
 
 def shown_default(value: Any) -> str | None:
-    """A default as help shows it; that a flag is off goes without saying."""
-    return None if value is None or value is False else str(value)
+    """A default as help shows it; that a flag is off, or a text empty, goes without saying."""
+    return None if value is None or value is False or value == "" else str(value)
 
 
 app = App(
@@ -62,6 +62,6 @@ for number, (verb, summary) in enumerate(VERBS.items()):
 app.command(
     "tacit.cli.completion:install_completion",
     name=FLAGS[-1],
-    help="Let the shell complete commands and options.",
+    help="Let the shell complete commands, methods, options and their values.",
     sort_key=len(VERBS),
 )

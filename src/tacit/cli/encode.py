@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -42,9 +42,9 @@ def encode(
     skip_bad: bool = False,
     mirror: bool = False,
     projection: Path | None = None,
-    precision: str = "auto",
+    precision: Literal["float32", "bfloat16", "auto"] = "auto",
     device: str = "auto",
-    dtype: str = "float16",
+    dtype: Literal["float16", "float32"] = "float16",
     batch: int | None = None,
     workers: Annotated[int | None, Parameter(show_default=False)] = None,
     shard_rows: int = 4096,
@@ -106,11 +106,11 @@ def encode(
     projection
         An .npy file of a public matrix that features are multiplied by.
     precision
-        float32, bfloat16, or auto for bfloat16 where the machine multiplies it natively.
+        auto is bfloat16 where the machine multiplies it natively, else float32.
     device
         cpu, cuda, or auto.
     dtype
-        How rows are stored: float16 or float32.
+        How rows are stored.
     batch
         Records at a time.
     workers

@@ -1,6 +1,7 @@
 """`tacit export`: a release as an ONNX file."""
 
 from pathlib import Path
+from typing import Literal
 
 from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
@@ -15,7 +16,7 @@ def export(
     sidecar: Path | None = None,
     mirror: bool = False,
     projection: Path | None = None,
-    dtype: str | None = None,
+    dtype: Literal["float16", "float32"] | None = None,
     force: Force = False,
 ) -> None:
     """Write a release as an ONNX file, which predicts without tacit.

@@ -1,7 +1,7 @@
 """`tacit import`: arrays and tables to a store."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.cli.common import number_of_persons, read_classes, say, shown_progress
 from tacit.cli.names import names_for
@@ -23,7 +23,7 @@ def import_(
     classes: str | None = None,
     names: str | None = None,
     identity: str | None = None,
-    dtype: str = "float16",
+    dtype: Literal["float16", "float32", "float64"] = "float16",
     force: bool = False,
 ) -> None:
     """Make a store from files. A folder with several splits becomes a folder of stores, one per split.
@@ -55,7 +55,7 @@ def import_(
     identity
         Declared name of the private data, under which a ledger knows it; by default the store's name.
     dtype
-        float16, float32 or float64.
+        How rows are stored.
     force
         Overwrite the output.
     """

@@ -1,10 +1,12 @@
 """`tacit ledger`: what may be spent on a data set, and what was."""
 
 from pathlib import Path
+from typing import Literal
 
 from tacit.cli.common import say
 from tacit.cli.options import Split
 from tacit.errors import InputError, excerpt
+from tacit.privacy.unit import Unit
 
 
 def ledger(
@@ -12,8 +14,8 @@ def ledger(
     /,
     *,
     allow: str | None = None,
-    unit: str = "add-remove",
-    currency: str | None = None,
+    unit: Unit = Unit.ADD_REMOVE,
+    currency: Literal["rho", "epsilon", "mu", "renyi"] | None = None,
     most_records: int | None = None,
     file: Path | None = None,
     split: Split = None,
@@ -28,8 +30,7 @@ def ledger(
         The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. State it before the first fit: one that is raised
         later is a record of what was spent and guarantees nothing. It must cover what was spent.
     unit
-        The unit of the allowance: add-remove, replace or change-label, or per person add-remove-person, replace-person
-        or change-labels-of-person.
+        The unit of the allowance.
     currency
         For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy, the default) or
         renyi, which covers searches and zCDP too.

@@ -122,7 +122,7 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
     if isinstance(error, MissingArgumentError):
         return _missing(error, tokens)
     said = str(error)
-    return said if said.endswith("?") else f"{said} see --help"
+    return said if said.endswith("?") or "Choose from" in said else f"{said} see --help"
 
 
 def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:

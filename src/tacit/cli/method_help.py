@@ -1,4 +1,7 @@
-"""`tacit fit METHOD --help`: the options of a command with those of one method, from the docstring of its class."""
+"""The options of a command with those of one method, from the docstring of its class.
+
+`tacit fit METHOD --help` prints them, and shells complete them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
 
@@ -17,16 +20,24 @@ from tacit.learners.methods import METHODS, load
 
 def print_method_help(verb: str, method: str) -> None:
     """Print the help of a command for one method: the options that apply, and its own with their defaults."""
-    method, command = known_method(method), load(f"tacit.cli.{verb}:{verb}")
-    kind = load(METHODS[method])
+    method = known_method(method)
+    method_app(verb, method, name=f"tacit {verb} {method}").help_print([])
+
+
+def method_app(verb: str, method: str, *, name: str) -> App:
+    """A command as one method has it, to be described and completed, and never run."""
+    kind, command = load(METHODS[method]), load(f"tacit.cli.{verb}:{verb}")
     group = Group(f"Parameters of {method}", sort_key=0)
     described = inspect.signature(command)
     shown = [_for_method(one, kind, verb) for one in described.parameters.values() if _applies(one, kind)]
-    for name, text, default in own_parameters(kind):
-        if name in described.parameters:
+    for own, text, default in own_parameters(kind):
+        if own in described.parameters:
             continue
-        option = Annotated[str, Parameter(help=text, group=group, show_default=default is not None)]
-        shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option))
+        told = Parameter(help=text, group=group, show_default=default is not None, show_choices=False)
+        form = _form(text)
+        shown.append(
+            inspect.Parameter(own, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[form, told])
+        )
 
     def page(*_: Any, **__: Any) -> None: ...
 
@@ -34,10 +45,16 @@ def print_method_help(verb: str, method: str) -> None:
     page.__annotations__ = {one.name: one.annotation for one in shown}
     page.__doc__ = command.__doc__
     summary = inspect.getdoc(kind).splitlines()[0]  # type: ignore[union-attr]  # every method is documented
-    app = App(name=f"tacit {verb} {method}", help=summary, help_flags=(), version_flags=())
+    app = App(name=name, help=summary, help_flags=(), version_flags=())
     app.default_parameter = Parameter(negative=(), show_default=shown_default)
     app.default(page)
-    app.help_print([])
+    return app
+
+
+def _form(text: str) -> Any:
+    """The type of an option: one of the values that its description starts with in braces, if it does, or any text."""
+    braces = re.match(r"\{(.*?)\}", text)
+    return Literal[tuple(re.findall('"(.*?)"', braces[1]))] if braces else str
 
 
 def own_parameters(kind: Any) -> Iterator[tuple[str, str, Any]]:
@@ -82,7 +99,9 @@ def _class_named(name: str) -> Any:
 
 
 def _for_method(option: inspect.Parameter, kind: Any, verb: str) -> inspect.Parameter:
-    """An option of the command as the method has it: `--public` with its use, required by a fit that needs it."""
+    """An option of the command as the method has it: its units; `--public` with its use, required where needed."""
+    if option.name == "unit":
+        return option.replace(annotation=Annotated[option.annotation, Parameter(choices=tuple(kind.units))])
     if option.name != "public":
         return option
     told = Parameter(help=f"Public data: a store's folder or a file ({kind.public_use.replace('`', '')}).")

@@ -1,11 +1,12 @@
 """Options that several commands share, each with its help."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from tacit.learners.methods import METHODS
+from tacit.privacy import unit
 
 Method = Annotated[
     str, Parameter(help=f"One of: {', '.join(METHODS)}. Published names, such as dppl-mean, are understood.")
@@ -18,13 +19,12 @@ Budget = Annotated[
     ),
 ]
 Unit = Annotated[
-    str | None,
+    unit.Unit | None,
     Parameter(
-        help="add-remove, replace or change-label; with ids of persons add-remove-person, replace-person or "
-        "change-labels-of-person: the unit in which the budget is read. By default the method's own."
+        help="The unit in which the budget is read; by default the method's own. Those of persons need ids of persons."
     ),
 ]
-Noise = Annotated[str, Parameter(help="secure, or research, which is seeded and not for release.")]
+Noise = Annotated[Literal["secure", "research"], Parameter(help="Research noise is seeded and not for release.")]
 Persons = Annotated[
     str | None,
     Parameter(

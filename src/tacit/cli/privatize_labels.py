@@ -1,8 +1,10 @@
 """`tacit privatize-labels`: a table with its label column randomized, row by row."""
 
 from pathlib import Path
+from typing import Literal
 
 from tacit.cli.common import read_classes, say, shown_progress
+from tacit.cli.options import Noise
 from tacit.compute.numbers import read_number
 from tacit.errors import InputError
 
@@ -16,15 +18,15 @@ def privatize_labels(
     budget: str,
     classes: str | None = None,
     values: Path | None = None,
-    randomizer: str = "rr",
+    randomizer: Literal["rr", "rr-top-k", "rr-with-prior", "blocks", "rr-on-bins", "unbiased"] = "rr",
     prior: Path | None = None,
     k: int | None = None,
-    loss: str = "squared",
-    unit: str = "change-label",
+    loss: Literal["squared", "absolute"] = "squared",
+    unit: Literal["change-label", "change-labels-of-person"] = "change-label",
     persons: str | None = None,
     ledger: Path | None = None,
     identity: str | None = None,
-    noise: str = "secure",
+    noise: Noise = "secure",
     seed: int | None = None,
     allow_research: bool = False,
     force: bool = False,
@@ -48,8 +50,7 @@ def privatize_labels(
     values
         Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising, one a line.
     randomizer
-        rr, rr-top-k, rr-with-prior, blocks, rr-on-bins or unbiased. With blocks the column holds numbers of blocks of
-        classes.
+        How a label is randomized. With blocks the column holds numbers of blocks of classes.
     prior
         A file with the public probability of each class or value, one a line, in their order. For rr-top-k,
         rr-with-prior and blocks it may have a row for each label, one probability for each class: .npy, .npz, .parquet
@@ -57,9 +58,9 @@ def privatize_labels(
     k
         For rr-top-k: how many of the likeliest classes it answers with.
     loss
-        For rr-on-bins: squared or absolute.
+        For rr-on-bins: the loss that bins are chosen for.
     unit
-        change-label, or change-labels-of-person, under which a person's labels share the budget.
+        With change-labels-of-person the labels of a person share the budget.
     persons
         For change-labels-of-person: the column that says whose each label is. It stays as it is, and is public.
     ledger
@@ -67,8 +68,6 @@ def privatize_labels(
         is one.
     identity
         Name of the labels in the ledger; by default the table's.
-    noise
-        secure, or research, which is seeded and not for release.
     seed
         Seed of research noise.
     allow_research

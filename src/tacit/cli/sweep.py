@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 from tacit.cli.common import say, shown_progress
 from tacit.errors import PartlyFailedError
@@ -13,7 +14,7 @@ def sweep(
     *,
     out: Path,
     data: Path | None = None,
-    engine: str = "joblib",
+    engine: Literal["joblib", "ray", "slurm"] = "joblib",
     jobs: int = 1,
     dry_run: bool = False,
     retry_failed: bool = False,
@@ -38,7 +39,7 @@ def sweep(
     data
         Where the plan's paths start; by default the folder of the plan.
     engine
-        One of: joblib, ray, slurm.
+        Where cells are computed.
     jobs
         Workers.
     dry_run

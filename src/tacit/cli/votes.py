@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.cli.common import read_classes, say, shown_progress
 from tacit.cli.drawing import check_drawing, draw_for_owner
@@ -23,8 +23,8 @@ def votes(
     *,
     out: Path,
     classes: str | None = None,
-    aggregator: str = "confident",
-    collector: str = "gnmax",
+    aggregator: Literal["confident", "gnmax", "interactive", "laplace"] = "confident",
+    collector: Literal["gnmax", "upsampling", "vanishing", "weighting"] = "gnmax",
     budgets: str | None = None,
     shares: str | None = None,
     teacher_groups: Path | None = None,
@@ -37,8 +37,8 @@ def votes(
     student_scores: Path | None = None,
     n_labels: int | None = None,
     delta: float = 1e-5,
-    stopping: str = "filter",
-    unit: str = "replace",
+    stopping: Literal["filter", "data-dependent"] = "filter",
+    unit: Literal["replace", "replace-person"] = "replace",
     noise: Noise = "secure",
     seed: int | None = None,
     limits: str | None = None,
@@ -59,9 +59,9 @@ def votes(
     classes
         A number N for 0..N-1. If left out it is read off the votes, which is listed as unprotected.
     aggregator
-        confident, gnmax, interactive or laplace.
+        How votes become an answer, or none.
     collector
-        How budget groups vote together: gnmax, upsampling, vanishing or weighting.
+        How budget groups vote together.
     budgets
         Epsilon of each group, such as a=1,b=2,c=3, or one number for all.
     shares
@@ -89,7 +89,7 @@ def votes(
     delta
         Where budgets are read.
     stopping
-        filter, or data-dependent to repeat published tables, under research noise alone.
+        By which costs voting ends: data-dependent repeats published tables, under research noise alone.
     unit
         What reaches one teacher only: replace for each record, replace-person for each person with all their records.
     seed

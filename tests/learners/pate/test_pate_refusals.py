@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shutil
 import struct
 import zipfile
 
@@ -31,6 +32,19 @@ def ledger(tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     ledger.allow("rho=10", "replace")
     return ledger
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted") / "run"
+    pate(folder=folder).fit(X, Y, public=PUBLIC)
+    return folder
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    """The private folder of a fit, which a test may change."""
+    return shutil.copytree(fitted, tmp_path / "run")
 
 
 def pate(ledger=None, **given):
@@ -124,9 +138,7 @@ def test_records(ledger, fit, message):
     refused(ledger, message, fit, **({"budget": "rho=0.5", "budgets": {"a": 1.0}} if "groups" in fit else {}))
 
 
-def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, tmp_path):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, folder):
     refused(ledger, "other records, queries or settings", folder=folder, seed=1)
     refused(ledger, "other records, queries or settings", {"y": 1 - Y}, folder=folder)
 
@@ -159,9 +171,7 @@ def test_more_jobs_need_no_engine_and_change_no_vote(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["cut", "array", "shape", "range", "text", "empty", "folder"])
-def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_a_damaged_voting_is_refused_before_a_charge(ledger, folder, what):
     path = folder / "voting.npz"
     whole = path.read_bytes()
     labels, paid = np.zeros(5, dtype=np.int64), np.ones(5, dtype=bool)
@@ -184,9 +194,7 @@ def test_a_damaged_voting_is_refused_before_a_charge(ledger, tmp_path, what):
     refused(ledger, "choose another folder|is a folder|cannot be made", folder=folder)
 
 
-def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, tmp_path):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, folder):
     stated = (folder / "voting.json").read_text()
     (folder / "voting.json").write_text("[" * 100_000)
     refused(ledger, "nested more than", folder=folder)
@@ -200,9 +208,7 @@ def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, tmp_pa
 
 
 @pytest.mark.parametrize("content", ["zip", "npz"])
-def test_damaged_teachers_are_refused_before_a_charge(ledger, tmp_path, content):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_damaged_teachers_are_refused_before_a_charge(ledger, folder, content):
     path = folder / "teachers" / "00000.npy"
     if content == "zip":
         path.write_bytes(b"PK\x03\x04 cut")
@@ -214,9 +220,7 @@ def test_damaged_teachers_are_refused_before_a_charge(ledger, tmp_path, content)
 
 
 @pytest.mark.parametrize("what", ["labels", "paid", "run", "votes", "charges", "answers"])
-def test_changed_answers_are_refused_before_a_charge(ledger, tmp_path, what):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_changed_answers_are_refused_before_a_charge(ledger, folder, what):
     arrays, facts = dict(np.load(folder / "voting.npz")), json.loads((folder / "voting.json").read_text())
     if what in arrays:
         arrays[what][0] = not arrays[what][0]
@@ -227,18 +231,14 @@ def test_changed_answers_are_refused_before_a_charge(ledger, tmp_path, what):
     refused(ledger, "were changed after they were written; choose another folder", folder=folder)
 
 
-def test_answers_to_other_votes_are_refused(tmp_path):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_answers_to_other_votes_are_refused(folder):
     teacher = folder / "teachers" / "00000.npy"
     np.save(teacher, 1 - np.load(teacher))
     with pytest.raises(TacitError, match="holds answers to other votes or settings"):
         pate(folder=folder).fit(X, Y, public=PUBLIC)
 
 
-def test_a_folder_is_private_and_one_that_others_read_holds_nothing_else(ledger, tmp_path):
-    folder = tmp_path / "run"
-    pate(folder=folder).fit(X, Y, public=PUBLIC)
+def test_a_folder_is_private_and_one_that_others_read_holds_nothing_else(ledger, folder, tmp_path):
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o755)
     pate(folder=folder).fit(X, Y, public=PUBLIC)

@@ -131,10 +131,10 @@ def test_composed_losses_are_those_of_the_mechanisms(events):
 def test_uses_counted_together_cost_what_they_cost_one_by_one(event):
     """Uses whose parameters differ in the tenth digit are composed one by one, equal ones by their count."""
     name, value = next(iter(vars(event.base()).items()))
-    apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(6)]
-    assert len(compose(apart).counted()) == 6
+    apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(3)]
+    assert len(compose(apart).counted()) == 3
     other = Gaussian(6.0)
-    together = accounting.epsilon(6 * event.base() + other, 1e-5)
+    together = accounting.epsilon(3 * event.base() + other, 1e-5)
     assert together == pytest.approx(accounting.epsilon(compose(apart) + other, 1e-5), rel=1e-3)
 
 

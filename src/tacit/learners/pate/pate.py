@@ -115,8 +115,8 @@ class PATE(ModelClassifier):
         Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
         students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that was
         already charged for them.
-    engine : str or Engine, optional
-        Where teachers are trained: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION". Workers must see
+    engine : {"joblib", "ray", "slurm"}, str or Engine, optional
+        Where teachers are trained; "ray:ADDRESS" and "slurm:PARTITION" name the cluster. Workers must see
         `folder`. By default in this process, or by joblib if `jobs` is more than 1. The votes are the same to the bit.
     jobs : int, default=1
         Blocks of teachers that are trained at the same time, at most 1024, each by one thread.

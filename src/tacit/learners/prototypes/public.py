@@ -88,8 +88,8 @@ class PublicPrototypes(PrivateClassifier):
     folder : path, optional
         For finished shards of clipped scores, from which an interrupted fit resumes. They are private, and are removed
         at the end of a fit.
-    engine : str or Engine, optional
-        Where shards of clipped scores are computed: "joblib", "ray" or "ray:ADDRESS", "slurm" or "slurm:PARTITION".
+    engine : {"joblib", "ray", "slurm"}, str or Engine, optional
+        Where shards of clipped scores are computed; "ray:ADDRESS" and "slurm:PARTITION" say on which cluster.
         By default in threads of this process. Workers must see `folder` and the files of the public rows.
     jobs : int, default=1
         Shards that an engine computes at the same time, at most 1024.
