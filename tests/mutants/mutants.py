@@ -638,6 +638,7 @@ MUTANTS = [
     _of(LABEL_DP, "priors", "priors: records of equal priors have the same blocks", "np.arange(len(self.which)) % count, return", "0 * self.which, return", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "structured", "heads: compared heads have seen the held-out outputs", "evidence.without(held), HeldOut(", "evidence, HeldOut(", "learners/label_dp/test_structured.py"),
     _of(LABEL_DP, "heads", "heads: intercepts are free", "unit = np.sqrt(ridge / OF_INTERCEPTS)", "unit = 1e3 * np.sqrt(ridge / OF_INTERCEPTS)", "learners/label_dp/test_heads.py"),
+    _of(LABEL_DP, "neighbours", "neighbours: a row's own output does not teach it", "+ _own_values(known), axis=1)", "+ 0 * _own_values(known), axis=1)", "learners/label_dp/test_structured.py"),
     _of(LABEL_DP, "neighbours", "neighbours: each row is its own", "products[own, start + own] = -np.inf", "products[own, start + own] = np.inf", "learners/label_dp/test_structured.py"),
     _of(LABEL_DP, "label_private", "label-private: all labels are asked in every stage", "parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]", "parts = [np.arange(n) for _ in range(stages)]", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "randomize", "randomize: drawn before the ledger is charged", "    if ledger is not None:\n        ledger.charge(", "    if ledger is None:\n        ledger.charge(", "learners/label_dp/test_randomize.py"),
