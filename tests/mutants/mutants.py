@@ -607,6 +607,7 @@ MUTANTS = [
     _of(MECHANISMS, "block_response", "blocks: all have the largest number of blocks", "Responses(epsilon, orders, distinct)", "Responses(epsilon, orders, 0 * distinct + distinct[-1])"),
     _of(MECHANISMS, "block_response", "blocks: priced as the largest number of blocks", "int(counts.min())", "int(counts.max())", "contracts/test_randomizers.py"),
     _of(MECHANISMS, "partitions", "blocks: a class counts for another block", "loads[lightest] += masses[j]", "loads[0] += masses[j]"),
+    _of(MECHANISMS, "partitions", "blocks: equal blocks are taken, whatever they tell", "most <= value + _GAIN + _MORE * value", "most <= 2 * value"),
     _of(MECHANISMS, "partitions", "blocks: information of one block more", "return (goal - total) / (growth + g)", "return (goal - total) / (growth + g + 1)"),
     _of(MECHANISMS, "partitions", "blocks: the least class is singled out", "masses[k] < value or", "masses[k] > value or"),
     _of(MECHANISMS, "partitions", "blocks: negative entries are accepted", "least == 0.0 and", "least <= 0.0 and"),
