@@ -43,7 +43,8 @@ class BlockResponses:
 
     def __init__(self, epsilon: float, blocks: NDArray[Any], counts: Integers) -> None:
         self._blocks = blocks
-        distinct, self._kind = np.unique(counts, return_inverse=True)
+        distinct = np.flatnonzero(np.bincount(counts))
+        self._kind = np.searchsorted(distinct, counts)  # faster than sorting all counts
         orders = np.tile(np.arange(distinct[-1]), (len(distinct), 1))
         self._responses = Responses(epsilon, orders, distinct)
 

@@ -11,8 +11,9 @@ partition: classes in falling order of probability, each to the lightest block s
 partition with the largest I is chosen, to a millionth. It depends on the prior and epsilon alone, never on a label.
 Bound: x ln x is convex, so I is at most its value for the masses that all others majorise: likely classes are alone as
 long as they exceed the mean of what is left, and the other blocks are equal. A g is tried if its bound exceeds the best
-I so far; bounds rise with g, then fall. The g - 1 likeliest classes alone and all others in one block, a natural
-candidate, are never better: these masses majorise those of the greedy partition.
+I so far; bounds rise with g, then fall. No blocks tell more than equal ones, of the best number. If the greedy
+partition into as many reaches that, no other is tried. The g - 1 likeliest classes alone and all others in one block, a
+natural candidate, are never better: these masses majorise those of the greedy partition.
 Row i has order i of a number of public random orders of the classes, modulo their number. It decides between equal
 classes, so records of equal priors have different blocks. If they had the same, no answer would ever tell two classes
 of one block apart.
@@ -36,10 +37,12 @@ EXACT = 32  # classes up to which all are sorted
 FINE = 4  # classes of less than this part of an average block are not sorted
 TOLERANCE = 1e-5  # by which a row may miss the sum 1
 _GAIN, _MORE = 1e-12, 1e-6  # information that is worth another partition, absolute and relative
-_VALUES = 1 << 17  # entries of priors that one task reads; they fit into a cache
+_VALUES = 1 << 20  # entries of priors that one task reads
 _SMALL = 1e-2  # from here on log(1 + x) is exact enough, and faster than log1p
 _UNITS = 2**27  # in which masses are added up when blocks are filled; integers are added faster
 _LAX = {"reassoc", "contract", "nsz"}  # vectorizes sums
+_compiled = partial(compiled, error_model="numpy")  # without tests of every divisor
+_inlined = partial(_compiled, forceinline=True)  # a call, with the references it counts, takes longer than some bodies
 
 
 def partitions_of(priors: NDArray[Any], epsilon: float, first: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -99,7 +102,7 @@ def flat_blocks(epsilon: float) -> float:
     return growth / ((epsilon - 1) * math.exp(epsilon) + 1) * growth
 
 
-@compiled
+@_compiled
 def choose_partitions(
     rows: Any, epsilon: float, fine: float, orders: Any, places: Any, first: int, out: Any, counts: Any
 ) -> None:
@@ -109,6 +112,7 @@ def choose_partitions(
     likeliest, chosen_blocks = np.empty(size, np.int64), np.empty(size, np.int64)
     masses, loads, bounds = np.empty(size + 1), np.empty(size), np.empty(size + 1)
     units = np.empty(size, np.int32)
+    flat, most = _flat_best(size, growth, goal)
     for i in range(rows.shape[0]):
         row, blocks, number = rows[i], out[i], (first + i) % len(orders)
         if not _adds_up(row):
@@ -120,7 +124,9 @@ def choose_partitions(
         _in_units(row, units)
         head = _likeliest(row, units, fine, places[number], likeliest, masses)
         tail = _rest(masses, head) if head < size else 0.0
-        g, chosen = _best_count(masses, head, tail, size, growth, goal, chosen_blocks, loads, bounds)
+        g = chosen = flat
+        if not _flat(masses, head, tail, flat, most, growth, goal, chosen_blocks, loads):
+            g, chosen = _best_count(masses, head, tail, size, growth, goal, chosen_blocks, loads, bounds)
         if chosen == size:
             for j in range(size):
                 blocks[j] = j
@@ -137,7 +143,7 @@ def choose_partitions(
         counts[i] = max(np.int64(_largest(blocks)) + 1, 2)
 
 
-@partial(compiled, fastmath=_LAX)
+@partial(_inlined, fastmath=_LAX)
 def _adds_up(row: Any) -> bool:
     """Whether a row is not negative and adds up to 1."""
     total, least = 0.0, 0.0
@@ -147,13 +153,13 @@ def _adds_up(row: Any) -> bool:
     return least == 0.0 and abs(total - 1.0) <= TOLERANCE
 
 
-@partial(compiled, fastmath=_LAX)
+@partial(_inlined, fastmath=_LAX)
 def _in_units(row: Any, units: Any) -> None:
     for j in range(len(row)):
         units[j] = np.int32(row[j] * np.float32(_UNITS))
 
 
-@compiled
+@_inlined
 def _largest(row: Any) -> Any:
     """The largest of integers."""
     largest = row[0]
@@ -162,7 +168,7 @@ def _largest(row: Any) -> Any:
     return largest
 
 
-@compiled
+@_inlined
 def _likeliest(row: Any, units: Any, fine: float, places: Any, order: Any, masses: Any) -> int:
     """How many classes exceed the cutoff; `order` and `masses` take these in falling order, equal ones by place."""
     head, cutoff = 0, np.int32(-1)
@@ -186,7 +192,7 @@ def _likeliest(row: Any, units: Any, fine: float, places: Any, order: Any, masse
     return head
 
 
-@compiled
+@_inlined
 def _rest(masses: Any, head: int) -> float:
     rest = 1.0
     for j in range(head):
@@ -194,7 +200,30 @@ def _rest(masses: Any, head: int) -> float:
     return max(rest, 0.0)
 
 
-@compiled
+@_inlined
+def _flat_best(size: int, growth: float, goal: float) -> tuple[int, float]:
+    """The number of equal blocks with the largest information, and this information; no other blocks have more."""
+    best, most = 2, -1.0
+    for g in range(2, size + 1):
+        value = (goal - g * _term(1.0 / g, growth)) / (growth + g)
+        if value <= most:
+            break
+        best, most = g, value
+    return best, most
+
+
+@_inlined
+def _flat(
+    masses: Any, head: int, tail: float, g: int, most: float, growth: float, goal: float, places: Any, loads: Any
+) -> bool:
+    """Whether the greedy partition into so many blocks tells as much as equal blocks, so that no other is tried."""
+    if head > 0 and masses[0] * g > 1.0:
+        return False
+    value = _greedy(masses, head, tail, g, growth, goal, places, loads)
+    return bool(most <= value + _GAIN + _MORE * value)
+
+
+@_inlined
 def _best_count(
     masses: Any, head: int, tail: float, size: int, growth: float, goal: float, places: Any, loads: Any, bounds: Any
 ) -> tuple[int, int]:
@@ -226,14 +255,14 @@ def _best_count(
             best, chosen = value, g
 
 
-@compiled
+@_inlined
 def _term(mass: float, growth: float) -> float:
     """w ln w of a block."""
     x = mass * growth
     return (1.0 + x) * (math.log(1.0 + x) if x > _SMALL else math.log1p(x))
 
 
-@compiled
+@_inlined
 def _greedy(masses: Any, head: int, tail: float, g: int, growth: float, goal: float, places: Any, loads: Any) -> float:
     """Place sorted classes, each in the lightest of g blocks; the information once the tail has filled these up."""
     loads[:g] = 0.0
@@ -246,16 +275,27 @@ def _greedy(masses: Any, head: int, tail: float, g: int, growth: float, goal: fl
                     lightest = a
         loads[lightest] += masses[j]
         places[j] = lightest
-    level, total = _level(loads, g, tail), 0.0
+    level, total, filled = _level(loads, g, tail), 0.0, 0
     for a in range(g):
-        total += _term(max(loads[a], level), growth)
+        if loads[a] > level:
+            total += _term(loads[a], growth)
+        else:
+            filled += 1
+    if filled > 0:
+        total += filled * _term(level, growth)
     return (goal - total) / (growth + g)
 
 
-@compiled
+@_inlined
 def _level(loads: Any, g: int, tail: float) -> float:
     """The mass up to which the tail fills the lightest of g blocks."""
-    level, count = math.inf, g + 1
+    total, fullest = tail, loads[0]
+    for a in range(g):
+        total += loads[a]
+        fullest = max(fullest, loads[a])
+    level, count = total / g, g
+    if fullest < level:
+        return level
     while True:
         total, among = tail, 0
         for a in range(g):
@@ -267,7 +307,7 @@ def _level(loads: Any, g: int, tail: float) -> float:
         level, count = total / among, among
 
 
-@compiled
+@_inlined
 def _fill(units: Any, order: Any, loads: Any, g: int, tail: float, blocks: Any) -> None:
     """Give the classes, in this order, to one block after the other, each up to the level; sorted ones have 0 units."""
     level = _level(loads, g, tail)

@@ -75,7 +75,8 @@ def test_nearest_rows_are_those_of_the_largest_products(monkeypatch):
     assert np.array_equal(nearest_rows(ROWS, 3), np.argsort(-products, axis=1)[:, :3])
 
 
-def test_targets_are_a_third_the_head_and_two_thirds_the_neighbours(monkeypatch):
+def test_a_row_is_taught_by_the_head_its_neighbours_and_its_own_output(monkeypatch):
+    """A third the head and two thirds the neighbours are its prior; targets are no likelihoods, and add nothing."""
     targets = []
     monkeypatch.setattr(neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence) or ZERO)
     head = Head(NAMES, np.zeros(4))
@@ -84,8 +85,12 @@ def test_targets_are_a_third_the_head_and_two_thirds_the_neighbours(monkeypatch)
     p = softmax(ROWS @ NAMES.T, axis=1)
     posterior = p * np.exp(KNOWN.values)
     posterior /= posterior.sum(axis=1, keepdims=True)
-    assert targets[0].values == pytest.approx((p + 2 * posterior[around.nearest[:, :10]].mean(axis=1)) / 3)
+    taught = (p + 2 * posterior[around.nearest[:, :10]].mean(axis=1)) * np.exp(KNOWN.values)
+    assert targets[0].values == pytest.approx(taught / taught.sum(axis=1, keepdims=True))
     assert targets[0].target.all()
+    given = RNG.dirichlet(np.ones(4), 600)
+    around.taught(head, Evidence.of_targets(given), ZERO)
+    assert targets[1].values == pytest.approx((p + 2 * given[around.nearest[:, :10]].mean(axis=1)) / 3)
 
 
 ZERO = Head(np.zeros((4, 6)), np.zeros(4))

@@ -3,8 +3,10 @@
 Votes: if a row and its k nearest had one class, their outputs together would tell it. A head is fitted to the posterior
 that this gives each row. Where an output says little, that is far better than to maximise the likelihood of each output
 by itself, which has many local optima.
-Rounds: the classes of a row become a third of what the head says of it, and two thirds of the mean posterior of its
-nearest rows, which holds their outputs. The head that comes nearest to these targets starts the next round.
+Rounds: the prior of a row's class is a third what the head says of the row, and two thirds the mean posterior of its
+nearest rows, which holds their outputs. Its target is the posterior by its own output. The head that comes nearest to
+these targets starts the next round. Without the own output, a row whose output is nearly exact would be taught a class
+that is less certain than this output makes it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ NEIGHBOURS = 10
 VOTERS = (10, 30, 100)  # nearest rows whose outputs vote
 OF_NEIGHBOURS = 2 / 3  # share of their posteriors in a target
 RIDGE = 0.1
+LEAST = 1e-300  # of a probability, before its logarithm
 TOGETHER = 2**23  # inner products that are computed together
 
 
@@ -43,12 +46,9 @@ class Neighbours:
         return cls(few, positions, nearest_rows(few, min(max(VOTERS), len(few) - 1)))
 
     def voted(self, evidence: Evidence, about: Head, voters: int) -> Head:
-        """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is that of all rows.
-
-        Targets do not vote: they are no likelihoods, which could be multiplied.
-        """
+        """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is that of all rows."""
         known = evidence.among(self.positions)
-        values = np.where(known.target[:, None], 0.0, known.values)
+        values = _own_values(known)
         votes = about.log_probabilities(self.rows) + values
         for column in self.nearest.T[:voters]:
             votes += values[column]
@@ -56,12 +56,18 @@ class Neighbours:
 
     def taught(self, head: Head, evidence: Evidence, about: Head) -> Head:
         """The head after a round that starts from another; `evidence` is that of all rows."""
-        log_p = head.log_probabilities(self.rows)
-        posterior = evidence.among(self.positions).posterior(log_p)
+        log_p, known = head.log_probabilities(self.rows), evidence.among(self.positions)
+        posterior = known.posterior(log_p)
         nearest = self.nearest.T[:NEIGHBOURS]
         near = sum((posterior[column] for column in nearest), np.zeros_like(posterior))
-        targets = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS / len(nearest) * near
+        prior = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS / len(nearest) * near
+        targets = softmax(np.log(np.maximum(prior, LEAST)) + _own_values(known), axis=1)
         return fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, head)
+
+
+def _own_values(known: Evidence) -> Floats:
+    """Log likelihoods of the outputs; 0 for targets, which are no likelihoods and cannot be multiplied."""
+    return np.where(known.target[:, None], 0.0, known.values)
 
 
 def nearest_rows(rows: Floats, k: int) -> NDArray[np.int64]:
