@@ -32,7 +32,7 @@ def report(runs: Path, /, *, out: Path, format: str | None = None, where: str = 
         remedy = f"write --format {ending} --out {out.with_suffix('')}"
         raise InputError(f"--out {out} would be one file of many figures; {remedy}")
     if format is None and ending != "html":
-        raise InputError(f"--out {out} is no page.html; name a page, or add --format pdf, svg or png for a folder")
+        raise InputError(f"--out {out} is not an .html file; name a page, or add --format pdf, svg or png for a folder")
     if format not in (None, "html", *FORMATS):
         raise InputError(f"--format {format} is not known; choose from: html, {', '.join(FORMATS)}")
     page = format in (None, "html")

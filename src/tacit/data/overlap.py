@@ -62,9 +62,11 @@ def overlap(private: EmbeddingStore, public: EmbeddingStore, cosine: float = NEA
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
     if private.dim != public.dim:
-        raise InputError(f"the private rows have {private.dim} columns and the public {public.dim}; encode both alike")
+        raise InputError(
+            f"the private rows have {private.dim} columns and the public {public.dim}; encode both the same way"
+        )
     if not encoded_alike(private, public):
-        raise InputError("the private rows are of another encoder than the public ones; encode both alike")
+        raise InputError("the private rows are from another encoder than the public rows; encode both the same way")
     names = np.empty((0, public.dim)) if public.names is None else np.concatenate(public.names)
     of_names = _near(private, names, cosine)
     if private.folder.resolve() == public.folder.resolve():
