@@ -89,7 +89,7 @@ def test_rows_that_a_ledger_knows_are_refused(here, run):
 
 def test_bad_input(here, run):
     refused(run, "adapt release absent --out adapted", "absent does not exist")
-    refused(run, "adapt new new --out adapted", "new is an embedding store and no release")
+    refused(run, "adapt new new --out adapted", "new is an embedding store and not a release")
     refused(run, "adapt release new --out release", "release exists; choose another name, or overwrite it with --force")
     refused(run, "adapt release new --out new --force", "new holds something else, so it is not replaced")
     refused(run, "adapt release new --out none/adapted", "none is not a folder")

@@ -52,12 +52,12 @@ def test_budgets(stores, run, verb, budget, words):
     ("line", "words"),
     [
         ("promise noisy-sum --budget rho=1_0", "budget 'rho=1_0' cannot be read"),
-        ("promise noisy-sum --budget rho=1 --delta 1_0e-7", "--delta: '1_0e-7' is no plain number; write numbers in"),
+        ("promise noisy-sum --budget rho=1 --delta 1_0e-7", "--delta: '1_0e-7' is not a plain number; write numbers"),
         ("promise public --budget epsilon=1 --k 1_0", "k='1_0' must be"),
         ("promise pate --budgets a=1_0,b=2", "budget '1_0' of group 'a' must be an epsilon"),
-        ("split private --out parts --n-public 1_0", "--n-public: '1_0' is no plain number"),
+        ("split private --out parts --n-public 1_0", "--n-public: '1_0' is not a plain number"),
         ("votes v.npy --out o --classes 3 --delta 1e-5 --sigma 5 --budgets a=1_0 --shares a=1", "a=1_0 cannot be read"),
-        ("votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1", "--sigma: '1_0' is no plain number"),
+        ("votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1", "--sigma: '1_0' is not a plain number"),
     ],
 )
 def test_numbers_are_read_in_plain_digits_only(stores, run, line, words):
@@ -293,11 +293,11 @@ def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
     refused(run, "predict release test --out none/labels.csv", "none is not a folder")
     refused(run, "evaluate release public", "public holds no labels")
     refused(run, "evaluate nowhere test", "nowhere")
-    refused(run, "evaluate test release", "test is an embedding store and no release; give the folder of a release")
-    refused(run, "inspect private", "private is an embedding store and no release")
+    refused(run, "evaluate test release", "test is an embedding store and not a release; give the folder of a release")
+    refused(run, "inspect private", "private is an embedding store and not a release")
     Path("several").mkdir()
     shutil.copytree("test", "several/test")
-    refused(run, "evaluate several release", "several is a folder of embedding stores and no release")
+    refused(run, "evaluate several release", "several is a folder of embedding stores and not a release")
     x, _ = rows(np.random.default_rng(0), 9)
     EmbeddingStore.write("others", x, np.array(["yak"] * 9), classes=["yak"])
     refused(run, "evaluate release others", "row 0 has label 'yak'", "not a class of the release")

@@ -91,7 +91,7 @@ def test_bare_files_take_ids_from_a_file_or_a_column(stores, run):
         assert (status, err) == (0, "")
     status, _, err = run(f"{fit} --out none")
     assert status == 2
-    assert "--unit add-remove-person needs ids of persons, and raw.npz has none; name them with --persons FILE" in err
+    assert "--unit add-remove-person needs person ids, and raw.npz has none; name them with --persons FILE" in err
     assert not Path("none").exists()
 
 

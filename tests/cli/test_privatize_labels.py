@@ -97,7 +97,7 @@ def test_a_record_is_not_taken_for_a_heading(here, run):
     Path("t.csv").write_text("1,2,0\n3,4,1\n")
     status, _, err = run("privatize-labels t.csv --column 0 --classes 2 --budget epsilon=1 --out o.csv")
     assert status == 2
-    assert "t.csv starts with a row of numbers, which would be lost as its heading" in err
+    assert "t.csv starts with a row of numbers, which would be lost as its header" in err
     assert not Path("o.csv").exists()
 
 
@@ -232,7 +232,7 @@ def test_a_prior_for_each_label_is_not_for_numbers(here, run):
     Path("values.txt").write_text("0\n1\n")
     Path("prior.csv").write_text("0.5,0.5\n0.5,0.5\n")
     command = COMMAND + " --values values.txt --randomizer rr-on-bins --prior prior.csv"
-    refused(run, command, "--prior prior.csv has 2 rows, and rr-on-bins takes one for all labels; give one a line")
+    refused(run, command, "--prior prior.csv has 2 rows, and rr-on-bins takes one for all labels; give one per line")
 
 
 def test_damaged_files_of_priors(here, run):
@@ -244,7 +244,7 @@ def test_damaged_files_of_priors(here, run):
     Path("prior.txt").write_text("")
     refused(run, command + "prior.txt", "--prior prior.txt has shape (0,) of float64; give one number for each class")
     Path("prior.csv").write_text("0.5,0.5\n0.5\n")
-    refused(run, command + "prior.csv", "--prior prior.csv is no readable file of numbers; give one a line, or a row")
+    refused(run, command + "prior.csv", "--prior prior.csv is not a readable file of numbers; give one per line")
 
 
 def test_nothing_of_the_true_labels_is_left_in_parquet(here, run):
@@ -323,10 +323,10 @@ def test_research_noise_is_stamped(here, run):
         ("id,y\n1,cat\n2,\n", "", "row 2 has label ''"),
         ("id,y\n1,nan\n", "", "row 1 has label 'nan'"),
         ("id,y\n", "", "no rows below its header"),
-        ("", "", "t.csv is no CSV in UTF-8 (it is empty)"),
+        ("", "", "t.csv is not a CSV file in UTF-8 (it is empty)"),
         ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
         ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
-        ("id,y\n1,cat\n", "--prior none.txt", "no readable file of numbers"),
+        ("id,y\n1,cat\n", "--prior none.txt", "not a readable file of numbers"),
         ("id,y\n1,cat\n", "--randomizer laplace", 'Choose from: "rr", "rr-top-k"'),
         (
             "id,y\n1,cat\n",
@@ -343,7 +343,7 @@ def test_research_noise_is_stamped(here, run):
         ("id,y\n1,cat\n", "--randomizer coin", 'Invalid value "coin" for --randomizer'),
         ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
         ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),
-        ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", "is no number"),
+        ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", "is not a number"),
         ("id,y\n1,nan\n", "--values numbers.txt --randomizer unbiased", "not finite"),
     ],
 )
@@ -365,7 +365,7 @@ def test_missing_and_damaged_files(here, run):
     Path("t.parquet").write_bytes(b"PAR1 cut")
     refused(run, COMMAND.replace("csv", "parquet") + " --classes classes.txt", "not a Parquet file")
     Path("t.csv").write_bytes(b"id,y\n1,\xff\xfe\n")
-    refused(run, COMMAND + " --classes classes.txt", "no CSV in UTF-8")
+    refused(run, COMMAND + " --classes classes.txt", "not a CSV file in UTF-8")
     Path("o.csv").write_text("mine")
     write_csv(NAMES)
     refused(run, COMMAND + " --classes classes.txt", "exists")

@@ -104,7 +104,7 @@ def test_bad_input_is_one_line_and_status_2(plan, run, line, says):
     [
         ("--where colour=1", "--where 'colour=1' cannot be answered"),
         ("--where )", "cannot be answered"),
-        ("--columns colour", "no field"),
+        ("--columns colour", "not a field"),
         ("--csv nowhere/file.csv", "nowhere is not a folder"),
         ("--csv plan.yaml", "plan.yaml exists"),
     ],

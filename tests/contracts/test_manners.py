@@ -211,7 +211,7 @@ def test_dates_are_refused_as_features(kind):
     uses = {"X": [learner.predict, release.predict, lambda rows: make("noisy-sum").fit(rows, Y)]}
     for name, those in (uses | {"public": [lambda rows: public.fit(X, Y)]}).items():
         for use in those:
-            with pytest.raises(InputError, match=f"{name} has dates or times, which are no features; convert them"):
+            with pytest.raises(InputError, match=f"{name} has dates or times, which are not features; convert them"):
                 use(days)
 
 
@@ -226,7 +226,7 @@ def test_a_sparse_row_that_is_not_finite_is_named():
 def test_weights_of_records_are_refused_with_the_reason(method):
     learner = make(method, **SEEDED)
     with pytest.raises(
-        InputTypeError, match="sample_weight is not taken, since a weight multiplies what one record can"
+        InputTypeError, match="sample_weight is not supported, since a weight multiplies how much one record can"
     ):
         learner.fit(X, Y, sample_weight=np.ones(len(Y)))
     assert not hasattr(learner, "classes_")

@@ -272,5 +272,5 @@ def test_many_classes_of_which_two_are_alike_are_told_soon():
 def test_results_of_another_kind(tmp_path, columns):
     (tmp_path / "cells").mkdir()
     pq.write_table(pa.table(columns), tmp_path / "cells" / f"{'0' * 20}.parquet")
-    with pytest.raises(InputError, match="0.parquet is damaged or no result"):
+    with pytest.raises(InputError, match="0.parquet is damaged or not a result"):
         results.read_results(tmp_path)

@@ -81,13 +81,13 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
     ("content", "message"),
     [
         ("1,2\n3\n", "t.csv line 2 has 1 cells and the first has 2; correct it"),
-        ("a,b\n\n1,2\n3,secret\n", "t.csv line 4, column 2 is no number; write rows of numbers with commas"),
-        ("label,a\n1,2\n01,3\n2,4\n", "'label' that are different texts and one number, as 1 and 01 are"),
-        ("0,1\n1,2\n", "t.csv starts with 0,1, which may be a heading or a record"),
-        ("1,2\n3,\n", "t.csv line 2, column 2 is no number"),
-        ("1,secret\n", "t.csv line 1, column 2 is no number"),
-        ("1;2\n3;4\n", "t.csv line 2, column 1 is no number"),
-        ("1,2\n0x10,4\n", "t.csv line 2, column 1 is no number"),
+        ("a,b\n\n1,2\n3,secret\n", "t.csv line 4, column 2 is not a number; write rows of numbers with commas"),
+        ("label,a\n1,2\n01,3\n2,4\n", "'label' that are different texts but the same number, such as 1 and 01"),
+        ("0,1\n1,2\n", "t.csv starts with 0,1, which may be a header or a record"),
+        ("1,2\n3,\n", "t.csv line 2, column 2 is not a number"),
+        ("1,secret\n", "t.csv line 1, column 2 is not a number"),
+        ("1;2\n3;4\n", "t.csv line 2, column 1 is not a number"),
+        ("1,2\n0x10,4\n", "t.csv line 2, column 1 is not a number"),
         ("a,b\n1,nan\n", "t.csv row 0 is not finite"),
         ("a,a\n1,2\n", "t.csv has several columns 'a'; rename all but one"),
         (",a\n0,2\n", "t.csv has a column without a name, such as the index that pandas writes"),
@@ -96,7 +96,7 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
         ("a,b\n", "t.csv has shape .0, 2.; it needs at least one row"),
         ("\n\n", "t.csv is empty"),
         ("", "t.csv is empty"),
-        ("\x001,2\n", "t.csv line 1, column 1 is no number"),
+        ("\x001,2\n", "t.csv line 1, column 1 is not a number"),
         (
             'a,label\n1,cat\n2,"secret\n3,cat\n',
             "t.csv line 3 has a cell .* quotes do not close on that line; write each",
@@ -136,7 +136,7 @@ def test_csv_of_many_columns_is_read_in_seconds(tmp_path):
 def test_csv_of_other_bytes_names_or_widths_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n1,\xff\n")
-    refused("t.csv is no CSV of numbers in UTF-8|t.csv line 2", path)
+    refused("t.csv is not a CSV file of numbers in UTF-8|t.csv line 2", path)
     path.write_text("a,b\n1,2\n")
     refused("x=a does not apply to .*t.csv, whose columns are the features; leave it out", path, x="a")
     refused("has nothing named 'z'; choose y from: a, b", path, y="z")
@@ -356,7 +356,7 @@ def test_a_split_is_named_once_and_only_of_a_folder(tmp_path):
     refused(
         "split=test does not apply to .*vit#cifar10_train, which names one", f"{folder}#cifar10_train", split="test"
     )
-    refused("cifar10_test.npy is no folder with splits.*leave #train out", f"{folder / 'cifar10_test.npy'}#train")
+    refused("cifar10_test.npy is not a folder with splits.*leave #train out", f"{folder / 'cifar10_test.npy'}#train")
     (tmp_path / "stores").mkdir()
     EmbeddingStore.write(tmp_path / "stores" / "train", X, Y, classes=NAMES, dtype="float32")
     check(read_data(f"{tmp_path / 'stores'}#train"), [NAMES[i] for i in Y], NAMES)

@@ -99,13 +99,13 @@ def test_rows_are_appended_with_ids_if_and_only_if_the_store_has_some(tmp_path):
     store = write(tmp_path / "s", y=[0, 1, 0, 1, 0])
     assert store.append(ROWS[:2], [1, 1], persons=["new", SECRET]).persons.tolist() == [*TEXTS, "new", SECRET]
     EmbeddingStore.open(store.folder).verify()
-    with pytest.raises(InputError, match="s has ids of persons; pass persons="):
+    with pytest.raises(InputError, match="s has person ids; pass persons="):
         store.append(ROWS[:2], [1, 1])
     with pytest.raises(InputError, match="persons are whole numbers and those of .*s are texts"):
         store.append(ROWS[:2], [1, 1], persons=[1, 2])
     with pytest.raises(InputError, match="persons has 1 ids for 2 records"):
         store.append(ROWS[:2], [1, 1], persons=[SECRET])
-    with pytest.raises(InputError, match="has no ids of persons; leave persons= out"):
+    with pytest.raises(InputError, match="has no person ids; leave persons= out"):
         EmbeddingStore.write(tmp_path / "t", ROWS).append(ROWS[:2], persons=TEXTS[:2])
     assert EmbeddingStore.open(store.folder).rows == 7
 
@@ -164,13 +164,13 @@ def test_ids_come_from_a_text_an_array_or_a_column(here):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("who", "persons=who is no file"),
+        ("who", "persons=who is not a file"),
         ("table.csv", "table.csv has 0 columns whose name is a usual one; name the one of ids: table.csv#COLUMN"),
         ("table.csv#who", "table.csv has 0 columns 'who'; name the one of ids: table.csv#COLUMN"),
         ("bare.csv", "bare.csv has 0 columns whose name is a usual one"),
         ("bare.csv#who", "bare.csv has 0 columns 'who'"),
-        ("ids.txt#who", "persons=ids.txt#who names a column, and ids.txt is no table"),
-        ("latin.txt", "persons=latin.txt is not a readable text in UTF-8; give one id a line"),
+        ("ids.txt#who", "persons=ids.txt#who names a column, and ids.txt is not a table"),
+        ("latin.txt", "persons=latin.txt is not a readable text in UTF-8; give one id per line"),
     ],
 )
 def test_files_that_name_no_ids(here, given, message):
@@ -200,12 +200,12 @@ def test_a_column_or_array_of_the_data_holds_the_ids(here):
     assert read_data("d.safetensors", persons="who").persons.tolist() == list(range(5))
     for path in ("d.npz", "x.npy", "old"):
         assert read_data(path, persons="ids.txt").persons.tolist() == TEXTS
-    with pytest.raises(InputError, match=r"persons=who is no file, and x.npy has no columns"):
+    with pytest.raises(InputError, match=r"persons=who is not a file, and x.npy has no columns"):
         read_data("x.npy", persons="who")
     with pytest.raises(InputError, match="d.npz has nothing named 'whom'; choose persons from: who, x, y"):
         read_data("d.npz", persons="whom")
     write("new")
-    with pytest.raises(InputError, match="new carries ids of persons; leave persons out"):
+    with pytest.raises(InputError, match="new carries person ids; leave persons out"):
         read_data("new", persons="ids.txt")
 
 

@@ -130,14 +130,14 @@ def test_one_unit_is_a_list_of_one(plan, folder):
         (
             "train: train",
             "train: plain",
-            r"small.yaml, line 3: unit add-remove-person needs ids of persons, and data 'd' have none",
+            r"small.yaml, line 3: unit add-remove-person needs person ids, and data 'd' have none",
         ),
         (
             "test: test",
             "test: train",
             r"small.yaml, line 5: 4\d persons are both in .*train and in .*train; keep each in one",
         ),
-        ("test: test", "test: test, persons: who", "has nothing named 'who'|carries ids of persons"),
+        ("test: test", "test: test, persons: who", "has nothing named 'who'|carries person ids"),
         ("[add-remove, add-remove-person]", "[replace, replace]", "unit has 'replace' twice"),
         ("[add-remove, add-remove-person]", "[]", "unit"),
         ("[add-remove, add-remove-person]", "[add-person]", "add-person"),

@@ -79,7 +79,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("rho=0.1, inf", "rho=0.1, rho=-1", 14, "rho=-1"),
         ("rho=0.1, inf", "rho=0.1, sigma=1", 14, "sigma=1"),
         ("rho=0.1, inf", "rho=0.1, rho=0.1", 14, "budgets has 'rho=0.1' twice"),
-        ("rho=0.1, inf", "rho=0.1, [1]", 14, "is no budget"),
+        ("rho=0.1, inf", "rho=0.1, [1]", 14, "is not a budget"),
         ("[rho=0.1, inf]", "[]", 8, "'sums' has no budgets"),
         ("imbalance: [1, 10]", "imbalance: [1, 1]", 15, "imbalance has 1.0 twice"),
         ("imbalance: [1, 10]", "imbalance: [1, 0.5]", 15, "imbalance 0.5 must be a finite ratio >= 1"),
@@ -92,10 +92,10 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("seeds: 2", "seeds: 2\nunit: change-label\ndelta: 2", 18, "delta"),
         ("grid: {k: [1, 3]}", "grid: {k: []}", 13, "grid of k is empty"),
         ("grid: {k: [1, 3]}", "grid: {k: [1, 1]}", 13, "twice"),
-        ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, "'l' is no parameter of public"),
+        ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, "'l' is not a parameter of public"),
         ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, "budget is set by the plan"),
         ("grid: {k: [1, 3]}", "parameters: {d_min: 5}", 13, "d_min=5"),
-        ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, "no plain text"),
+        ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, "not plain text"),
         ("grid: {k: [1, 3]}", "public_rows: [0]", 13, "public_rows 0"),
         ("grid: {k: [1, 3]}", "public_rows: [5, 398]", 13, "public_rows 398 are more than the 397 rows of 'own'"),
         ("grid: {k: [1, 3]}", "grid: {k: [1, 398]}", 13, "k=398 must be at most the 397 public rows"),
@@ -103,7 +103,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("method: noisy-sum", "method: coinpress\n    parameters: {pooling: 65}", 10, "pooling=65"),
         ("method: noisy-sum", "method: coinpress\n    parameters: {counts: [1, 2]}", 10, "one for each of 10 classes"),
         ("method: noisy-sum", "method: projected\n    grid: {counts: [9, -1]}", 10, "counts=-1 must be a number"),
-        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, "'counts' is no parameter"),
+        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, "'counts' is not a"),
         ("method: noisy-sum", "method: newton\n    parameters: {counts: many}", 10, "counts='many' must be a number"),
         ("    public: [own]\n", "    public: [own, own]\n", 12, "twice"),
         ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, "has no budget groups"),
@@ -253,7 +253,7 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: projected, parameters: {prototypes: public}}", "rho=1", "needs public rows"),
         ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
         ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
-        ("{method: noisy-sum}", "-.inf", "is no budget"),
+        ("{method: noisy-sum}", "-.inf", "is not a budget"),
         ("{method: pate, public: [own], parameters: {student: {model: tree}}}", "rho=1", "model 'tree' is unknown"),
         ("{method: pate, public: [own], parameters: {teachers: {number: 1001}}}", "rho=1", "teachers=1001"),
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
@@ -262,7 +262,7 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         (SEARCHED.replace("[]", "3"), "rho=1", "candidates=3 must be a list of dicts"),
         (SEARCHED.replace("[]", "[3]"), "rho=1", "candidate 3 must be a dict"),
         (SEARCHED.replace("[]", "{k: [1, 5]}"), "rho=1", "must be a list of dicts"),
-        (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is no option of a grid search"),
+        (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is not an option"),
     ],
 )  # fmt: skip
 def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner, budget, says):
@@ -309,7 +309,7 @@ budgets: [rho=1]
 def test_labels_of_two_kinds_are_refused(plan, tmp_path):
     np.savez(tmp_path / "a.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
     np.savez(tmp_path / "b.npz", x=np.ones((4, 2)), y=np.array(list("abab")))
-    with pytest.raises(PlanError, match="make them alike"):
+    with pytest.raises(PlanError, match="use one type for both"):
         prepare(plan(OF_FILES.format("a.npz", "b.npz")), tmp_path / "runs")
 
 
@@ -357,5 +357,5 @@ def test_too_many_cells_are_refused_before_any_is_made(plan, tmp_path):
     budgets: [rho=1]
     seeds: 50000
     """
-    with pytest.raises(PlanError, match="has 150000 cells, at most 50000"):
+    with pytest.raises(PlanError, match="has 150000 cells, more than 50000"):
         prepare(plan(base), tmp_path / "runs")

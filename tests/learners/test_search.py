@@ -332,7 +332,7 @@ def test_without_optuna_the_remedy_is_named(monkeypatch):
         ({"space": {"k": {"low": 2, "high": 2}}}, "low must be below high"),
         ({"space": {"k": {"low": 0, "high": 2, "log": True}}}, "low above 0"),
         ({"space": {"k": {"low": 1, "high": 2, "log": "yes"}}}, "log True or False"),
-        ({"space": {"kk": [1]}}, "'kk' is none of the estimator's"),
+        ({"space": {"kk": [1]}}, "'kk' is not a parameter of the estimator"),
         ({"space": {"unit": ["replace"]}}, "'unit' is set by the search"),
         ({"space": {"k": [1, 0]}}, "k=0 must be a whole number"),
         ({"space": {"k": {"low": -3, "high": 5}}}, "k=-3 must be a whole number"),
@@ -358,7 +358,7 @@ def test_an_infinite_budget_tries_all_without_noise(kind, budget):
 
 
 def test_a_random_search_has_no_zcdp():
-    with pytest.raises(BudgetError, match=r"zCDP.*pass epsilon=1,delta=1e-6 or the like, or use GridSearch"):
+    with pytest.raises(BudgetError, match=r"zCDP.*pass for example epsilon=1,delta=1e-6, or use GridSearch"):
         make(tacit.RandomSearch, budget="rho=0.5").promise()
 
 
@@ -430,11 +430,11 @@ BAD = [
     ({"candidates": {"k": 1}}, "must be a list of dicts"),
     ({"candidates": 3}, "must be a list of dicts"),
     ({"candidates": [1]}, "candidate 1 must be a dict"),
-    ({"candidates": [{"kk": 1}]}, "'kk' is none of the estimator's; it has"),
+    ({"candidates": [{"kk": 1}]}, "'kk' is not a parameter of the estimator; it has"),
     ({"candidates": [{"budget": "rho=1"}]}, "'budget' is set by the search"),
     ({"candidates": [{"k": 0}]}, "k=0 must be a whole number"),
-    ({"estimator": 3}, "estimator=3 must be a learner of tacit"),
-    ({"estimator": tacit.GridSearch(None, None, budget=APPROX)}, "must be a learner of tacit, and no search"),
+    ({"estimator": 3}, "estimator=3 must be a tacit learner"),
+    ({"estimator": tacit.GridSearch(None, None, budget=APPROX)}, "must be a tacit learner, not a search"),
     ({"estimator": public(classes=3), "classes": None}, "classes of the estimator is not used"),
     ({"mean_runs": 0.5}, "mean_runs=0.5 must be a number from 1"),
     ({"mean_runs": math.nan}, "mean_runs=nan must be a number"),
@@ -459,7 +459,7 @@ BAD_WITH_DATA = [
     ({"estimator": tacit.PublicPrototypes()}, "public=None"),
     ({"validation": PUBLIC}, "validation must be a pair"),
     ({"validation": (PUBLIC[:, :2], PUBLIC_Y)}, "pass 6 columns"),
-    ({"validation": (PUBLIC, PUBLIC_Y[:-1])}, "one label a row"),
+    ({"validation": (PUBLIC, PUBLIC_Y[:-1])}, "one label per row"),
     ({"validation": (PUBLIC, PUBLIC_Y + 1)}, "label 3, which is not among the 3 declared classes"),
     ({"validation": (PUBLIC * math.nan, PUBLIC_Y)}, "validation row 0 is not finite"),
 ]

@@ -37,7 +37,7 @@ def test_the_centre_is_the_mean_of_unit_public_rows():
     assert np.allclose(public_centre(ROWS.tolist(), 5), unit(ROWS).mean(axis=0))
     assert np.allclose(public_centre(ROWS.astype(np.float32), 5), unit(ROWS).mean(axis=0), atol=1e-6)
     assert public_centre(None, 5) is None
-    with pytest.raises(InputError, match="encode both alike"):
+    with pytest.raises(InputError, match="encode both the same way"):
         public_centre(ROWS, 4)
     with pytest.raises(InputError, match="public row 1 is all zeros"):
         public_centre([[1.0], [0.0]], 1)

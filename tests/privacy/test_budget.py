@@ -56,7 +56,7 @@ def test_digits_that_only_python_reads_are_refused(text):
 
 @pytest.mark.parametrize("value", ["inf", float("inf")])
 def test_a_bare_infinity_is_told_how_to_say_it(value):
-    with pytest.raises(BudgetError, match="budget inf does not say of what; write rho=inf, which asks for no protect"):
+    with pytest.raises(BudgetError, match="budget inf does not name a kind; write rho=inf, which asks for no protect"):
         Budget.parse(value)
 
 
@@ -226,6 +226,6 @@ def test_a_gaussian_dp_budget_does_not_permit_what_has_no_mu():
 
 
 def test_a_method_without_a_mu_names_what_to_pass_instead():
-    with pytest.raises(BudgetError, match="DPSGD does not keep; pass rho=0.5, which this mu implies") as caught:
+    with pytest.raises(BudgetError, match="DPSGD cannot satisfy; pass rho=0.5, which this mu implies") as caught:
         tacit.DPSGD("mu=1", classes=2).promise()
     assert "\n" not in str(caught.value)

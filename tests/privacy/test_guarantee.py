@@ -222,8 +222,8 @@ def test_a_guarantee_per_record_implies_one_per_person(m):
 @pytest.mark.parametrize(
     ("guarantee", "said"),
     [
-        (Guarantee(Unit.REPLACE, Gaussian(1.0)), "says nothing of another number of records"),
-        (Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(1.0)), "is per person already"),
+        (Guarantee(Unit.REPLACE, Gaussian(1.0)), "says nothing about another number of records"),
+        (Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(1.0)), "is already per person"),
         (OF_GROUPS, "personal budgets"),
         (Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Exponential(0.1), 5, 1)), "no known cost for groups"),
     ],

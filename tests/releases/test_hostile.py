@@ -88,13 +88,13 @@ def test_links_folders_pipes_and_missing_files_are_refused(folder, name):
     (folder / name).rename(kept)
     refuses_to_load(folder, f"{name} cannot be read")
     (folder / name).symlink_to(kept)
-    refuses_to_load(folder, f"'{name}' is a link or no plain file")
+    refuses_to_load(folder, f"'{name}' is a link or not a plain file")
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    refuses_to_load(folder, f"'{name}' is a link or no plain file")
+    refuses_to_load(folder, f"'{name}' is a link or not a plain file")
     (folder / name).unlink()
     (folder / name).mkdir()
-    refuses_to_load(folder, f"'{name}' is a link or no plain file")
+    refuses_to_load(folder, f"'{name}' is a link or not a plain file")
 
 
 def test_no_folder(tmp_path):

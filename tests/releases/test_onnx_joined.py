@@ -99,7 +99,7 @@ def test_an_encoder_that_does_not_fit_is_one_line(tmp_path):
     with pytest.raises(InputError, match="has opset 12, and 13 or later is needed"):
         out(encoder=encoder(tmp_path, opset=12))
     path.write_bytes(b"no model")
-    with pytest.raises(InputError, match="is no ONNX file"):
+    with pytest.raises(InputError, match="is not an ONNX file"):
         out(encoder=path)
     other = tmp_path / "other.json"
     with pytest.raises(InputError, match="other.json does not exist, and states what onnx:"):

@@ -167,7 +167,7 @@ def test_a_missing_signature_another_key_and_no_key_are_refused(signed, keys, tm
     subprocess.run(["openssl", "rsa", "-in", keys / "rsa.pem", "-pubout", "-out", keys / "rsa-public.pem"], check=True)
     alike = {
         "absent.pem": r"cannot be read \(No such file or directory\)",
-        "fifo.pem": "is no plain file",
+        "fifo.pem": "is not a plain file",
         "text.pem": "cannot be parsed",
     }
     of_public = {"key.pem": "is a private key", "rsa-public.pem": r"is a key of another algorithm \(RSA\)"}
@@ -214,11 +214,11 @@ def test_links_and_other_files_are_named(signed, keys, tmp_path, name):
     if (signed / name).exists():
         (signed / name).rename(tmp_path / name)
     (signed / name).symlink_to(tmp_path / name)
-    with pytest.raises(ReleaseError, match=f"{name} is a link or no plain file, which a signature does not cover"):
+    with pytest.raises(ReleaseError, match=f"{name} is a link or not a plain file, which a signature does not cover"):
         check_signature(signed, keys / "public.pem")
     (signed / name).unlink()
     os.mkfifo(signed / name)
-    with pytest.raises(ReleaseError, match=f"{name} is a link or no plain file, which a signature does not cover"):
+    with pytest.raises(ReleaseError, match=f"{name} is a link or not a plain file, which a signature does not cover"):
         check_signature(signed, keys / "public.pem")
 
 

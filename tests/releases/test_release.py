@@ -461,7 +461,9 @@ def test_a_release_without_the_scale_predicts_and_refuses_probabilities(tmp_path
     model.released_ = replace(model.released_, probabilities=None)
     older = Release.load(Release.of(model).save(tmp_path / "r")).verify()
     assert np.array_equal(older.predict(TEST_ROWS), model.predict(TEST_ROWS))
-    with pytest.raises(ReleaseError, match="was made before probabilities, so it does not say .*; fit again, or use"):
+    with pytest.raises(
+        ReleaseError, match="was made before releases had probabilities, so it does not say .*; fit again, or use"
+    ):
         older.predict_proba(TEST_ROWS)
 
 

@@ -583,7 +583,7 @@ def test_only_what_is_asked_for(report, tmp_path):
     ("line", "words"),
     [
         ("runs --out page.html --format docx", 'Invalid value "docx" for --format. Choose from: "html", "pdf"'),
-        ("runs --out figures", "--out figures is no page.html; name a page, or add --format pdf, svg or png"),
+        ("runs --out figures", "--out figures is not an .html file; name a page, or add --format pdf, svg or png"),
         (
             "runs --out a/figures.pdf",
             "a/figures.pdf would be one file of many figures; write --format pdf --out a/figures",
@@ -592,8 +592,8 @@ def test_only_what_is_asked_for(report, tmp_path):
         ("runs --out page.html --where seed>5", "--where 'seed>5' is true of none of the cells in runs; loosen it"),
         ("runs --out page.html --where sed>5", "cannot be answered"),
         ("absent --out page.html", "absent holds no results"),
-        ("failed --out page.html", "results hold 1 cells and none that was done; the first error is: too little; mend"),
-        ("failed --out figures --format svg", "mend the plan and sweep again"),
+        ("failed --out page.html", "results hold 1 cells but none that finished; the first error is: too little; fix"),
+        ("failed --out figures --format svg", "fix the plan and sweep again"),
         ("runs --out runs --format svg --force", "runs holds something else"),
         ("runs --out runs --format html", "runs exists"),
     ],
@@ -609,5 +609,5 @@ def test_refusals_are_one_line_and_leave_nothing(report, tmp_path, line, words):
 
 
 def test_results_of_nothing_are_refused():
-    with pytest.raises(InputError, match="0 cells and none that was done; mend"):
+    with pytest.raises(InputError, match="0 cells but none that finished; fix"):
         sweep.html([], "title")

@@ -24,7 +24,7 @@ def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None, o
     try:
         known = shell or detect_shell()
     except ShellDetectionError as error:
-        raise InputError("the shell in use cannot be told; name it with --shell bash, zsh or fish") from error
+        raise InputError("the shell in use cannot be determined; name it with --shell bash, zsh or fish") from error
     path = completed_app().install_completion(shell=known, output=output, add_to_startup=output is None)
     say(f"{path}: completion for {known}; open a new shell to use it")
 

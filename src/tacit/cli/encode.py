@@ -77,14 +77,14 @@ def encode(
     y
         Name of the column, or array, of labels, where it is not a usual one.
     persons
-        Whose record each is: a file with one id a line, an .npy array, or a table with FILE#COLUMN, else the name of a
-        column of the source's table, or of an array. Ids are private, and shown nowhere.
+        Person of each record: a file with one id per line, an .npy array, or a table with FILE#COLUMN; otherwise the
+        name of a column of the source's table, or of an array. Ids are private, and shown nowhere.
     persons_folder
         Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for CLASS/PERSON/x.png.
     classes
         The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
     texts
-        A file with one class name a line, or, where --classes or the source lists the classes, with one text for each
+        A file with one class name per line, or, where --classes or the source lists the classes, with one text for each
         class in their order. With a source, the store carries the rows of the class names.
     template
         What is encoded for each class: "a photo of a {}", with the name in place of {}; may be given several times. By

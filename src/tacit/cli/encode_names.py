@@ -37,9 +37,9 @@ def _texts(option: str, path: Path) -> list[str]:
     try:
         lines = read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--{option} {path} is not a readable text file; give one class name a line") from error
+        raise InputError(f"--{option} {path} is not a readable text file; give one class name per line") from error
     if not lines:
-        raise InputError(f"--{option} {path} holds no class names; give one a line")
+        raise InputError(f"--{option} {path} holds no class names; give one per line")
     return lines
 
 

@@ -132,7 +132,7 @@ def fit(
         if of_public is not None:
             learner.set_params(public=of_public.x)
         if KnownUnit(learner.unit).per_person and data.persons is None:
-            said = f"--unit {learner.unit} needs ids of persons, and {store} has none"
+            said = f"--unit {learner.unit} needs person ids, and {store} has none"
             raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
         of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
         if test is not None:
@@ -223,7 +223,7 @@ def _groups(path: Path, learner: Any) -> list[str]:
     try:
         return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--groups {path} is not a readable text file; give one group a line") from error
+        raise InputError(f"--groups {path} is not a readable text file; give one group per line") from error
 
 
 def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:

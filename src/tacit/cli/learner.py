@@ -77,7 +77,9 @@ def make_learner(
     accepted = make.flat_parameters()
     common = {name: value for name, value in common.items() if value is not None}
     if "budget" in common and "budgets" in options:
-        raise InputError(f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give one")
+        raise InputError(
+            f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give only one"
+        )
     if "budget" not in common and "budgets" not in options:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
     for name in ("public", "names"):
@@ -116,7 +118,7 @@ def check_folder(folder: Any, out: Path, *data: Path | None, option: str = "fold
         return
     one, other = Path(folder).resolve(), out.resolve()
     if one == other or one in other.parents or other in one.parents:
-        raise InputError(f"--{option} {folder} and --out {out} lie in one another; give two folders side by side")
+        raise InputError(f"--{option} {folder} and --out {out} lie in one another; give two separate folders")
     for store in data:
         if store is not None and store.resolve() in (one, *one.parents):
             raise InputError(f"--{option} {folder} lies in {store}, which holds data; choose a folder outside of it")

@@ -95,4 +95,4 @@ def _numbers(path: Path | None) -> list[float] | None:
     try:
         return [read_number(line) for line in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
-        raise InputError(f"--values {path} is no readable file of numbers; give one a line") from error
+        raise InputError(f"--values {path} is not a readable file of numbers; give one per line") from error

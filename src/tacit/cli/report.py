@@ -41,7 +41,7 @@ def report(
         remedy = f"write --format {ending} --out {out.with_suffix('')}"
         raise InputError(f"--out {out} would be one file of many figures; {remedy}")
     if format is None and ending != "html":
-        raise InputError(f"--out {out} is no page.html; name a page, or add --format pdf, svg or png for a folder")
+        raise InputError(f"--out {out} is not an .html file; name a page, or add --format pdf, svg or png for a folder")
     page = format in (None, "html")
     check_writable(out, force=force, ours=None if page else sweep.is_images)
     results = read_results(runs, where)

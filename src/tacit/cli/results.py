@@ -48,7 +48,7 @@ def results(
     chosen = SHOWN if columns is None else tuple(name.strip() for name in columns.split(","))
     unknown = [name for name in chosen if name not in stored.FIELDS]
     if unknown:
-        raise InputError(f"--columns names {unknown[0]!r}, which is no field; choose from: {', '.join(stored.FIELDS)}")
+        raise InputError(f"--columns names {unknown[0]!r}, not a field; choose from: {', '.join(stored.FIELDS)}")
     if hash:
         say(stored.content_hash(stored.read_results(runs, where)))
         return

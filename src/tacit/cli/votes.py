@@ -67,7 +67,7 @@ def votes(
     shares
         Share of each group in the records, such as a=.5,b=.3,c=.2; the columns are laid out in this order.
     teacher_groups
-        Instead of shares: a text file with the group of each teacher's records, one line a teacher, or several groups
+        Instead of shares: a text file with the group of each teacher's records, one line per teacher, or several groups
         separated by spaces.
     copies
         For upsampling: how many teachers hold a record of each group, such as a=1,b=2.
@@ -198,7 +198,7 @@ def _truth(path: Path, queries: int, classes: Sequence[Any]) -> Any:
         raise InputError(f"--truth {path} has shape {values.shape} and dtype {values.dtype}; {rule}")
     others = set(truth.tolist()) - set(classes) - {-1}
     if others:
-        raise InputError(f"--truth {path} has {min(others)}, which is none of the {len(classes)} classes; write -1")
+        raise InputError(f"--truth {path} has {min(others)}, which is not one of the {len(classes)} classes; write -1")
     return truth
 
 
@@ -223,7 +223,7 @@ def _groups(path: Path) -> list[list[str]]:
     try:
         return [line.split() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--teacher-groups {path} is not a readable text file; give one line a teacher") from error
+        raise InputError(f"--teacher-groups {path} is not a readable text file; give one line per teacher") from error
 
 
 def _copies(text: str | None) -> Any:

@@ -55,7 +55,7 @@ def parse_json(text: str) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError("it holds half of a surrogate pair, which is no text") from error
+            raise ValueError("it holds half of a surrogate pair, which is not text") from error
     return value
 
 

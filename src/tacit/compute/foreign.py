@@ -28,7 +28,7 @@ def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
     for dtype in getattr(values, "dtypes", [getattr(values, "dtype", None)]):
         if str(dtype).lower().startswith(("date", "time", "duration")):
-            raise InputError(f"{name} has dates or times, which are no features; convert them to numbers, or drop them")
+            raise InputError(f"{name} has dates or times, which are not features; convert them to numbers or drop them")
 
 
 def checked_csr(matrix: Any) -> Any:
@@ -37,7 +37,7 @@ def checked_csr(matrix: Any) -> Any:
     scipy checks indices only when asked, and follows one out of bounds into the memory of another row.
     """
     if len(matrix.shape) != 2:
-        raise InputError(f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row a record")
+        raise InputError(f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row per record")
     try:
         copy = matrix.copy()  # a COO is checked when it is made; the checks of the others prune what they check
         _check_indices(copy)

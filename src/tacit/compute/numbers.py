@@ -10,7 +10,7 @@ PLAIN = "write numbers in plain digits, such as 10 or 0.5"
 def check_plain(text: str) -> None:
     """Refuse a number with underscores or with characters beyond ASCII, by a ValueError."""
     if "_" in text or not text.isascii():
-        raise ValueError(f"{text!r} is no plain number; {PLAIN}")
+        raise ValueError(f"{text!r} is not a plain number; {PLAIN}")
 
 
 def read_number(text: str) -> float:

@@ -27,19 +27,19 @@ def read_ids(given: str) -> Any:
     """
     place = _place(given)
     if place is None:
-        raise InputError(f"persons={given} is no file; give a file with one id a line")
+        raise InputError(f"persons={given} is not a file; give a file with one id per line")
     path, column = place
     if is_table(path):
         table = open_table(path)
         return table.column(_column(table.names, column, path))
     if column is not None:
-        raise InputError(f"persons={given} names a column, and {path} is no table; leave #{column} out")
+        raise InputError(f"persons={given} names a column, and {path} is not a table; leave #{column} out")
     if path.suffix == ".npy":
         return map_npy(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"persons={given} is not a readable text in UTF-8; give one id a line") from error
+        raise InputError(f"persons={given} is not a readable text in UTF-8; give one id per line") from error
     return [line.strip() for line in lines]
 
 

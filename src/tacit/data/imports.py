@@ -170,7 +170,7 @@ def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
     if split is not None:
         raise InputError(f"split={split} does not apply to {path}, which names one; leave one of them out")
     if not Path(folder).is_dir():
-        raise InputError(f"{path}: {folder} is no folder with splits; check its name, or leave #{part} out")
+        raise InputError(f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out")
     return Path(folder), part
 
 
@@ -213,7 +213,7 @@ def _read_folder(
 def _with_persons(data: Data, ids: Any) -> Arrays:
     """The data with these ids of persons, unless they have some."""
     if data.persons is not None:
-        raise InputError(f"{data.identity} carries ids of persons; leave persons out")
+        raise InputError(f"{data.identity} carries person ids; leave persons out")
     persons = stored_ids(ids, len(data.x))
     if isinstance(data, Arrays):
         return replace(data, persons=persons)
@@ -243,7 +243,7 @@ def _chosen_split(folder: Path, split: str | None) -> str:
 
 def _refuse_column(path: Path, persons: str | None) -> None:
     if persons is not None:
-        raise InputError(f"persons={persons} is no file, and {path} has no columns; give a file with one id a line")
+        raise InputError(f"persons={persons} is not a file, and {path} has no columns; give a file, one id per line")
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:

@@ -25,9 +25,9 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
     try:  # numpy would turn a list of strings and NaN into strings
         labels = np.asarray(y) if hasattr(y, "__array__") else np.array(list(y), dtype=object)
     except (TypeError, ValueError) as error:
-        raise InputError("labels cannot be read as one array; give one whole number or string a row") from error
+        raise InputError("labels cannot be read as one array; give one whole number or string per row") from error
     if labels.ndim != 1 or len(labels) != rows:
-        raise InputError(f"labels have shape {labels.shape} beside {rows} rows; give exactly one label a row")
+        raise InputError(f"labels have shape {labels.shape} beside {rows} rows; give exactly one label per row")
     if labels.dtype.kind == "O":
         labels = _from_objects(labels)
     if labels.dtype.kind == "f":

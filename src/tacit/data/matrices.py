@@ -1,4 +1,4 @@
-"""Matrices of numbers from files, such as the votes of teachers: one row a line, one column each.
+"""Matrices of numbers from files, such as the votes of teachers: one row per line, one column each.
 
 `.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv` a header and
 numbers. Text may be compressed (`.csv.gz`).

@@ -62,7 +62,7 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
         raise InputError("names must be rows, not texts; encode them (tacit.encoding.names.encode_names)")
     given = len(names)
     if given != n_classes:
-        raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry a class")
+        raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry per class")
     return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
 
 
@@ -73,7 +73,9 @@ def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
         raise InputError(f"{name} has entries of different lengths; pass rows of one width") from error
     rows = np.asarray(as_rows(rows[None] if rows.ndim == 1 else rows, name))
     if rows.shape[1] != width:
-        raise InputError(f"{name} has shape {rows.shape} and the private rows {width} columns; encode both alike")
+        raise InputError(
+            f"{name} has shape {rows.shape} and the private rows {width} columns; encode both the same way"
+        )
     check_rows(rows, name=name)
     return rows
 

@@ -61,11 +61,13 @@ def overlap(private: Data, public: Data, cosine: float = NEAR) -> Overlap:
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
-    width, other_width = private.x.shape[1], public.x.shape[1]
-    if width != other_width:
-        raise InputError(f"the private rows have {width} columns and the public {other_width}; encode both alike")
+    width, others_width = private.x.shape[1], public.x.shape[1]
+    if width != others_width:
+        raise InputError(
+            f"the private rows have {width} columns and the public {others_width}; encode both the same way"
+        )
     if not encoded_alike(private, public):
-        raise InputError("the private rows are of another encoder than the public ones; encode both alike")
+        raise InputError("the private rows are from another encoder than the public rows; encode both the same way")
     names = np.empty((0, width)) if public.names is None else np.concatenate(public.names)
     of_names = _near(private.x, names, cosine)
     if _one_store(private, public):

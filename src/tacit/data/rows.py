@@ -37,7 +37,7 @@ def as_rows(x: Any, name: str = "X") -> Any:
         x = numeric_array(x, name)
     if len(x.shape) != 2:
         said = f"{name} has {len(x.shape)} dimension(s), not two (rows, columns)"
-        raise InputError(f"{said}; reshape it to one row a record")
+        raise InputError(f"{said}; reshape it to one row per record")
     if 0 in x.shape:
         said = f"{name} has shape {tuple(x.shape)}"
         raise InputError(f"{said}; it needs at least one row and one column, so check its source")

@@ -31,7 +31,7 @@ class ShardedArray:
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, tuple):
-            raise IndexError("a store's rows are indexed alone; take columns afterwards: x[rows][:, columns]")
+            raise IndexError("a store is indexed by rows only; take columns afterwards: x[rows][:, columns]")
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             return self._run(start, stop) if step == 1 else self._take(np.arange(start, stop, step))

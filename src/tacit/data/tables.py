@@ -83,12 +83,12 @@ class Csv(Table):
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
         self.names = next(self.rows(), [])
         if not self.names:
-            raise InputError(f"{path} is no CSV in UTF-8 (it is empty); give a table with a header")
+            raise InputError(f"{path} is not a CSV file in UTF-8 (it is empty); give a table with a header")
         if all(_NUMBER.fullmatch(name) for name in self.names) and self.names != [
             str(i) for i in range(len(self.names))
         ]:
-            fault = f"{path} starts with a row of numbers, which would be lost as its heading"
-            raise InputError(f"{fault}; put names of the columns in the first line")
+            fault = f"{path} starts with a row of numbers, which would be lost as its header"
+            raise InputError(f"{fault}; put column names in the first line")
 
     def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
         place = self.place(name)
@@ -124,7 +124,7 @@ class Csv(Table):
         except InputError:
             raise
         except FAULTS as error:
-            raise InputError(f"{self.path} is no CSV in UTF-8 ({one_line(error)}); save it as one") from error
+            raise InputError(f"{self.path} is not a CSV file in UTF-8 ({one_line(error)}); save it as one") from error
 
 
 class JsonLines(Table):
@@ -154,8 +154,8 @@ class JsonLines(Table):
         except InputError:
             raise
         except FAULTS as error:
-            said = f"{self.path} line {max(number, 1)} is no JSON in UTF-8 ({one_line(error)})"
-            raise InputError(f"{said}; write one object a line") from error
+            said = f"{self.path} line {max(number, 1)} is not JSON in UTF-8 ({one_line(error)})"
+            raise InputError(f"{said}; write one object per line") from error
 
 
 class ArrowTable(Table):

@@ -65,7 +65,7 @@ def metadata_table(
         if name == LABEL:
             raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
         if len(values) != rows:
-            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one a row")
+            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one per row")
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -166,7 +166,7 @@ def append_rows(
         raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
     if (persons is not None) != old.has_persons:
         has, remedy = ("has", "pass persons=") if old.has_persons else ("has no", "leave persons= out")
-        raise InputError(f"{folder} {has} ids of persons; {remedy}")
+        raise InputError(f"{folder} {has} person ids; {remedy}")
     labels = None if y is None else clean_labels(y, len(X))
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"

@@ -40,7 +40,7 @@ class Variant:
         try:
             return json.dumps(value, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
-            fault = f"learner {self.label!r} has a value that is no plain text, number or list; correct it"
+            fault = f"learner {self.label!r} has a value that is not plain text, a number or a list; correct it"
             raise PlanError(fault, self.path) from error
 
 
@@ -65,7 +65,7 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
     by_key: dict[str, Cell] = {}
     for unit, (data, source) in product(plan.unit, data_sets):
         if Unit(unit).per_person and not source.has_persons:
-            fault = f"unit {unit} needs ids of persons, and data {data.name!r} have none"
+            fault = f"unit {unit} needs person ids, and data {data.name!r} have none"
             raise PlanError(f"{fault}; give persons: FILE or COLUMN, or a store with ids", ("unit",))
     for (data, source), imbalance, variant, unit in product(data_sets, plan.imbalance, variants, plan.unit):
         for (public, rows), (place, budget) in product(_publics(variant, source), _budgets(plan, variant)):
@@ -109,7 +109,7 @@ def _check_number(plan: Plan) -> None:
         for one in plan.learners
     )  # fmt: skip
     if number > MOST_CELLS:
-        raise PlanError(f"the plan has {number} cells, at most {MOST_CELLS} can be; make several plans of it")
+        raise PlanError(f"the plan has {number} cells, more than {MOST_CELLS}; split it into several plans")
 
 
 def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
@@ -122,13 +122,13 @@ def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
             if name.partition("__")[0] not in accepted:
                 free = [one for one in accepted if one not in SET_BY_CELL]
                 remedy = f"write {nested(kind, name, '...')}" if name in kind.flat_names else nearest(name, free)
-                raise PlanError(f"{name!r} is no parameter of {spec.method}; {remedy}", (*path, place, name))
+                raise PlanError(f"{name!r} is not a parameter of {spec.method}; {remedy}", (*path, place, name))
     if spec.search is not None:
         options = inspect.signature(load(SEARCHES[spec.search.how])).parameters
         free = [name for name in options if name not in (*SET_BY_CELL, "estimator", "candidates")]
         for name in spec.search.options:
             if name not in free:
-                fault = f"{name!r} is no option of a {spec.search.how} search; {nearest(name, free)}"
+                fault = f"{name!r} is not an option of a {spec.search.how} search; {nearest(name, free)}"
                 raise PlanError(fault, (*path, "search", "options"))
     if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
         raise PlanError(f"{spec.method} has no budget groups; leave shares out", (*path, "shares"))
@@ -201,7 +201,7 @@ def _plain_budget(budget: Any, path: Path) -> Any:
     if isinstance(budget, Mapping) and set(budget) == {"groups", "delta"} and isinstance(budget["groups"], Mapping):
         return {"groups": dict(budget["groups"]), "delta": budget["delta"]}
     forms = "rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or {groups: {a: 1, b: 2}, delta: 1e-5}"
-    raise PlanError(f"budget {budget!r:.60} is no budget; write {forms}", path)
+    raise PlanError(f"budget {budget!r:.60} is not a budget; write {forms}", path)
 
 
 def _check_learner(cell: Cell, variant: Variant, place: Path) -> None:

@@ -171,7 +171,9 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
         return tuple(declared)
     labels = [np.asarray(part.labels) for part in parts]
     if len({part.dtype.kind in "iu" for part in labels}) > 1:
-        raise InputError("labels of train are numbers and those of test text, or the other way round; make them alike")
+        raise InputError(
+            "labels of train are numbers and those of test text, or the other way round; use one type for both"
+        )
     return tuple(np.unique(np.concatenate(labels)).tolist())
 
 

@@ -206,7 +206,7 @@ def _row(path: Path) -> pa.Table:
                 return file.read()
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
         pass
-    raise InputError(f"{path} is damaged or no result; delete it and run the sweep again, which computes that cell")
+    raise InputError(f"{path} is damaged or not a result; delete it and run the sweep again, which computes that cell")
 
 
 def content_hash(results: Sequence[Result]) -> str:

@@ -143,7 +143,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             return
         which = "which this mu implies but not the other way round"
         remedy = f"pass rho={budget.mu**2 / 2:.6g}, {which}, or epsilon=1,delta=1e-6"
-        raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} does not keep; {remedy}")
+        raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} cannot satisfy; {remedy}")
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge the promise, before any noise is drawn."""
@@ -324,7 +324,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if self.classes is not None:
             return np.asarray(class_list(self.classes))
         warnings.warn(
-            "the class list is read off the private labels, which shows which labels occur; pass classes=[...]",
+            "the class list is read off the private labels, which reveals which labels occur; pass classes=[...]",
             PrivacyLeakWarning,
             stacklevel=4,  # where `fit` was called
         )

@@ -126,7 +126,7 @@ class Budget:
         if isinstance(text, Budget):
             return text
         if text in ("inf", math.inf):
-            raise BudgetError(f"budget {text} does not say of what; write rho=inf, which asks for no protection")
+            raise BudgetError(f"budget {text} does not name a kind; write rho=inf, which asks for no protection")
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}

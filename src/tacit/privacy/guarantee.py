@@ -190,7 +190,7 @@ class Guarantee:
             Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
         }.get(self.unit)
         if unit is None:
-            why = "is per person already" if self.unit.per_person else "says nothing of another number of records"
+            why = "is already per person" if self.unit.per_person else "says nothing about another number of records"
             raise InputError(f"unit={self.unit} {why}; convert a guarantee under add-remove or change-label")
         if self.groups:
             raise InputError("personal budgets are of records, and a person may be in several groups; leave them out")

@@ -59,9 +59,9 @@ class Ledger:
 
     def __init__(self, path: str | Path, identity: str) -> None:
         if not isinstance(identity, str) or not identity.strip():
-            raise LedgerError(f"identity={quoted(identity)} must name the private data; pass identity='survey' or such")
+            raise LedgerError(f"identity={quoted(identity)} must name the private data; pass for example 'survey'")
         if not identity.isprintable():
-            raise LedgerError(f"identity={quoted(identity)} must be printable text; pass identity='survey' or such")
+            raise LedgerError(f"identity={quoted(identity)} must be printable text; pass for example 'survey'")
         self.path = Path(path).resolve()
         self.identity = identity
 
@@ -195,7 +195,7 @@ class Ledger:
             )
         raise LedgerError(
             f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend less, or allow more "
-            f"(`tacit ledger DATA --allow ...{unit}`), which is then a record and no limit"
+            f"(`tacit ledger DATA --allow ...{unit}`), which is then only a record and not a limit"
         )
 
     def account(self) -> Account:
@@ -233,7 +233,7 @@ class Ledger:
                     self.path.unlink(missing_ok=True)
 
     def _check_file(self) -> None:
-        """Refuse what is no plain file, and an empty file, unless another process is creating it."""
+        """Refuse what is not a plain file, and an empty file, unless another process is creating it."""
         if self.path.exists() and not self.path.is_file():
             raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
         deadline = time.monotonic() + _PATIENCE
@@ -270,7 +270,7 @@ class Ledger:
             try:
                 entry = chain.read(line)
                 if not isinstance(entry["identity"], str):
-                    raise ValueError(f"identity {quoted(entry['identity'])} is no text")
+                    raise ValueError(f"identity {quoted(entry['identity'])} is not text")
                 if "left" in entry and not chain.hashed:
                     raise ValueError("it states what is left and has no hash")
                 if entry["identity"] == self.identity:

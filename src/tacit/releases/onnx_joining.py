@@ -103,7 +103,7 @@ def _read(encoder: Path) -> ModelProto:
     try:
         return onnx.load(encoder)
     except Exception as error:  # the parser of protocol buffers has errors of its own
-        raise InputError(f"{encoder} is no ONNX file ({one_line(error)}); give that of the encoder") from error
+        raise InputError(f"{encoder} is not an ONNX file ({one_line(error)}); give that of the encoder") from error
 
 
 def _with_mirrored(graph: Graph, pictures: str, prepared: PictureInput) -> str:

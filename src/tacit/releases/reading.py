@@ -43,7 +43,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
         if is_store(folder) or holds_stores(folder):
             what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
-            raise ReleaseError(f"{folder} is {what} and no release; give the folder of a release")
+            raise ReleaseError(f"{folder} is {what} and not a release; give the folder of a release")
     check_names(folder, besides=NEVER_OPENED)
     return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
 
@@ -58,7 +58,7 @@ def check_names(folder: Path, besides: Collection[str] = ()) -> None:
             if entry.name not in LIMITS:
                 raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
             if not entry.is_file(follow_symlinks=False):
-                raise ReleaseError(f"{where} is a link or no plain file; a release holds its own files, {AGAIN}")
+                raise ReleaseError(f"{where} is a link or not a plain file; a release holds its own files, {AGAIN}")
 
 
 def is_release(folder: Path, besides: Collection[str] = ()) -> bool:
@@ -156,7 +156,7 @@ def _read(path: Path, limit: int) -> bytes:
         with open(path, "rb", opener=_open) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ReleaseError(f"{path} is no plain file; {AGAIN}")
+                raise ReleaseError(f"{path} is not a plain file; {AGAIN}")
             if status.st_size > limit:
                 raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
             if path.name == ARRAYS:  # its header is parsed whole, so its length is checked before the rest is read

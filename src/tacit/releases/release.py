@@ -281,7 +281,7 @@ class Release(FittedClassifier):
         """How probabilities follow from similarities; ReleaseError if the release is older than this."""
         found = stated(self.arrays)
         if found is None:
-            fault = "was made before probabilities, so it does not say how they follow from its scores"
+            fault = "was made before releases had probabilities, so it does not say how they follow from its scores"
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
         return found
 

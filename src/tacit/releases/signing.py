@@ -64,7 +64,7 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     found = fingerprint(key, private=False)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name not in OF_TRANSPORT and (path.is_symlink() or (path.exists() and not path.is_file())):
-            raise ReleaseError(f"{path} is a link or no plain file, which a signature does not cover; {AGAIN}")
+            raise ReleaseError(f"{path} is a link or not a plain file, which a signature does not cover; {AGAIN}")
     if not (folder / SIGNATURE).is_file():
         raise ReleaseError(f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out")
     if (size := (folder / SIGNATURE).stat().st_size) > LARGEST:
@@ -105,7 +105,7 @@ def fingerprint(key: Path, *, private: bool) -> str:
 
     try:
         if not stat.S_ISREG(key.stat().st_mode):
-            raise _no_key(key, private, "is no plain file")
+            raise _no_key(key, private, "is not a plain file")
         data = key.read_bytes()
     except OSError as error:
         raise _no_key(key, private, f"cannot be read ({error.strerror})") from error

@@ -85,8 +85,8 @@ class SweepResults:
         failed = tuple(one for one in results if one.status != "done")
         if not done:
             first = f"; the first error is: {failed[0].error}" if failed else ""
-            fault = f"results hold {len(results)} cells and none that was done{first}"
-            raise InputError(f"{fault}; mend the plan and sweep again, or choose other cells")
+            fault = f"results hold {len(results)} cells but none that finished{first}"
+            raise InputError(f"{fault}; fix the plan and sweep again, or choose other cells")
         return cls(done, failed, labels(done))
 
     def label(self, result: Result) -> str:

@@ -63,7 +63,7 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     Raises
     ------
     InputError
-        If the release is no network and needs no onnxruntime, a file of it is missing, or onnx is not installed.
+        If the release is not a network and needs no onnxruntime, a file of it is missing, or onnx is not installed.
     ReleaseError
         If the arrays are too large for a page.
     """

@@ -210,8 +210,8 @@ def test_a_users_own_module(own_module, pictures):
         ("timm:", "is unknown"),
         ("timm:resnet1000", "timm knows no model 'resnet1000'; did you mean"),
         ("timm:resnet18.a1_in1k", "get them with `hf download timm/resnet18.a1_in1k`"),
-        ("torchvision:resnet", "torchvision:resnet is no classifier that is known here; did you mean resnet"),
-        ("torchvision:squeezenet1_0", "no classifier that is known here"),
+        ("torchvision:resnet", "torchvision:resnet is not a classifier that tacit knows; did you mean resnet"),
+        ("torchvision:squeezenet1_0", "not a classifier that tacit knows"),
         ("torchvision:xyz", "list_models.. lists them"),
         ("torchvision:vit_h_14/V7", "no weights 'V7' of vit_h_14; choose from: IMAGENET1K_SWAG_E2E_V1"),
         ("torchvision:vgg16/IMAGENET1K_FEATURES", "no weights 'IMAGENET1K_FEATURES' of vgg16"),
@@ -275,7 +275,7 @@ def test_weights_of_another_model(timm_model, torchvision_model, pictures):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no", "is no JSON"),
+        ("no", "is not JSON"),
         ("[]", "no JSON object"),
         ("{}", "size: Field required"),
         ('{"size": [32, 32], "sise": 3}', "sise: Extra inputs"),

@@ -104,7 +104,7 @@ def test_a_pickle_that_asks_for_more_is_refused(tmp_path, monkeypatch):
         open_source(tmp_path / "c", "train")
     assert not (tmp_path / "ran").exists()
     (tmp_path / "c" / "train").write_bytes(b"no")
-    with pytest.raises(InputError, match="no batch of CIFAR"):
+    with pytest.raises(InputError, match="not a batch of CIFAR"):
         open_source(tmp_path / "c", "train")
 
 

@@ -67,19 +67,19 @@ def test_saved_data_sets(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("t.csv", b"text,label\n\xff\xfe,1\n", "no CSV in UTF-8"),
-        ("t.csv", b"", "no CSV in UTF-8"),
-        ("t.csv.gz", b"no", "no CSV in UTF-8"),
-        ("t.csv", b'text,label\n"hello,1\n', "no CSV in UTF-8"),
+        ("t.csv", b"text,label\n\xff\xfe,1\n", "not a CSV file in UTF-8"),
+        ("t.csv", b"", "not a CSV file in UTF-8"),
+        ("t.csv.gz", b"no", "not a CSV file in UTF-8"),
+        ("t.csv", b'text,label\n"hello,1\n', "not a CSV file in UTF-8"),
         ("t.csv", b"text,label\n", "holds no rows"),
         ("t.csv", b"a,b\n1,2\n", "name the one of texts or pictures with --x"),
         ("t.csv", b"text,label\nhello,\n", "row 0 has no label"),
-        ("t.jsonl", b'{"text": "a"}\nno\n', "line 2 is no JSON"),
+        ("t.jsonl", b'{"text": "a"}\nno\n', "line 2 is not JSON"),
         ("t.jsonl", b'{"text": "a"}\n{}\n', "row 1 has no 'text'"),
-        ("t.jsonl", b'{"text": "\xff"}\n', "no JSON in UTF-8"),
+        ("t.jsonl", b'{"text": "\xff"}\n', "not JSON in UTF-8"),
         ("t.jsonl", b"", "name the one of texts"),
         ("t.parquet", b"PAR1", "truncated or not a Parquet file"),
-        ("t.jsonl.gz", b"no", "no JSON in UTF-8"),
+        ("t.jsonl.gz", b"no", "not JSON in UTF-8"),
     ],
 )
 def test_tables_that_are_wrong(tmp_path, name, data, said):
@@ -122,7 +122,7 @@ def test_odd_tables_are_told_in_one_line(tmp_path):
     (tmp_path / "half.jsonl").write_text('{"text": "a", "label": "\\ud800"}\n', encoding="utf-8")
     for name, said in (
         ("two.parquet", "several columns 'text'"),
-        ("deep.jsonl", "no JSON"),
+        ("deep.jsonl", "is not JSON"),
         ("label.jsonl", "printable"),
         ("half.jsonl", "half of a surrogate pair"),
     ):

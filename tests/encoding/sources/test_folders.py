@@ -286,7 +286,7 @@ def test_a_table_names_the_persons(tmp_path):
         (OF_PERSONS, {"persons_folder": 0}, "--persons-folder 0 must be 1 or more"),
         (OF_PERSONS, {"persons": "who"}, "--x, --y and --persons name columns of a table"),
         (OF_PERSONS, {"persons": "who", "persons_folder": 1}, "both give ids; leave one of them out"),
-        (OF_PERSONS, {"persons_folder": 1, "public": True}, "--public keeps no ids of persons"),
+        (OF_PERSONS, {"persons_folder": 1, "public": True}, "--public keeps no person ids"),
         ({"a.png": png(), "t.csv": b"file,label\na.png,x\n"}, {"persons_folder": 1}, "does not apply to pictures that"),
         ({f"{SECRET}/cat/a.png": png(), f"{SECRET}/b.png": png()}, {"persons_folder": 1}, "beside its subfolders"),
     ],

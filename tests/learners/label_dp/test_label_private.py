@@ -256,7 +256,7 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"temperature": 0}, "temperature=0"),
         ({"correction": "sideways"}, "correction='sideways'"),
         ({"correction": "backward"}, "unlike 'blocks'; use correction='forward', or randomizer='rr'"),
-        ({"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"}, "tell all classes apart"),
+        ({"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"}, "distinguish all classes"),
         ({"correction": "backward", "base": GaussianNB()}, "negative weights"),
         ({"base": Perceptron()}, "no predict_proba"),
         ({"base": "perceptron"}, "unknown"),

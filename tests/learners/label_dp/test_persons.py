@@ -155,7 +155,7 @@ def test_ids_are_needed_under_the_unit_per_person_and_unused_otherwise():
         randomize(LABELS, classes=3, unit=UNIT)
     with pytest.raises(InputError, match="5 ids for 6 records"):
         randomize(LABELS, classes=3, unit=UNIT, persons=IDS[:5])
-    with pytest.raises(InputError, match="none of label privacy"):
+    with pytest.raises(InputError, match="not a unit of label privacy"):
         randomize(LABELS, classes=3, unit="add-remove-person", persons=IDS)
     with pytest.warns(
         UserWarning, match="one label at a time, so persons are unused; pass unit='change-labels-of-person'"

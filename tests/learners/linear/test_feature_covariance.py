@@ -109,7 +109,7 @@ def test_the_counts_are_noisy_unless_declared(monkeypatch):
 
 @pytest.mark.parametrize("kind", [tacit.FeatureCovariance, tacit.Newton])
 def test_counts_are_refused_where_they_would_go_unused(kind):
-    with pytest.raises(InputError, match=r"counts=125 would go unused with balanced=False; leave one of them out"):
+    with pytest.raises(InputError, match=r"counts=125 would be unused with balanced=False; leave one of them out"):
         kind("rho=0.5", balanced=False, counts=125).promise()
 
 
@@ -154,7 +154,7 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
         ({"damping": 0}, InputError, "damping=0 must be a number"),
         ({"learning_rate": -1}, InputError, "learning_rate=-1 must be a number"),
         ({"intercept": -1}, InputError, "intercept=-1 must be a number"),
-        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

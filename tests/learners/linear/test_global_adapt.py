@@ -213,7 +213,7 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar100):
         ({"ridge": -1}, InputError, "ridge=-1 must be a number"),
         ({"learning_rate": 0}, InputError, "learning_rate=0 must be a number"),
         ({"intercept": -1}, InputError, "intercept=-1 must be a number"),
-        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

@@ -255,11 +255,11 @@ def test_accuracy_on_real_embeddings_is_above_the_floor(cifar100):
         ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
         ({"alpha": -1}, InputError, "alpha=-1 must be a number"),
         ({"ridge": 0}, InputError, "ridge=0 must be a number"),
-        ({"counts": 50, "alpha": 1.0}, InputError, "counts=50 would go unused with alpha=1.0"),
+        ({"counts": 50, "alpha": 1.0}, InputError, "counts=50 would be unused with alpha=1.0"),
         ({"counts": [1, 2]}, InputError, "one for each of 4 classes"),
         ({"normalise": 1}, InputError, "normalise=1 must be True or False"),
         ({"intercept": "1"}, InputError, "intercept='1' must be a number"),
-        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
         ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
     ],
 )

@@ -26,9 +26,9 @@ def refused(function, message, *given, **named):
     [
         ({"votes": SPARSE}, "votes is a sparse matrix; pass a dense array, votes.toarray()"),
         ({"votes": RAGGED}, "votes has entries of different lengths; pass one vote of every teacher"),
-        ({"votes": -VOTES - 1}, "which is none of the 3 classes"),
+        ({"votes": -VOTES - 1}, "which is not one of the 3 classes"),
         ({"votes": [["a", "b"]]}, "votes have dtype <U1; pass whole numbers"),
-        ({"classes": 1}, "which is none of the 1 classes"),
+        ({"classes": 1}, "which is not one of the 1 classes"),
         ({"collector": ["gnmax"]}, "collector=['gnmax'] must be one of gnmax, upsampling, vanishing, weighting"),
         ({"stopping": np.arange(3)}, "stopping=array([0, 1, 2]) must be one of filter, data-dependent"),
         ({"noise": np.arange(3)}, "noise=array([0, 1, 2]) must be one of secure, research; pass noise='secure'"),

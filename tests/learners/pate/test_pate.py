@@ -327,7 +327,7 @@ def test_stopping_by_the_votes_promises_nothing_and_needs_research_noise():
     model = pate(budgets=BUDGETS, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert model.guarantee_.epsilon(1e-5, "a") == math.inf
     assert max(model.answers_.internal_.epsilon[group] - epsilon for group, epsilon in BUDGETS.items()) <= 1e-9
-    with pytest.raises(BudgetError, match="tells about the votes"):
+    with pytest.raises(BudgetError, match="reveals facts about the votes"):
         pate(budgets=BUDGETS, **facts | {"noise": "secure", "random_state": None}).promise()
 
 

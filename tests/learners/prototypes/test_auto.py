@@ -471,13 +471,13 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
     [
         ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
         ({"public": None}, InputError, "public=None must be public rows"),
-        ({"public": np.ones((3, 2))}, InputError, "encode both alike"),
+        ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
         ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
         ({"names": NAME_ROWS, "classes": None}, InputError, "names need a declared class list, in their order"),
         (
             {"names": NAME_ROWS[:3]},
             InputError,
-            "names has rows for 3 classes and the class list 4; pass one entry a class",
+            "names has rows for 3 classes and the class list 4; pass one entry per class",
         ),
         ({"names": NAME_ROWS[:, :5]}, InputError, r"names\[0\] has shape \(1, 5\) and the private rows 12 columns"),
         ({"names": np.where(np.eye(4, 12) > 0, np.nan, 1.0)}, InputError, r"names\[0\] row 0 is not finite"),

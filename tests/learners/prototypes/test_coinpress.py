@@ -255,7 +255,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100):
         ({"steps": (0.5, 0.6)}, "sum to 1"),
         ({"steps": ()}, "sum to 1"),
         ({"metric": "manhattan"}, "metric='manhattan'"),
-        ({"public": np.ones((3, 5))}, "encode both alike"),
+        ({"public": np.ones((3, 5))}, "encode both the same way"),
         ({"public": np.zeros((3, 8))}, "median norm of 0"),
         ({"public": np.full((3, 8), np.nan)}, "median norm of nan"),
     ],

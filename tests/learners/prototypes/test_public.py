@@ -204,7 +204,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
     ("parameters", "error", "message"),
     [
         ({"public": None}, InputError, "public=None must be"),
-        ({"public": np.ones((4, 5))}, InputError, "encode both alike"),
+        ({"public": np.ones((4, 5))}, InputError, "encode both the same way"),
         ({"public": np.ones(6)}, InputError, "public has 1 dimension"),
         ({"k": 24}, InputError, "k=24 must be at most the 23 public rows"),
         ({"centre": "yes"}, InputError, "centre='yes' must be True or False"),
@@ -214,7 +214,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
         ({"public": np.full((4, 6), np.inf)}, InputError, "public row 0 is not finite"),
         ({"d_min": 1.0, "d_max": 0.5}, InputError, "d_min=1.0 must be below d_max=0.5"),
         ({"d_min": "publik"}, InputError, "d_min='publik' must be 'public' or a number"),
-        ({"d_min": "public", "centre": False}, InputError, "centre=False cannot be had"),
+        ({"d_min": "public", "centre": False}, InputError, "centre=False does not go"),
         ({"d_min": 1.9999}, InputError, "d_min=1.9999, d_max='public' are 1.999900 and"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
         ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),

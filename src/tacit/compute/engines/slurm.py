@@ -49,7 +49,9 @@ class Slurm(Engine):
         if cluster not in POLL:
             raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(POLL)}")
         if cluster == "slurm" and shutil.which("sbatch") is None:
-            raise InputError("sbatch is not found, so this is no Slurm machine; log in to one, or pass cluster='local'")
+            raise InputError(
+                "sbatch is not found, so this is not a Slurm machine; log in to one, or pass cluster='local'"
+            )
         if folder is None:
             raise InputError("folder=None must be a folder that all nodes see; pass it, for logs and results of tasks")
         self.folder, self.cluster = Path(folder), cluster

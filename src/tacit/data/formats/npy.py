@@ -50,7 +50,7 @@ def read(features: Path, labels: Path | None, *, identity: str | None = None, wi
     targets = None if labels is None else map_npy(labels)
     if targets is not None and rows.ndim == 2 and targets.shape != rows.shape[:1]:
         said = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
-        raise InputError(f"{said}; give exactly one label a row")
+        raise InputError(f"{said}; give exactly one label per row")
     files = (features,) if labels is None else (features, labels)
     return make_arrays(rows, targets, files, identity or features.stem, classes, facts)
 

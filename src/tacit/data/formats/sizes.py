@@ -26,7 +26,7 @@ def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
     """Refuse rows with another number of columns than `width`; None allows any number."""
     if width is not None and len(shape) == 2 and shape[1] != width:
         said = f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width})"
-        raise InputError(f"{said}; encode both alike")
+        raise InputError(f"{said}; encode both the same way")
 
 
 @contextmanager

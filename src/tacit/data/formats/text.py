@@ -21,7 +21,7 @@ BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*", re.ASCII | re.IGNORECASE
 )
-_KIND = "is no CSV of numbers in UTF-8"
+_KIND = "is not a CSV file of numbers in UTF-8"
 
 
 def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
@@ -66,8 +66,8 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
         if numbers != [str(place) for place in range(len(numbers))]:  # pandas names columns by their numbers
             return [str(place) for place in range(len(cells))], False, line - 1
         if len(cells) == len(numbers) < FEW:
-            fault = f"{path} starts with {','.join(cells)}, which may be a heading or a record"
-            raise InputError(f"{fault}; put names of the columns in the first line, such as x0,x1,label")
+            fault = f"{path} starts with {','.join(cells)}, which may be a header or a record"
+            raise InputError(f"{fault}; put column names in the first line, such as x0,x1,label")
         check_once(cells, Counter(cells).most_common(1)[0][0], path)
         if "" in cells:
             fault = f"{path} has a column without a name, such as the index that pandas writes"
@@ -77,14 +77,14 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
 
 
 def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
-    """Refuse the first line that has another number of cells than there are columns, or a feature that is no number."""
+    """Refuse the first line with too many or too few cells, or with a feature that is not a number."""
     features = [place for place, name in enumerate(names) if name not in others]
     for place, (line, cells) in enumerate(_lines(path)):
         if len(cells) != len(names):
             raise InputError(f"{path} line {line} has {len(cells)} cells and the first has {len(names)}; correct it")
         bad = next((column for column in features if not _NUMBER.fullmatch(cells[column])), None)
         if bad is not None and (place or cells != names):
-            fault = f"{path} line {line}, column {bad + 1} is no number"
+            fault = f"{path} line {line}, column {bad + 1} is not a number"
             raise InputError(f"{fault}; write rows of numbers with commas between them")
 
 
@@ -100,7 +100,7 @@ def _check_spellings(path: Path, label: str, kind: Any, heading: bool, names: li
     )[label].unique()
     distinct = pa.array({one.strip() for one in texts.to_pylist()} - {""}, pa.string())
     if len(distinct.cast(kind).unique()) < len(distinct):
-        fault = f"{path} has labels in {label!r} that are different texts and one number, as 1 and 01 are"
+        fault = f"{path} has labels in {label!r} that are different texts but the same number, such as 1 and 01"
         raise InputError(f"{fault}; write each class in one way, or as a word")
 
 

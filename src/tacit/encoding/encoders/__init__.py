@@ -85,7 +85,7 @@ def load_encoder(
     if not name or family not in FAMILIES:
         raise InputError(f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}")
     if not encoder.isprintable():
-        raise InputError(f"encoder={encoder!r} is no plain text; write FAMILY:NAME")
+        raise InputError(f"encoder={encoder!r} is not plain text; write FAMILY:NAME")
     if sidecar is not None and family not in ("onnx", "torch"):
         raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
     if kind not in FAMILIES[family].takes:

@@ -221,8 +221,8 @@ def _decode_ahead(
                 free.append(path)
         except BrokenExecutor as error:
             raise InputError(
-                "a process that decodes was ended from outside, perhaps for want of memory; run again with --workers 0 "
-                "(workers=0), which goes on from what is encoded"
+                "a process that decodes was ended from outside, perhaps for lack of memory; run again with --workers 0 "
+                "(workers=0), which continues from the records already encoded"
             ) from error
         finally:
             pool.shutdown(wait=True, kill_workers=True)

@@ -175,7 +175,7 @@ def _encode_by_function(images: Any, function: Callable[[Any], Any], batch: int)
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             place = first + int(finite.argmin())
-            raise InputError(f"record {place} has features that are not finite; mend the encoder, or leave it out")
+            raise InputError(f"record {place} has features that are not finite; fix the encoder, or leave it out")
         if not parts and len(records) > 1:
             _check_alone(np.asarray(function(records[:1])), rows[:1])
         parts.append(rows.astype(np.float32))
@@ -186,7 +186,7 @@ def _check_alone(alone: NDArray[Any], among: NDArray[Any]) -> None:
     """Refuse an encoder that mixes records: no guarantee about one record would hold."""
     if alone.shape != among.shape or not np.allclose(alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()):
         raise InputError(
-            "the encoder gives record 0 other features alone than among others, so that one record would change many "
+            "the encoder gives record 0 different features alone than in a batch, so that one record would change many "
             "rows; make it treat each record alone"
         )
 
@@ -195,7 +195,7 @@ def _listed(images: Any) -> list[Any]:
     try:
         return list(images)
     except TypeError as error:
-        raise InputError(f"images={images!r:.60} is no list of records; give a list or an array") from error
+        raise InputError(f"images={images!r:.60} is not a list of records; give a list or an array") from error
 
 
 def _records(images: Any) -> tuple[Kind, Sequence[Record]]:

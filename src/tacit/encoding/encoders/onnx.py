@@ -96,7 +96,7 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
     try:
         return read_object(path)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
+        raise InputError(f"{path} is not JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
 
 
 def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> str:
@@ -107,7 +107,7 @@ def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> 
 
 
 def _check_shape(input: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
-    """Check that a model takes what its sidecar states; a side that is no number may have any length."""
+    """Check that a model takes what its sidecar states; a side that is not a number may have any length."""
     channels = 1 if input.channels == "grey" else 3
     stated = [channels, *input.size] if input.layout == "nchw" else [*input.size, channels]
     expected = [wanted if isinstance(side, int) else side for side, wanted in zip(shape[1:], stated, strict=False)]

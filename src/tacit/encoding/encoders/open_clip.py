@@ -50,6 +50,6 @@ def _input(facts: dict[str, Any], name: str) -> dict[str, Any]:
     if facts["resize_mode"] == "squash":
         return fields
     if facts["resize_mode"] != "shortest" or height != width:
-        said = f"{name} resizes by {facts['resize_mode']!r}, which is not known here"
+        said = f"{name} resizes by {facts['resize_mode']!r}, which tacit does not know"
         raise InputError(f"{said}; use onnx: with a sidecar")
     return fields | {"resize_to": height}

@@ -112,7 +112,7 @@ def _check_folder(folder: Path, bad: Path, sources: Mapping[str, Source]) -> Non
     try:
         str(folder).encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{str(folder)!r} is no name in UTF-8; choose another output") from error
+        raise InputError(f"{str(folder)!r} is not a name in UTF-8; choose another output") from error
     check_writable(bad, force=True)
     if bad.exists() and not (bad.is_file() and bad.read_bytes()[: len(HEADER)] == HEADER.encode()):
         raise InputError(f"{bad} holds something else, and bad records would be listed there; choose another output")
@@ -136,6 +136,6 @@ def _check_faults(
     if not skip:
         total = sum(len(job.source) for job in jobs.values())
         raise InputError(
-            f"{len(listed)} of {total} records cannot be encoded ({shown}; {path} lists them); mend them, or leave "
-            "them out with --skip-bad (skip_bad=True), which goes on from what is encoded"
+            f"{len(listed)} of {total} records cannot be encoded ({shown}; {path} lists them); fix them, or leave "
+            "them out with --skip-bad (skip_bad=True), which continues from the records already encoded"
         )

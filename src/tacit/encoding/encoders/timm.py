@@ -43,5 +43,5 @@ def _input(facts: dict[str, Any]) -> dict[str, Any]:
     if facts["crop_mode"] == "squash":
         return fields | {"resize_to": larger}
     if facts["crop_mode"] != "center" or height != width:
-        raise InputError(f"timm's crop_mode {facts['crop_mode']!r} is not known here; use onnx: with a sidecar instead")
+        raise InputError(f"timm's crop_mode {facts['crop_mode']!r} is not supported; use onnx: with a sidecar instead")
     return fields | {"resize_to": larger[0]}

@@ -34,7 +34,7 @@ def _weights(model: str, tag: str) -> Any:
     known = [name for name in models.list_models(module=models) if not name.startswith(UNSUPPORTED)]
     if model not in known:
         hint = suggestion(model, known, "torchvision.models.list_models()")
-        raise InputError(f"torchvision:{model} is no classifier that is known here; {hint}")
+        raise InputError(f"torchvision:{model} is not a classifier that tacit knows; {hint}")
     listed = models.get_model_weights(model)
     classifiers = [entry.name for entry in listed if entry.meta.get("categories")]
     if tag not in (*classifiers, "DEFAULT"):

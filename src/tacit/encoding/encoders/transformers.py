@@ -77,7 +77,7 @@ def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The fields of `PictureInput` for the settings of an image processor."""
     size, crop = facts.get("size"), facts.get("crop_size")
     if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):
-        raise InputError(f"{folder / PROCESSOR} asks for what is not known here; use onnx: with a sidecar instead")
+        raise InputError(f"{folder / PROCESSOR} asks for something that is not supported; use onnx: with a sidecar")
     target = _target(size)
     cut = _target(crop) if facts.get("do_center_crop") and crop is not None else None
     if "ConvNext" in str(facts.get("image_processor_type", "")) and isinstance(target, int) and target < 384:

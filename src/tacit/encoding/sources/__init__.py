@@ -86,7 +86,7 @@ def _check_persons(persons: str | None, folder: int | None, public: bool) -> Non
     if folder is not None and persons is not None:
         raise InputError(f"--persons {persons} and --persons-folder {folder} both give ids; leave one of them out")
     if public and (folder is not None or persons is not None):
-        raise InputError("--public keeps no ids of persons, which are private; leave them out")
+        raise InputError("--public keeps no person ids, which are private; leave them out")
 
 
 def _open(

@@ -42,7 +42,7 @@ def read(
     """Pictures of an array; labels are another array of the archive, or another file."""
     if path.suffix == ".npy":
         if persons is not None:
-            raise InputError(f"--persons {persons} is no file; give a file with one id a line")
+            raise InputError(f"--persons {persons} is not a file; give a file with one id per line")
         return _read_npy(path, labels)
     archive = Archive(path)
     usual = (PICTURES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))

@@ -83,7 +83,7 @@ def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8]
         content = _unpickle(data, path)
         pixels, labels = content.get(b"data"), content.get(version.labels)
         if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels or ()), PIXELS):
-            raise InputError(f"{path} is no batch of CIFAR pictures; get the archive again")
+            raise InputError(f"{path} is not a batch of CIFAR pictures; get the archive again")
         return pixels.astype(np.uint8, copy=False), np.array(labels)
     width = version.label_bytes + PIXELS
     if not data or len(data) % width:
@@ -120,7 +120,8 @@ def _unpickle(data: bytes, path: str) -> dict[bytes, Any]:
     try:
         content = _Unpickler(io.BytesIO(data), encoding="bytes").load()
     except Exception as error:  # a damaged pickle may raise anything
-        raise InputError(f"{path} is no batch of CIFAR pictures ({one_line(error)}); get the archive again") from error
+        fault = f"{path} is not a batch of CIFAR pictures ({one_line(error)})"
+        raise InputError(f"{fault}; get the archive again") from error
     if not isinstance(content, dict):
-        raise InputError(f"{path} is no batch of CIFAR pictures; get the archive again")
+        raise InputError(f"{path} is not a batch of CIFAR pictures; get the archive again")
     return {key.encode() if isinstance(key, str) else key: value for key, value in content.items()}

@@ -154,7 +154,7 @@ def _labelled(
         raise InputError(f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column with --x")
     twice, times = Counter(name for name in found if name is not None).most_common(1)[0]
     if times > 1:
-        raise InputError(f"{path} names {twice!r} twice; keep one row a picture")
+        raise InputError(f"{path} names {twice!r} twice; keep one row per picture")
     unlisted = sorted(set(pictures) - set(found))
     return Source(
         "picture",

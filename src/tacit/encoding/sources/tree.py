@@ -38,7 +38,7 @@ class Tree(ABC):
     folders : list of str
         Folders at the top, with files or without.
     others : tuple of str
-        What is no file, such as a link in an archive.
+        What is not a file, such as a link in an archive.
     stamp : str
         Changes when a file does.
     """

@@ -41,7 +41,7 @@ class ClassCounts:
     def __post_init__(self) -> None:
         flag("balanced", self.balanced)
         if self.declared is not None and self.unused:
-            raise InputError(f"counts={self.declared!r} would go unused with {self.unused}; leave one of them out")
+            raise InputError(f"counts={self.declared!r} would be unused with {self.unused}; leave one of them out")
 
     @property
     def share(self) -> float:

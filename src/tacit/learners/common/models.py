@@ -248,7 +248,7 @@ def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_cla
         if shape is not None:
             _check_network(role, make, shape, n_classes)
     elif not is_classifier(kind):
-        raise InputError(f"{role}={kind!r:.60} is no classifier; pass one, such as GaussianNB()")
+        raise InputError(f"{role}={kind!r:.60} is not a classifier; pass one, such as GaussianNB()")
 
 
 def _check_network(role: str, make: Factory, shape: tuple[int, ...], n_classes: int) -> None:
@@ -258,7 +258,7 @@ def _check_network(role: str, make: Factory, shape: tuple[int, ...], n_classes: 
     except TypeError as error:
         raise InputError(f"{role}={make!r:.60} makes no network ({one_line(error)}); {remedy}") from error
     if not hasattr(module, "state_dict"):
-        raise InputError(f"{role}={make!r:.60} makes a {type(module).__name__} and no network; {remedy}")
+        raise InputError(f"{role}={make!r:.60} makes a {type(module).__name__} and not a network; {remedy}")
 
 
 def check_learns(classifier: Any, records: NDArray[Any]) -> None:
@@ -286,7 +286,7 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(others)
     if array.shape[1:] != X.shape[1:] or (array.dtype == np.uint8) != (X.dtype == np.uint8):
         fault = f"records of shape {array.shape} and type {array.dtype}"
-        raise InputError(f"{fault} do not fit those of shape {X.shape} and type {X.dtype}; encode both alike")
+        raise InputError(f"{fault} do not fit those of shape {X.shape} and type {X.dtype}; encode both the same way")
     return array
 
 
@@ -316,7 +316,7 @@ def finite_rows(records: Any, name: str, width: int) -> Any:
         records = numeric_array(records, name)
     rows = checked_rows(as_flat(records, name), name)
     if rows.shape[1] != width:
-        raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both alike")
+        raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both the same way")
     if np.dtype(rows.dtype).kind not in "fiub":
         raise InputError(f"{name} has dtype {rows.dtype}; pass numbers")
     for start in range(0, len(rows), BLOCK_ROWS):

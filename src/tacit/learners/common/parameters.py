@@ -89,7 +89,9 @@ def public_rows(public: Any, width: int) -> Any:
     """`public` as rows of shape (m, width); an array of any kind is not copied."""
     rows = as_rows(public, "public")
     if rows.shape[1] != width:
-        raise InputError(f"public has shape {rows.shape} and the private rows {width} columns; encode both alike")
+        raise InputError(
+            f"public has shape {rows.shape} and the private rows {width} columns; encode both the same way"
+        )
     return rows
 
 

@@ -63,8 +63,8 @@ def refuse_arguments(arguments: Mapping[str, Any]) -> None:
         if name != "sample_weight":
             raise InputTypeError(f"fit takes no argument {quoted(name)}; leave it out")
         if value is not None:
-            why = "a weight multiplies what one record can change, and noise hides a change of one record at weight 1"
-            raise InputTypeError(f"sample_weight is not taken, since {why}; leave it out")
+            why = "a weight multiplies how much one record can change, and noise hides one record at weight 1"
+            raise InputTypeError(f"sample_weight is not supported, since {why}; leave it out")
 
 
 def _listed(columns: list[str]) -> str:

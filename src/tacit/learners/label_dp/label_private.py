@@ -240,7 +240,7 @@ class LabelPrivate(ModelClassifier):
         Training.of(self.training)
         check_base(self.base, self.correction, sides, n_classes)
         if self.correction == "backward" and self._of_priors():
-            fault = f"correction='backward' needs outputs that tell all classes apart, unlike {self.randomizer!r}"
+            fault = f"correction='backward' needs outputs that distinguish all classes, unlike {self.randomizer!r}"
             raise InputError(f"{fault}; use correction='forward', or randomizer='rr'")
         real("temperature", self.temperature, 1e-3, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)

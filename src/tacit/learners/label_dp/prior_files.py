@@ -39,6 +39,6 @@ def _numbers(path: Path) -> NDArray[np.float64]:
         with quiet():  # numpy warns of empty files
             numbers = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8", comments=None)
     except (OSError, ValueError, MemoryError) as error:
-        remedy = "give one a line, or a row of them for each label"
-        raise InputError(f"--prior {path} is no readable file of numbers; {remedy}") from error
+        remedy = "give one per line, or a row of them for each label"
+        raise InputError(f"--prior {path} is not a readable file of numbers; {remedy}") from error
     return numbers[:, 0] if numbers.shape[1] == 1 else numbers

@@ -197,7 +197,7 @@ class _Part(NamedTuple):
 def labels_of_persons(ids: Any, unit: Unit, n: int) -> Integers | None:
     """The number of labels of each label's person, of n labels; None under change of one label."""
     if unit not in UNITS:
-        raise InputError(f"unit={unit} is none of label privacy; pass {' or '.join(UNITS)}")
+        raise InputError(f"unit={unit} is not a unit of label privacy; pass {' or '.join(UNITS)}")
     persons = persons_under(unit, ids, n, offered=UNITS, stacklevel=3)
     return None if persons is None else persons.of_same_person
 
@@ -254,7 +254,7 @@ def of_classes(
     epsilon = budget.largest_pure()
     if (k is None) == (name == "rr-top-k"):
         raise InputError(
-            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other randomizer has it"
+            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other randomizer takes it"
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)

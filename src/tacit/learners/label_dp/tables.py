@@ -247,7 +247,7 @@ class _Answers:
 def _check_priors(priors: NDArray[Any], name: str, randomizer: str) -> None:
     """Refuse a prior for each label that a randomizer cannot use, or whose rows are no probabilities."""
     if randomizer in OF_NUMBERS:
-        raise InputError(f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels; give one a line")
+        raise InputError(f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels; give one per line")
     step = max(1, PRIORS // priors.shape[1])
     for start in range(0, len(priors), step):
         rows = np.asarray(priors[start : start + step], dtype=np.float64)
@@ -299,7 +299,7 @@ def _number(label: Any, row: int) -> float:
     try:
         return float(label)
     except (TypeError, ValueError) as error:
-        raise InputError(f"row {row} has a label that is no number; drop or correct it") from error
+        raise InputError(f"row {row} has a label that is not a number; drop or correct it") from error
 
 
 def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:

@@ -139,7 +139,7 @@ class DPSGD(ModelClassifier):
             whole("n_persons", self.n_persons, 1, 2**31)
         elif Unit(self.unit) is Unit.ADD_REMOVE_PERSON:
             rule = "which hides the number of persons, needs a public one in its place"
-            raise InputError(f"unit={self.unit}, {rule}; pass n_persons=..., about as many as there are")
+            raise InputError(f"unit={self.unit}, {rule}; pass n_persons=..., about the actual number")
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:
@@ -164,7 +164,7 @@ class DPSGD(ModelClassifier):
             scale=255.0 if X.dtype == np.uint8 else 1.0,
         )
         if hasattr(self.base, "fit"):
-            raise InputError(f"base={self.base!r:.60} is no network; pass a name, such as 'mlp', or a factory")
+            raise InputError(f"base={self.base!r:.60} is not a network; pass a name, such as 'mlp', or a factory")
         check_kind("base", self.base, view.shape, len(self.classes_))
         _check_module(self._module(view.shape), view.shape)
         return Records(X, labels, view)
@@ -282,7 +282,7 @@ def _check_module(module: Any, shape: tuple[int, ...]) -> None:
     if errors:
         raise InputError(f"base mixes records in a batch ({type(errors[0]).__name__}); use GroupNorm for BatchNorm")
     if next(module.buffers(), None) is not None:
-        raise InputError("base has buffers, which may keep what records were without noise; use layers without them")
+        raise InputError("base has buffers, which may store record values without noise; use layers without them")
     import torch
     from opacus import GradSampleModule
 

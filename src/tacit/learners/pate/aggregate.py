@@ -162,7 +162,7 @@ def aggregate(
 def _classes(classes: Any) -> NDArray[np.int64]:
     values = np.asarray(class_list(classes))
     if values.dtype.kind != "i" or values.min() < 0:
-        raise InputError("classes of votes must be whole numbers >= 0, since -1 is no label; number them from 0")
+        raise InputError("classes of votes must be whole numbers >= 0, since -1 is not a label; number them from 0")
     return values
 
 
@@ -179,7 +179,7 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
     if outside.any():
         query, teacher = np.argwhere(outside)[0]
         fault = f"teacher {teacher} votes for {ballots[query, teacher]} at query {query}"
-        rule = f"which is none of the {len(classes)} classes"
+        rule = f"which is not one of the {len(classes)} classes"
         raise InputError(f"{fault}, {rule}; declare it in classes, or correct the vote")
     return np.asarray(indices, dtype=np.int64)
 

@@ -236,7 +236,7 @@ def aggregator_of(name: Any, **arguments: Any) -> Aggregator:
         raise InputError(f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes")
     for argument, value in arguments.items():
         if argument not in defaults:
-            raise InputError(f"{argument}={value!r} is no parameter of aggregator {name!r}; leave it out")
+            raise InputError(f"{argument}={value!r} is not a parameter of aggregator {name!r}; leave it out")
     return kind(**arguments)
 
 

@@ -349,7 +349,7 @@ class PATE(ModelClassifier):
         n, width = X.shape
         public = self.public if public is None else public
         if public is None:
-            raise InputError("PATE needs public records to ask about; pass public=... of shape (m, d)")
+            raise InputError("PATE needs public records to query; pass public=... of shape (m, d)")
         rows = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
         teachers, student = value_of("teachers", self.teachers, Teachers), value_of("student", self.student, Student)

@@ -180,4 +180,4 @@ def check_stopping(stopping: str, noise: str) -> None:
     one_of("noise", noise, ("secure", "research"))
     if stopping == "data-dependent" and noise != "research":
         remedy = "pass stopping='filter', or noise='research' to repeat a published table"
-        raise BudgetError(f"stopping='data-dependent' tells about the votes, which no budget covers; {remedy}")
+        raise BudgetError(f"stopping='data-dependent' reveals facts about the votes, which no budget covers; {remedy}")

@@ -173,7 +173,7 @@ class PublicPrototypes(PrivateClassifier):
         from_public = needs_public(self.d_min, self.d_max)
         centred = from_public if self.centre is None else flag("centre", self.centre)
         if from_public and not centred:
-            raise InputError("centre=False cannot be had with a window from public rows; leave it out, or pass numbers")
+            raise InputError("centre=False does not go with a window from public rows; leave it out, or pass numbers")
         return centred
 
     def _event(self) -> Event:

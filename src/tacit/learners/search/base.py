@@ -104,7 +104,7 @@ class Search(PrivateClassifier):
 
     def _checked(self, candidates: Iterable[Any]) -> list[Candidate]:
         if not isinstance(self.estimator, PrivateClassifier) or isinstance(self.estimator, Search):
-            raise InputError(f"estimator={quoted(self.estimator)} must be a learner of tacit, and no search; pass one")
+            raise InputError(f"estimator={quoted(self.estimator)} must be a tacit learner, not a search; pass one")
         unit = self.estimator.units[0]
         if unit is not Unit.ADD_REMOVE:
             rule = f"is private under unit {unit}, and searches add up under add-remove"
@@ -170,7 +170,7 @@ class Search(PrivateClassifier):
         rows, labels = as_rows(validation[0], "validation"), np.asarray(validation[1])
         if rows.shape[1] != width or labels.shape != (len(rows),):
             shapes = f"rows of shape {tuple(rows.shape)} and labels of shape {labels.shape}"
-            raise InputError(f"validation has {shapes}; pass {width} columns and one label a row")
+            raise InputError(f"validation has {shapes}; pass {width} columns and one label per row")
         check_rows(rows, name="validation")
         return rows, class_indices(labels, self.classes_)
 
@@ -227,7 +227,8 @@ def _checked_candidate(candidate: Any, parameters: Sequence[str]) -> Candidate:
         if name in SHARED:
             raise InputError(f"candidate parameter {name!r} is set by the search; pass {name}= to the search instead")
         if name not in parameters:
-            raise InputError(f"candidate parameter {name!r} is none of the estimator's; it has {', '.join(parameters)}")
+            fault = f"candidate parameter {name!r} is not a parameter of the estimator"
+            raise InputError(f"{fault}; it has {', '.join(parameters)}")
     return candidate
 
 

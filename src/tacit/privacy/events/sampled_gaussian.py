@@ -42,7 +42,7 @@ class SampledGaussian(Gaussian):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.sampling_rate <= 1:
-            raise InputError(f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass 0.01 or such")
+            raise InputError(f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass for example 0.01")
 
     def for_group(self, size: int) -> SampledGaussian:
         q = self.sampling_rate

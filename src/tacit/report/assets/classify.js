@@ -25,11 +25,11 @@ const tuple = shape => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 
 function checkWidth(name, rows, columns) {
   const {width} = release;
-  if (columns !== width) throw Error(`${name} has ${columns} columns, shape (${rows}, ${columns}), and must have ${width} columns, shape (n, ${width}); encode both alike`);
+  if (columns !== width) throw Error(`${name} has ${columns} columns, shape (${rows}, ${columns}), and must have ${width} columns, shape (n, ${width}); encode both the same way`);
 }
 
 function checkShape(name, shape) {
-  if (shape.length !== 2) throw Error(`${name} has ${shape.length} dimension(s), not two (rows, columns); reshape it to one row a record`);
+  if (shape.length !== 2) throw Error(`${name} has ${shape.length} dimension(s), not two (rows, columns); reshape it to one row per record`);
   if (shape.includes(0)) throw Error(`${name} has shape ${tuple(shape)}; it needs at least one row and one column, so check its source`);
 }
 
@@ -92,7 +92,7 @@ function readCsv(name, buffer) {
   try {
     text = new TextDecoder("utf-8", {fatal: true}).decode(buffer);
   } catch {
-    throw Error(`${name} is no CSV of numbers in UTF-8; save it again`);
+    throw Error(`${name} is not a CSV file of numbers in UTF-8; save it again`);
   }
   let names = null, features = null;
   const rows = [];
@@ -113,7 +113,7 @@ function readCsv(name, buffer) {
     if (row.length !== names.length) throw Error(`${name} line ${i + 1} has ${row.length} cells and the first has ${names.length}; correct it`);
     rows.push(Float64Array.from(features, place => {
       const cell = row[place];
-      if (!NUMBER.test(cell)) throw Error(`${name} line ${i + 1}, column ${place + 1} is no number; write rows of numbers with commas between them`);
+      if (!NUMBER.test(cell)) throw Error(`${name} line ${i + 1}, column ${place + 1} is not a number; write rows of numbers with commas between them`);
       return FINITE.test(cell) ? Number(cell) : NaN;
     }));
   });
