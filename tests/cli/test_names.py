@@ -164,7 +164,7 @@ def test_private_records_among_carried_names_are_found(named, run):
     assert out.startswith("90 private records: 3 match a row of the class names that leaky")
     lines = (named / "pairs.csv").read_text().splitlines()
     assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [f"{n},{n},class name" for n in range(3)]
-    assert "private carries no class names to compare; give a public store" in refused(run, "overlap private")
+    assert "private carries no class names to compare; give public data" in refused(run, "overlap private")
     status, out, _ = run("overlap private words")
     assert out.startswith("90 private records: contents not compared (no hashes stored); ")
     assert "class names" not in out
