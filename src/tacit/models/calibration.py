@@ -14,7 +14,8 @@ steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
 derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through the last `LAST` of them ends
-in the derivative at the released coefficients, with a known standard error. The k that is used is the most likely under
+in the derivative at the released coefficients. Its error counts as that of a single derivative: noise of earlier steps
+has moved all of the last coefficients alike, which the simulated rows do not know. The k that is used is the most likely under
 this and the expectation. The loss has a multiple of the log class shares added to the scores, and its gradients are
 clipped; so are the simulated ones.
 
@@ -62,15 +63,14 @@ class Slopes:
     balance: float = 1.0
 
     def last(self) -> tuple[float, float]:
-        """The derivative at the last step and its standard error, by a line through the last `LAST` steps."""
+        """The derivative at the last step, by a line through the last `LAST` steps, and the error it counts with."""
         values, noise = np.array(self.values[-LAST:]), math.sqrt(np.mean(np.square(self.noises[-LAST:])))
         if len(values) < 3:
-            return float(values[-1]), math.hypot(noise, LEAST_ERROR)
+            return float(values[-1]), max(noise, LEAST_ERROR)
         design = np.stack([np.ones(len(values)), np.arange(1.0 - len(values), 1.0)], axis=1)
-        inverse = np.linalg.inv(design.T @ design)
-        line = inverse @ design.T @ values
+        line = np.linalg.lstsq(design, values, rcond=None)[0]
         residual = math.sqrt(float(np.sum((values - design @ line) ** 2)) / (len(values) - 2))
-        return float(line[0]), math.hypot(math.sqrt(inverse[0, 0]) * max(noise, residual), LEAST_ERROR)
+        return float(line[0]), max(noise, residual, LEAST_ERROR)
 
 
 @dataclass(frozen=True, eq=False)
