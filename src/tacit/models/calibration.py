@@ -14,10 +14,10 @@ steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
 derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through the last `LAST` of them ends
-in the derivative at the released coefficients. Its error counts as that of a single derivative: noise of earlier steps
-has moved all of the last coefficients alike, which the simulated rows do not know. The k that is used is the most likely under
-this and the expectation. The loss has a multiple of the log class shares added to the scores, and its gradients are
-clipped; so are the simulated ones.
+in the derivative at the released coefficients. Its error counts as that of a single derivative, because noise of
+earlier steps has moved all of the last coefficients alike, and the simulated rows do not contain it. The k that is used
+is the most likely under this and the expectation. The loss has a multiple of the log class shares added to the scores,
+and its gradients are clipped; so are the simulated ones.
 
 Without gradient steps the posterior itself may be wrong; heavier tails of the error are then fitted as a share of
 probability that is spread evenly. Where the constants were chosen is said in docs/probabilities.md.
