@@ -24,13 +24,14 @@ def versions(site: Path, url: str) -> list[dict[str, object]]:
     """An entry for each version: dev, then releases, the newest first, which is preferred."""
     numbers = {}
     for folder in site.iterdir():
-        if found := re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", folder.name):
+        if folder.is_dir() and (found := re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", folder.name)):
             numbers[folder.name] = tuple(int(number) for number in found.groups())
     releases = sorted(numbers, key=numbers.__getitem__, reverse=True)
     entries: list[dict[str, object]] = [{"version": name, "url": f"{url.rstrip('/')}/{name}/"} for name in releases]
     if entries:
         entries[0] |= {"name": f"{releases[0]} (stable)", "preferred": True}
-    return [{"version": "dev", "url": f"{url.rstrip('/')}/dev/"}, *entries]
+    dev = {"version": "dev", "url": f"{url.rstrip('/')}/dev/"}
+    return [dev, *entries] if (site / "dev").is_dir() else entries
 
 
 if __name__ == "__main__":
@@ -38,6 +39,8 @@ if __name__ == "__main__":
     parser.add_argument("site", type=Path)
     parser.add_argument("--url", required=True)
     arguments = parser.parse_args()
+    if not arguments.site.is_dir():
+        parser.error(f"{arguments.site} is not a folder; give the folder of the site")
     entries = versions(arguments.site, arguments.url)
     start = next((entry["version"] for entry in entries if "preferred" in entry), "dev")
     (arguments.site / "versions.json").write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")

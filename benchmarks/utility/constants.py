@@ -28,7 +28,7 @@ LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
     "`FEW_CLASSES` that double the bar": (f"{LEARNER}.auto.FEW_CLASSES",),
-    "`MANY_RECORDS` from which on they do not": (f"{LEARNER}.auto.MANY_RECORDS",),
+    "`MANY_RECORDS`: with so many, they do not": (f"{LEARNER}.auto.MANY_RECORDS",),
     "`LOGIT_SCALE`: deviation of the scores they start from": (f"{MODELS}.quadratic.LOGIT_SCALE",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
     "`CLIP` of a gradient": (f"{LEARNER}.refinement.CLIP",),

@@ -21,7 +21,7 @@ from tacit.report.paper import FORMATS
 def test_completion_is_written_where_it_is_asked_for(stores, run, shell):
     status, out, err = run(f"--install-completion --shell {shell} --output script")
     assert (status, err) == (0, "")
-    assert out.endswith(f"script: completion for {shell}; open a new shell to use it\n")
+    assert f"script: completion for {shell}; source " in out
     script = (stores / "script").read_text()
     assert "privatize-labels" in script
     assert "class-sizes" in script

@@ -165,6 +165,11 @@ def test_private_records_among_carried_names_are_found(named, run):
     lines = (named / "pairs.csv").read_text().splitlines()
     assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [f"{n},{n},class name" for n in range(3)]
     assert "private carries no class names to compare; give public data" in refused(run, "overlap private")
+    assert "private is the private data; give other data, or leave it out" in refused(run, "overlap private private")
+    np.save("words.npy", np.asarray(tacit.EmbeddingStore.open("words").x))
+    kept = (named / "words.npy").read_bytes()
+    assert "--out words.npy is compared data" in refused(run, "overlap private words.npy --out words.npy --force")
+    assert (named / "words.npy").read_bytes() == kept
     status, out, _ = run("overlap private words")
     assert out.startswith("90 private records: contents not compared (no hashes stored); ")
     assert "class names" not in out

@@ -138,6 +138,7 @@ def test_a_description_is_the_first_sentence_and_references_are_followed():
         ("evaluate r test --recrod", "Unknown option: --recrod. Did you mean --record?"),
         ("predict r test --ot labels.csv", "--out is missing; did you mean --out instead of --ot?"),
         ("predict r test --out", "--out has no value; see tacit predict --help"),
+        ("fit pate private --out r --collector", "--collector has no value; see tacit fit --help"),
         ("fit", "METHOD is missing; see tacit fit --help"),
         ("fit auto --out r", "STORE is missing; see tacit fit --help"),
         ("fit auto --out=r --name x --budget rho=1", "STORE is missing; see tacit fit --help"),

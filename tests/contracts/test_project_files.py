@@ -118,6 +118,8 @@ def listed(site):
 
 def test_pages_of_releases_are_listed_beside_those_in_development(tmp_path):
     dev = {"version": "dev", "url": "https://me.example/tacit/dev/"}
+    assert listed(tmp_path)[0] == []
+    (tmp_path / "v9.9.9").touch()
     (tmp_path / "dev").mkdir()
     assert listed(tmp_path) == ([dev], "dev/")
     for name in ("v0.2.0", "v0.10.0", "v0.9.1", "assets"):

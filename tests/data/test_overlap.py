@@ -68,7 +68,7 @@ def test_examples_among_class_names_are_found(tmp_path):
     assert overlap(private, words).near.tolist() == [[8, 5]]
     assert overlap(private, words).near_names.tolist() == []
     public = EmbeddingStore.write(tmp_path / "q", rng.normal(size=(5, 16)), classes=2, names=names)
-    own = overlap(private, private)
+    own = overlap(private)
     for found in (overlap(private, public), own):
         assert found.near.tolist() == []
         assert found.near_names.tolist() == [[8, 5]]

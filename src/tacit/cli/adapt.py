@@ -63,7 +63,7 @@ def adapt(
         data = read_data(rows, x=x, split=split, width=loaded.width)
         _check_uncovered(ledger, place, data)
         if private is not None:
-            _check_no_record(private, rows, data)
+            _check_no_record(private, place, data)
         facts = public_facts(data)
         adapted = adapted_to(loaded, data.x, name=facts["name"], hash=facts["hash"])
         if adapted.release is None:
@@ -87,16 +87,17 @@ def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
 
 
 def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
-    """Refuse rows that hold private records, by their identity, content or direction."""
+    """Refuse rows that hold private records, by content or direction, and stores by their identity."""
+    from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import read_data
     from tacit.data.overlap import overlap
 
     records = read_data(private, width=data.x.shape[1])
-    if records.identity == data.identity:
+    stores = isinstance(records, EmbeddingStore) and isinstance(data, EmbeddingStore)
+    if stores and records.identity == data.identity:
         raise InputError(f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}")
     found = overlap(records, data, SAME)
     shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
     if shared:
         fault = f"{rows} has the same or nearly the same rows as {shared} records of --private {private}"
-        listed = f"tacit overlap {private} {rows} --cosine {SAME} --out PAIRS"
-        raise InputError(f"{fault}; leave them out ({listed} lists them)")
+        raise InputError(f"{fault}; leave them out (tacit overlap lists them, with --cosine {SAME} --out PAIRS)")

@@ -21,12 +21,16 @@ def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None, o
     """
     from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
+    from tacit.compute.atomic import check_writable
+
     try:
         known = shell or detect_shell()
     except ShellDetectionError as error:
         raise InputError("the shell in use cannot be determined; name it with --shell bash, zsh or fish") from error
+    if output is not None:
+        check_writable(output, force=True)
     path = completed_app().install_completion(shell=known, output=output, add_to_startup=output is None)
-    say(f"{path}: completion for {known}; open a new shell to use it")
+    say(f"{path}: completion for {known}; {'open a new shell' if output is None else f'source {path}'} to use it")
 
 
 def completed_app() -> App:

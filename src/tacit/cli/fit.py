@@ -73,7 +73,7 @@ def fit(
     classes
         A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
     groups
-        A file with the budget group of each record, one a line, for methods with --budgets.
+        A file with the budget group of each record, one per line, for methods with --budgets.
     test
         Labelled test data, by which pate measures teachers and student for the tables in its --folder.
     figures
@@ -217,7 +217,7 @@ def _truth(public: "Data", classes: Any) -> Any:
 
 
 def _groups(path: Path, learner: Any) -> list[str]:
-    """Names of groups, one a line."""
+    """Names of groups, one per line."""
     if "groups" not in inspect.signature(learner.fit).parameters:
         raise InputError(f"--groups does not apply to {type(learner).__name__}; leave it out")
     try:

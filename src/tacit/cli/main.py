@@ -122,7 +122,7 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
     if isinstance(error, MissingArgumentError):
         return _missing(error, tokens)
     said = str(error)
-    return said if said.endswith("?") or "Choose from" in said else f"{said} see --help"
+    return said if said.endswith("?") or "Choose from" in said else f"{said.rstrip('.')}; see --help"
 
 
 def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
@@ -139,6 +139,8 @@ def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
             return str(misspelt)
     _, asks, close = str(error).partition(" Did you mean ")
     name = error.argument.name if error.argument is not None else "an argument"
+    if "[KEYWORD]" in name:  # an option of the method, which the command does not name
+        name = tokens[-1]
     remedy = f"did you mean {close}" if asks else f"see tacit {verb} --help"
     return f"{name} {'has no value' if name in tokens else 'is missing'}; {remedy}"
 

@@ -11,8 +11,8 @@ def overlap(
 ) -> None:
     """Look for private records in public data: the same content, or nearly the same direction.
 
-    The rows of class names that a store carries, which may be examples, are compared too. If both sides carry ids of
-    persons, the persons that are in both are counted, as in private and test data.
+    The rows of class names that a store carries, which may be examples, are compared too. If both are stores that carry
+    person ids, the persons that are in both are counted, as in a private and a test store.
 
     The answer is about private records. It is for their owner, and enters no release.
 
@@ -24,27 +24,32 @@ def overlap(
         Public data, or class names, of the same encoder. If left out, the class names that the private store carries
         are compared.
     cosine
-        From which on two rows count as near duplicates.
+        Two rows with this cosine or more count as near duplicates.
     out
         Write the pairs of rows as CSV.
     force
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_file, check_writable
-    from tacit.data.imports import read_data
+    from tacit.data.imports import located, read_data
     from tacit.data.overlap import overlap as compare
 
+    compared = [located(path) for path in (private, public) if path is not None]
+    if len({path.resolve() for path in compared}) < len(compared):
+        raise InputError(f"{public} is the private data; give other data, or leave it out to compare class names")
     if out is not None:
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
+        if out.resolve() in [path.resolve() for path in compared]:
+            raise InputError(f"--out {out} is compared data; choose another output")
     own = read_data(private)
     other = own if public is None else read_data(public)
     if public is None and own.names is None:
         raise InputError(f"{private} carries no class names to compare; give public data")
     records = len(own.x)
     with shown_progress():
-        found = compare(own, other, cosine)
+        found = compare(own, None if public is None else other, cosine)
     if public is not None:
         same = f"{len(found.same)} have the content of a public one"
         if not found.hashed:

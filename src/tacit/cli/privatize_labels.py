@@ -48,11 +48,11 @@ def privatize_labels(
     classes
         The public class list: a number N for 0..N-1, or a file with one class a line.
     values
-        Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising, one a line.
+        Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising, one per line.
     randomizer
         How a label is randomized. With blocks the column holds numbers of blocks of classes.
     prior
-        A file with the public probability of each class or value, one a line, in their order. For rr-top-k,
+        A file with the public probability of each class or value, one per line, in their order. For rr-top-k,
         rr-with-prior and blocks it may have a row for each label, one probability for each class: .npy, .npz, .parquet
         or text with commas. Only .npy may be larger than the memory.
     k
@@ -89,7 +89,7 @@ def privatize_labels(
 
 
 def _numbers(path: Path | None) -> list[float] | None:
-    """The values of --values, one a line."""
+    """The values of --values, one per line."""
     if path is None:
         return None
     try:

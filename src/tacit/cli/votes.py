@@ -59,7 +59,7 @@ def votes(
     classes
         A number N for 0..N-1. If left out it is read off the votes, which is listed as unprotected.
     aggregator
-        How votes become an answer, or none.
+        How votes become an answer, if any.
     collector
         How budget groups vote together.
     budgets
@@ -89,7 +89,7 @@ def votes(
     delta
         Where budgets are read.
     stopping
-        By which costs voting ends: data-dependent repeats published tables, under research noise alone.
+        The costs that decide when voting ends; data-dependent repeats published tables, under research noise alone.
     unit
         What reaches one teacher only: replace for each record, replace-person for each person with all their records.
     seed

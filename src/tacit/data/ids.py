@@ -1,4 +1,4 @@
-"""Ids of persons from files: one a line, an array, or a column of a table. No error shows an id."""
+"""Ids of persons from files: one per line, an array, or a column of a table. No error shows an id."""
 
 from pathlib import Path
 from typing import Any

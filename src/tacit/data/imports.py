@@ -64,7 +64,7 @@ def read_data(
     x, y : str, optional
         Names of the features and labels inside the file, where they are not the usual ones.
     persons : str, optional
-        Whose record each row is: a file of ids (one a line, an `.npy` array, a table with FILE#COLUMN), else the name
+        Whose record each row is: a file of ids (one per line, an `.npy` array, a table with FILE#COLUMN), else the name
         of a column or array of the data. Left out for a store that carries ids.
     split : str, optional
         Which split of a folder that has several.

@@ -43,15 +43,16 @@ class Overlap:
     persons: int | None
 
 
-def overlap(private: Data, public: Data, cosine: float = NEAR) -> Overlap:
+def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> Overlap:
     """Look for private records in public data, and among the rows of class names that a public store carries.
 
     Parameters
     ----------
     private, public : EmbeddingStore or Arrays
-        Of one encoder. If both are one store, only the class names that it carries are compared with its records.
+        Of one encoder. Without public data, only the class names that the private store carries are compared with its
+        records.
     cosine : float
-        From which on two rows count as near duplicates.
+        Two rows with this cosine or more count as near duplicates.
 
     Raises
     ------
@@ -61,16 +62,17 @@ def overlap(private: Data, public: Data, cosine: float = NEAR) -> Overlap:
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
-    width, others_width = private.x.shape[1], public.x.shape[1]
+    carrier = private if public is None else public
+    width, others_width = private.x.shape[1], carrier.x.shape[1]
     if width != others_width:
         raise InputError(
             f"the private rows have {width} columns and the public {others_width}; encode both the same way"
         )
-    if not encoded_alike(private, public):
+    if not encoded_alike(private, carrier):
         raise InputError("the private rows are from another encoder than the public rows; encode both the same way")
-    names = np.empty((0, width)) if public.names is None else np.concatenate(public.names)
+    names = np.empty((0, width)) if carrier.names is None else np.concatenate(carrier.names)
     of_names = _near(private.x, names, cosine)
-    if _one_store(private, public):
+    if public is None:
         return Overlap(np.empty((0, 2), np.int64), *_near(private.x, names[:0], cosine), False, *of_names, None)
     persons = shared_persons(private, public)
     own, others = _content_hashes(private), _content_hashes(public)
@@ -150,12 +152,6 @@ def encoded_alike(one: Data, other: Data) -> bool:
     encoders = [data.card.get("encoder") for data in (one, other)]
     weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
     return None in weights or weights[0] == weights[1]
-
-
-def _one_store(one: Data, other: Data) -> bool:
-    if not (isinstance(one, EmbeddingStore) and isinstance(other, EmbeddingStore)):
-        return False
-    return one.folder.resolve() == other.folder.resolve()
 
 
 def _content_hashes(data: Data) -> NDArray[Any] | None:

@@ -70,7 +70,7 @@ class DataSet(_Part):
     )
     persons: str | None = Field(
         None,
-        description="Whose record each training row is: a file of ids (one a line, .npy, a table with FILE#COLUMN), "
+        description="Whose record each training row is: a file of ids (one per line, .npy, a table with FILE#COLUMN), "
         "else a column or array of the data; by default the ids that the training store carries",
     )
     test_persons: str | None = Field(None, description="The same for the test set; nobody may be in both")

@@ -1,4 +1,4 @@
-"""Partitions of classes into blocks: about which blocks of classes a randomized response says most.
+"""Partitions of classes into blocks, chosen so that a randomized response is most informative.
 
 A record whose class has the public prior p answers with a block of a partition by randomized response over the g blocks
 (`block_response.py`). With block masses m_a, E = e^epsilon and w_a = 1 + (E - 1) m_a, the answer is a with probability
@@ -7,13 +7,13 @@ w_a/(E + g - 1), and its mutual information with the class is
     I = (epsilon E - sum_a w_a ln w_a) / (E + g - 1),
 
 the entropy of the answer less the entropy of randomized response. The candidate for each g from 2 to C is the greedy
-partition: classes in falling order of probability, each to the lightest block so far. The
-partition with the largest I is chosen, to a millionth. It depends on the prior and epsilon alone, never on a label.
+partition: classes in falling order of probability, each to the lightest block so far. The partition with the largest I
+is chosen, to a millionth. It depends on the prior and epsilon alone, never on a label.
 Bound: x ln x is convex, so I is at most its value for the masses that all others majorise: likely classes are alone as
 long as they exceed the mean of what is left, and the other blocks are equal. A g is tried if its bound exceeds the best
-I so far; bounds rise with g, then fall. No blocks tell more than equal ones, of the best number. If the greedy
-partition into as many reaches that, no other is tried. The g - 1 likeliest classes alone and all others in one block, a
-natural candidate, are never better: these masses majorise those of the greedy partition.
+I so far; bounds rise with g, then fall. Equal blocks, in the best number, are an upper bound for every partition. If
+the greedy partition into that many blocks reaches it, no other is tried. The g - 1 likeliest classes alone and all
+others in one block, a natural candidate, are never better: these masses majorise those of the greedy partition.
 Row i has order i of a number of public random orders of the classes, modulo their number. It decides between equal
 classes, so records of equal priors have different blocks. If they had the same, no answer would ever tell two classes
 of one block apart.
@@ -202,7 +202,7 @@ def _rest(masses: Any, head: int) -> float:
 
 @_inlined
 def _flat_best(size: int, growth: float, goal: float) -> tuple[int, float]:
-    """The number of equal blocks with the largest information, and this information; no other blocks have more."""
+    """The best number of equal blocks, and their information, which no partition exceeds."""
     best, most = 2, -1.0
     for g in range(2, size + 1):
         value = (goal - g * _term(1.0 / g, growth)) / (growth + g)
@@ -216,7 +216,7 @@ def _flat_best(size: int, growth: float, goal: float) -> tuple[int, float]:
 def _flat(
     masses: Any, head: int, tail: float, g: int, most: float, growth: float, goal: float, places: Any, loads: Any
 ) -> bool:
-    """Whether the greedy partition into so many blocks tells as much as equal blocks, so that no other is tried."""
+    """Whether the greedy partition into g blocks is as informative as equal blocks."""
     if head > 0 and masses[0] * g > 1.0:
         return False
     value = _greedy(masses, head, tail, g, growth, goal, places, loads)

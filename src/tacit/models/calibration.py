@@ -144,7 +144,10 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
 
 
 def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, *, clip: float, balance: float) -> float:
-    """Derivative of the mean loss by the log scale, at 1; rows weigh as the shares (C,) of their classes."""
+    """Derivative of the mean loss by the log scale, at 1, with `balance` times the log shares added to the scores.
+
+    Rows weigh as the shares (C,) of their classes.
+    """
     errors = softmax(scores + balance * np.log(shares), axis=1)
     errors[np.arange(len(labels)), labels] -= 1
     each = (errors * scores).sum(axis=1)

@@ -76,7 +76,7 @@ def test_nearest_rows_are_those_of_the_largest_products(monkeypatch):
 
 
 def test_a_row_is_taught_by_the_head_its_neighbours_and_its_own_output(monkeypatch):
-    """A third the head and two thirds the neighbours are its prior; targets are no likelihoods, and add nothing."""
+    """A third the head and two thirds the neighbours are its prior; targets are not likelihoods, and add nothing."""
     targets = []
     monkeypatch.setattr(neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence) or ZERO)
     head = Head(NAMES, np.zeros(4))

@@ -6,6 +6,7 @@ from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import refinement as module
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, LONGEST_STEP, RIDGE, STEPS, facts, refine
 from tacit.mechanisms.noise import noise_source
+from tacit.models.calibration import Slopes
 from tacit.models.rows import unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -37,9 +38,10 @@ def test_noise_of_the_steps_together_is_that_of_one_gaussian(monkeypatch):
 
 @pytest.mark.parametrize(("multiplier", "clip"), [(1e-6, CLIP), (0.0, np.inf)])
 def test_the_gradient_is_that_of_the_scores_beside_log_shares(monkeypatch, multiplier, clip):
-    head, found = RNG.normal(size=(4, 12)), []
+    head, found, slopes = RNG.normal(size=(4, 12)), [], Slopes()
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0))
+    refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0), slopes)
+    assert (slopes.clip, slopes.balance) == (clip, BALANCE)
     residual = softmax(ROWS @ (START + head).T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
     assert np.allclose(found[0], residual.T @ ROWS + RIDGE * head, atol=0.02 if multiplier else 1e-9)

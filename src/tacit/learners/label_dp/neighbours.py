@@ -66,7 +66,7 @@ class Neighbours:
 
 
 def _own_values(known: Evidence) -> Floats:
-    """Log likelihoods of the outputs; 0 for targets, which are no likelihoods and cannot be multiplied."""
+    """Log likelihoods of the outputs; 0 for targets, which are not likelihoods and cannot be multiplied."""
     return np.where(known.target[:, None], 0.0, known.values)
 
 

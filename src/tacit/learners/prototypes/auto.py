@@ -183,16 +183,16 @@ class AutoPrototypes(UnitRowClassifier):
         return n * posterior.between / math.sqrt(noise)
 
     def _bar(self, posterior: ClassPosterior) -> float:
-        """The signal from which on gradient steps pay: higher for few classes, unless there are many records.
+        """The signal above which gradient steps pay off.
 
-        Sums alone tell few classes apart nearly as well.
+        It is higher for few classes, which sums alone separate nearly as well, unless there are many records.
         """
         if self._clear_records(posterior) >= MANY_RECORDS:
             return CLEAR
         return CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))
 
     def _clear_records(self, posterior: ClassPosterior) -> float:
-        """The number of records, times the share of the error of a sum that is sampling and not noise."""
+        """The number of records, times sampling's share of the variance of a sum."""
         sampling = float(posterior.sizes.mean()) * posterior.within
         noise = posterior.mean.shape[1] * self._multiplier() ** 2
         return float(posterior.sizes.sum() * sampling / (sampling + noise))
