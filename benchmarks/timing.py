@@ -11,22 +11,21 @@ from pathlib import Path
 
 def seconds(work: Callable[[], object], runs: int = 5) -> float:
     """Median time of a call in seconds, after a first call that is not counted."""
-    times = []
-    for _ in range(runs + 1):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times[1:])
+    return statistics.median(_times(work, runs, time.perf_counter))
 
 
 def processor_seconds(work: Callable[[], object], runs: int = 5) -> float:
     """Least processor time of a call in seconds, of all threads, after a first call; other work matters least to it."""
+    return min(_times(work, runs, time.process_time))
+
+
+def _times(work: Callable[[], object], runs: int, clock: Callable[[], float]) -> list[float]:
     times = []
     for _ in range(runs + 1):
-        started = time.process_time()
+        started = clock()
         work()
-        times.append(time.process_time() - started)
-    return min(times[1:])
+        times.append(clock() - started)
+    return times[1:]
 
 
 def watched(line: list[str]) -> tuple[float, float]:

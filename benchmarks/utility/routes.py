@@ -26,7 +26,7 @@ from tacit.compute.atomic import atomic_file
 from tacit.data.imbalance import imbalanced_subset
 from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES, MANY_RECORDS
 from tacit.models.metrics import evaluate
-from tacit.models.quadratic import PRIOR_CLASSES
+from tacit.models.quadratic import prudent_trust
 
 STORES = {  # foreign public rows of each private data set
     f"{IMAGES}/cifar10": (TINY,), f"{IMAGES}/cifar100": (TINY,), TINY: (f"{IMAGES}/cifar10",),
@@ -77,7 +77,7 @@ def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]
     true_signal = tacit.AutoPrototypes._signal
 
     def signal(self: tacit.AutoPrototypes, posterior: Any) -> float:
-        seen.append((true_signal(self, posterior), posterior.trust, self._clear_records(posterior)))
+        seen.append((true_signal(self, posterior), prudent_trust(posterior), self._clear_records(posterior)))
         steps = {"sums": False, "half": len(seen) > 1, "quarter": True}[route]
         return np.inf if steps else -np.inf
 
@@ -109,10 +109,9 @@ def chosen(fit: dict[str, Any], n_classes: int, clear: float, few: float) -> str
         return clear if records >= MANY_RECORDS else clear * (1 + few / n_classes)
 
     (first, _, records), (second, trust, more_records) = fit["sums"]["seen"]
-    prudent = (trust * n_classes + PRIOR_CLASSES) / (n_classes + PRIOR_CLASSES)
     if first >= bar(records):
         return "quarter"
-    return "half" if second >= bar(more_records) * (1 + prudent) / 2 else "sums"
+    return "half" if second >= bar(more_records) * (1 + trust) / 2 else "sums"
 
 
 def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
