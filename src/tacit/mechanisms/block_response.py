@@ -13,13 +13,15 @@ Partitions by public priors: `partitions.py`.
 Source: Warner 1965; the choice of partitions by mutual information is tacit's.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.randomized_response import Responses
+from tacit.compute.compiled import compiled
+from tacit.mechanisms.noise import Integers
+from tacit.mechanisms.randomized_response import Responses, inside
 from tacit.privacy.events import Event, RandomizedResponse
 
 
@@ -28,8 +30,8 @@ def event(epsilon: float, counts: Integers) -> Event:
     return RandomizedResponse(epsilon, max(int(counts.min()), 2))
 
 
-class BlockResponses:
-    """Samples answers.
+class BlockResponses(Responses):
+    """Samples answers; `which` is the partition of each label.
 
     Parameters
     ----------
@@ -42,13 +44,23 @@ class BlockResponses:
     """
 
     def __init__(self, epsilon: float, blocks: NDArray[Any], counts: Integers) -> None:
-        self._blocks = blocks
+        self.n_classes = blocks.shape[1]
+        self._blocks, self._counts = blocks, counts
         distinct = np.flatnonzero(np.bincount(counts))
-        self._kind = np.searchsorted(distinct, counts)  # faster than sorting all counts
-        orders = np.tile(np.arange(distinct[-1]), (len(distinct), 1))
-        self._responses = Responses(epsilon, orders, distinct)
+        self._shares = np.zeros(distinct[-1] + 1, dtype=np.uint64)
+        self._shares[distinct] = [inside(epsilon, g) for g in distinct.tolist()]
 
-    def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
-        """The answer to each label, of shape (n,); `which` is the partition of each label, None for a single one."""
-        own = self._blocks[0 if which is None else which, labels].astype(np.int64)
-        return self._responses.sample(own, None if which is None else self._kind[which], noise)
+    def _responses(self, labels: Integers, prior: Integers, words: NDArray[np.uint64]) -> Integers:
+        answers = np.empty(len(labels), dtype=np.int64)
+        answer(self._blocks, self._counts, self._shares, labels, prior, words, answers)
+        return answers
+
+
+@partial(compiled, error_model="numpy", boundscheck=True)
+def answer(blocks: Any, counts: Any, shares: Any, labels: Any, which: Any, words: Any, answers: Any) -> None:
+    """Answer each label by the partition and the word that it has; `which` may have a single entry."""
+    for i in range(len(labels)):
+        row = which[i if len(which) > 1 else 0]
+        own, g = blocks[row, labels[i]], counts[row]
+        place = words[i] // shares[g]
+        answers[i] = own if place >= np.uint64(g) else place
