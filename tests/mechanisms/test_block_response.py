@@ -47,3 +47,8 @@ def test_every_label_is_answered_by_its_own_partition():
     labels, which = np.tile(np.arange(5), 3000), np.repeat(np.arange(3), 5000)
     answers = block_response.BlockResponses(12.0, BLOCKS, COUNTS).sample(labels, which, ResearchNoise(0))
     assert np.mean(answers == BLOCKS[which, labels]) > 0.999
+
+
+def test_a_label_that_is_no_class_is_refused():
+    with pytest.raises(IndexError):
+        block_response.BlockResponses(1.0, BLOCKS, COUNTS).sample(np.array([5]), np.array([0]), ResearchNoise(0))

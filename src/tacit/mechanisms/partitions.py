@@ -78,8 +78,10 @@ def partitions_of(priors: NDArray[Any], epsilon: float, first: int = 0) -> tuple
         native = rows.dtype in (np.float32, np.float64) and rows.dtype.isnative
         rows = np.require(rows, None if native else np.float64, ["C", "W"])  # for others it would be compiled again
         scratch = np.empty((2, size + 1), np.int64), np.empty((5, size + 1)), np.empty(size, np.int32)
-        bins = np.zeros(BINS * (2 * flat + 3), blocks.dtype)
-        choose_partitions(rows, finite, flat, orders, places, first + start, blocks[part], counts[part], *scratch, bins)
+        eights, bins = np.zeros(size // 8 + 1, np.uint64), np.zeros(BINS * (2 * flat + 3), blocks.dtype)
+        choose_partitions(
+            rows, finite, flat, orders, places, first + start, blocks[part], counts[part], *scratch, eights, bins
+        )
 
     for _ in in_threads(choose, range(0, n, step)):
         pass
@@ -129,7 +131,8 @@ def choose_partitions(
     size, growth, goal = rows.shape[1], math.expm1(epsilon), math.exp(epsilon) * epsilon
     most = (goal - flat * _term(1.0 / flat, growth)) / (growth + flat)
     fine = 1.2 + FINE * (1.0 / flat + flat / size)
-    integers, floats, units, bins = scratch
+    integers, floats, units, eights, bins = scratch
+    flags = eights.view(np.uint8)
     likeliest, chosen_blocks = integers
     masses, rests, loads, _, spent = floats
     spent[0] = 0.0
@@ -152,7 +155,7 @@ def choose_partitions(
         while True:
             cutoff = np.float32(level / fine if size > EXACT and level >= _GAIN else -1.0)
             if largest + 1e-9 > cutoff:
-                head = _likeliest(row, cutoff, order, places[number], bits, likeliest, masses)
+                head = _likeliest(row, cutoff, order, places[number], bits, flags, eights, likeliest, masses)
             for j in range(head):
                 rests[j + 1] = max(rests[j] - masses[j], 0.0)
             tried = chosen = flat
@@ -196,15 +199,21 @@ def _in_units(row: Any, cutoff: Any, scale: Any, units: Any) -> None:
 
 
 @_inlined
-def _likeliest(row: Any, cutoff: Any, order: Any, places: Any, bits: int, labels: Any, masses: Any) -> int:
+def _likeliest(
+    row: Any, cutoff: Any, order: Any, places: Any, bits: int, flags: Any, eights: Any, labels: Any, masses: Any
+) -> int:
     """How many classes exceed the cutoff; `labels` and `masses` take these in falling order, equal ones by place.
 
-    They are sorted by integers: the mass, and in the last bits the place.
+    They are found eight flags at a time, and sorted by integers: the mass, and in the last bits the place.
     """
     head = 0
     for j in range(len(row)):
-        labels[head] = j
-        head += row[j] > cutoff
+        flags[j] = row[j] > cutoff
+    for k in range(len(eights)):
+        if eights[k]:
+            for j in range(8 * k, 8 * k + 8):
+                labels[head] = j
+                head += flags[j]
     for j in range(head):
         label = labels[j]
         labels[j] = (np.int64(np.float64(row[label]) * (1 << (62 - bits))) << bits) - np.int64(places[label])
