@@ -1,7 +1,7 @@
 """Randomizing labels: time relative to drawing as many 64-bit random integers with numpy, growth, and memory.
 
 Prints Markdown. 10,000,000 labels, 1,000 classes, 200 priors; and answers with blocks of 150 classes, 1,000,000 labels
-with a prior each. `--quick` uses few labels, for the tests.
+with a prior each, also as whole calls of `tacit.label_dp.randomize`. `--quick` uses few labels, for the tests.
 """
 
 import argparse
