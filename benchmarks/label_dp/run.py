@@ -69,7 +69,7 @@ CELLS = {
     "mnist": OF_PICTURES,
     "fashion-mnist": OF_PICTURES,
 }
-EPSILONS = {"cifar10": (0.5, 1.0), "mnist": (1.0, 2.0), "fashion-mnist": (1.0, 2.0)}
+EPSILONS = {"cifar10": (0.5, 1.0, 2.0, 4.0), "mnist": (0.5, 1.0, 2.0, 4.0), "fashion-mnist": (1.0, 2.0)}
 TEXTS = ("banking77", "clinc150", "agnews")
 CELLS |= dict.fromkeys(TEXTS, OF_TEXTS)
 EPSILONS |= dict.fromkeys(TEXTS, (0.5, 1.0, 2.0, 4.0))
