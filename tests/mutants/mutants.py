@@ -330,7 +330,7 @@ MUTANTS = [
     _of(MODELS, "posterior", "posterior: names need to be certain", "b + 2 * math.sqrt(variance)", "b - 2 * math.sqrt(variance)"),
     _of(MODELS, "posterior", "posterior: the length of names without a prior", "1 / SCALE_DEVIATION**2)\n", "0.0)\n"),
     _of(MODELS, "posterior", "posterior: noisy classes weigh as much for names", " + (release.noise / n) ** 2)\n    spread", ")\n    spread"),
-    _of(MODELS, "posterior", "posterior: names are not centred", "(names - names.mean(axis=0))", "names"),
+    _of(MODELS, "posterior", "posterior: names are centred as if classes were of one size", "(n * names).sum(axis=0) / n.sum()", "names.mean(axis=0)"),
     _of(MODELS, "posterior", "posterior: names that are alike inform", "if information <= 1e-12 *", "if information < 0 *"),
     _of(MODELS, "posterior", "posterior: classes share the centres of names", "ABOUT_NAME, within, own=True)", "ABOUT_NAME, within)"),
     _of(MODELS, "posterior", "posterior: clear classes rely on their names", "f * plain.mean + (1 - f) * named.mean", "(1 - f) * plain.mean + f * named.mean"),

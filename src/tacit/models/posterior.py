@@ -135,6 +135,8 @@ def named_posterior(
 def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats) -> Floats | None:
     """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict the names.
 
+    The mean of the names weights classes by their sizes, as the mean g of all rows does.
+
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
     have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
     noise, which leaves b where the prior has it, contradicts none.
@@ -149,7 +151,7 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
     b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
     if b + 2 * math.sqrt(variance) < USEFUL:
         return None
-    return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - names.mean(axis=0)))
+    return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))
 
 
 def _total(release: NoisySums) -> float:
