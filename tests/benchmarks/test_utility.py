@@ -22,7 +22,7 @@ def utility(monkeypatch):
     import table
 
     yield methods, problems, run, table
-    for name in ("constants", "methods", "problems", "routes", "run", "table"):
+    for name in ("constants", "methods", "problems", "rivals", "routes", "run", "table"):
         sys.modules.pop(name, None)
 
 
@@ -100,6 +100,27 @@ def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeyp
     lines = list(routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}]))
     assert lines[0] == "1 fits of 1 problems.\n"
     assert len(lines) == 11
+
+
+def test_rivals_are_compared_with_the_best_of_them(utility, tmp_path):
+    import rivals
+
+    def problem(ratio, auto, best):
+        others = {name: [[50.0, 40.0]] * 3 for name in rivals.IN_FEW}
+        accuracies = others | {"auto": [auto] * 3, "least-squares": best}
+        return {"classes": 4, "records": 90, "public": 500, "e": 0.5, "ratio": ratio, "accuracies": accuracies}
+
+    ahead = problem(1.1, [60.0, 45.0], [[55.0, 30.0]] * 3)
+    behind = problem(9.0, [60.0, 45.0], [[61.5, 44.0]] * 3)
+    unsure = problem(95.0, [60.0, 45.0], [[60.0, 44.0], [62.0, 46.0], [67.0, 51.0]])
+    lines = list(rivals.report([ahead, behind, unsure]))
+    assert lines[0] == "3 problems, 3 seeds.\n"
+    rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[-2:] for line in lines[3:7]}
+    assert rows["1"] == ["100 / 100 %", "100 / 100 % |"]
+    assert rows["10"] == ["0 / 100 %", "0 / 100 % |"]
+    assert rows["100"] == ["100 / 100 %", "0 / 0 % |"]  # three points behind, with an error of two
+    assert rows["all"] == ["67 / 100 %", "33 / 67 % |"]
+    assert lines[9].startswith("| -3.0 | balanced | `least-squares` | 4 | 90 | 500 | 100 | 0.5 |")
 
 
 def test_without_noise_and_imbalance_one_seed_stands_for_all(utility, embeddings, tmp_path):

@@ -1,0 +1,110 @@
+"""`auto` and its rivals on random problems on which no constant was chosen.
+
+python benchmarks/utility/rivals.py EMBEDDINGS --out FOLDER [--problems 150] [--workers 2]
+
+Problems are drawn as in `routes.py`, from the same data sets, with numbers that were not used before. FOLDER gets a
+file for each problem, so that an interrupted run resumes, and rivals.md: by imbalance, how far `auto` is ahead of each
+other method, and how often it is level with or ahead of the best of them. That one is chosen after the fact, by the
+same accuracies, so chance favours it. Noise is `research`, since nothing is released.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from methods import IN_FEW, METHODS
+from numpy.typing import NDArray
+from routes import RATIOS, drawn
+
+from tacit.compute.atomic import atomic_file
+from tacit.models.metrics import evaluate
+
+FIRST, SEEDS = 2000, 3
+LEVEL = 1.0  # points
+WORST = 8
+
+
+def work(embeddings: Path, out: Path, number: int) -> None:
+    """Write the file of a problem, unless it is there: each method's accuracies by seed, in percent."""
+    file = out / f"{number}.json"
+    if file.exists():
+        return
+    found: dict[str, Any] = {}
+    problem = drawn(embeddings, number)
+    if problem is not None:
+        data, rough = problem
+        accuracies: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
+        for name, seed in ((name, seed) for name in IN_FEW for seed in range(SEEDS)):
+            ((_, predicted),) = METHODS[name](data, seed, [rough])
+            scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
+            accuracies[name].append([100 * scores.balanced, 100 * scores.minority])
+        facts = {"classes": data.n_classes, "records": len(data.x), "public": len(data.public), "e": rough}
+        found = facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": accuracies}
+    with atomic_file(file, force=True) as part:
+        part.write_text(json.dumps(found))
+
+
+def gaps(problem: dict[str, Any]) -> NDArray[np.float64]:
+    """Points that `auto` is ahead of each other method: shape (methods, seeds, 2), balanced and minority."""
+    found = {name: np.array(values) for name, values in problem["accuracies"].items()}
+    return np.array([found["auto"] - found[name] for name in IN_FEW[1:]])
+
+
+def nearest_ratio(problem: dict[str, Any]) -> int:
+    """The imbalance that was drawn, which rounding of class sizes changes a little."""
+    return min(RATIOS, key=lambda ratio: abs(np.log(problem["ratio"] / ratio)))
+
+
+def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The table and the worst losses in Markdown."""
+    yield f"{len(problems)} problems, {SEEDS} seeds.\n"
+    yield "| imbalance | problems | " + " | ".join(f"ahead of `{name}`" for name in IN_FEW[1:]) + " | level | ahead |"
+    yield "|---" * (len(IN_FEW) + 3) + "|"
+    groups: dict[str, list[dict[str, Any]]] = {
+        str(ratio): [problem for problem in problems if nearest_ratio(problem) == ratio] for ratio in RATIOS
+    }
+    losses = []
+    for name, group in (groups | {"all": list(problems)}).items():
+        ahead = np.array([gaps(problem).mean(axis=1) for problem in group])
+        level, first = np.zeros(2), np.zeros(2)
+        for problem in group:
+            of_seeds = gaps(problem)
+            for k in range(2):
+                rival = int(np.argmin(of_seeds[:, :, k].mean(axis=1)))
+                gap, error = of_seeds[rival, :, k].mean(), of_seeds[rival, :, k].std(ddof=1) / np.sqrt(SEEDS)
+                level[k] += gap >= -max(LEVEL, 2 * error)
+                first[k] += gap >= 0
+                if name == "all":
+                    losses.append((gap, k, IN_FEW[1 + rival], problem))
+        cells = ["{:+.1f} / {:+.1f}".format(*each) for each in ahead.mean(axis=0)]
+        shares = ["{:.0f} / {:.0f} %".format(*(100 * each / len(group))) for each in (level, first)]
+        yield f"| {name} | {len(group)} | {' | '.join(cells + shares)} |"
+    yield "\n| points | accuracy | behind | classes | records | public rows | imbalance | e |"
+    yield "|---" * 8 + "|"
+    for gap, k, rival, problem in sorted(losses, key=lambda loss: loss[0])[:WORST]:
+        facts = [problem["classes"], problem["records"], problem["public"], nearest_ratio(problem), problem["e"]]
+        yield f"| {gap:.1f} | {('balanced', 'minority')[k]} | `{rival}` | " + " | ".join(f"{x:g}" for x in facts) + " |"
+
+
+def main() -> None:
+    """Compute the missing problems and write the tables."""
+    parser = argparse.ArgumentParser(description="auto and its rivals on random problems.")
+    parser.add_argument("embeddings", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--problems", type=int, default=150)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    numbers = range(FIRST, FIRST + given.problems)
+    Parallel(given.workers)(delayed(work)(given.embeddings, given.out, number) for number in numbers)
+    problems = [json.loads((given.out / f"{number}.json").read_text()) for number in numbers]
+    with atomic_file(given.out / "rivals.md", force=True) as part:
+        part.write_text("\n".join(report([problem for problem in problems if problem])) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
