@@ -21,8 +21,8 @@ Of more than EXACT classes only likely ones are sorted and placed: those above a
 the equal blocks. The part is smaller for few blocks and for few classes in a block. All other classes are the tail,
 which fills the blocks up to a common level, in the row's public order: a class goes to the block where the middle of
 its mass falls. I is counted as if the tail could be divided. Measured, that costs at most .2 % of I on average over
-priors of one kind, and 1.7 % for a single prior. No block is empty: a block without a likely class has room for more mass
-than any class of the tail.
+priors of one kind, and 1.7 % for a single prior. No block is empty: a block without a likely class has room for more
+mass than any class of the tail.
 """
 
 import math
