@@ -8,19 +8,15 @@ other method, and how often it is level with or ahead of the best of them. That 
 same accuracies, so chance favours it. Noise is `research`, since nothing is released.
 """
 
-import argparse
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from methods import IN_FEW, METHODS
 from numpy.typing import NDArray
-from routes import RATIOS, drawn
+from routes import RATIOS, command, drawn
 
-from tacit.compute.atomic import atomic_file
 from tacit.models.metrics import evaluate
 
 FIRST, SEEDS = 2000, 3
@@ -28,24 +24,19 @@ LEVEL = 1.0  # points
 WORST = 8
 
 
-def work(embeddings: Path, out: Path, number: int) -> None:
-    """Write the file of a problem, unless it is there: each method's accuracies by seed, in percent."""
-    file = out / f"{number}.json"
-    if file.exists():
-        return
-    found: dict[str, Any] = {}
+def work(embeddings: Path, number: int) -> dict[str, Any]:
+    """Facts of a problem, and each method's accuracies by seed, in percent; nothing if it cannot be drawn."""
     problem = drawn(embeddings, number)
-    if problem is not None:
-        data, rough = problem
-        accuracies: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
-        for name, seed in ((name, seed) for name in IN_FEW for seed in range(SEEDS)):
-            ((_, predicted),) = METHODS[name](data, seed, [rough])
-            scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
-            accuracies[name].append([100 * scores.balanced, 100 * scores.minority])
-        facts = {"classes": data.n_classes, "records": len(data.x), "public": len(data.public), "e": rough}
-        found = facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": accuracies}
-    with atomic_file(file, force=True) as part:
-        part.write_text(json.dumps(found))
+    if problem is None:
+        return {}
+    data, rough = problem
+    accuracies: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
+    for name, seed in ((name, seed) for name in IN_FEW for seed in range(SEEDS)):
+        ((_, predicted),) = METHODS[name](data, seed, [rough])
+        scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
+        accuracies[name].append([100 * scores.balanced, 100 * scores.minority])
+    facts = {"classes": data.n_classes, "records": len(data.x), "public": len(data.public), "e": rough}
+    return facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": accuracies}
 
 
 def gaps(problem: dict[str, Any]) -> NDArray[np.float64]:
@@ -59,8 +50,9 @@ def nearest_ratio(problem: dict[str, Any]) -> int:
     return min(RATIOS, key=lambda ratio: abs(np.log(problem["ratio"] / ratio)))
 
 
-def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
+def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The table and the worst losses in Markdown."""
+    problems = [problem for problem in found if problem]
     yield f"{len(problems)} problems, {SEEDS} seeds.\n"
     yield "| imbalance | problems | " + " | ".join(f"ahead of `{name}`" for name in IN_FEW[1:]) + " | level | ahead |"
     yield "|---" * (len(IN_FEW) + 3) + "|"
@@ -68,7 +60,7 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
         str(ratio): [problem for problem in problems if nearest_ratio(problem) == ratio] for ratio in RATIOS
     }
     losses = []
-    for name, group in (groups | {"all": list(problems)}).items():
+    for name, group in (groups | {"all": problems}).items():
         ahead = np.array([gaps(problem).mean(axis=1) for problem in group])
         level, first = np.zeros(2), np.zeros(2)
         for problem in group:
@@ -91,19 +83,8 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Compute the missing problems and write the tables."""
-    parser = argparse.ArgumentParser(description="auto and its rivals on random problems.")
-    parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--problems", type=int, default=150)
-    parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    numbers = range(FIRST, FIRST + given.problems)
-    Parallel(given.workers)(delayed(work)(given.embeddings, given.out, number) for number in numbers)
-    problems = [json.loads((given.out / f"{number}.json").read_text()) for number in numbers]
-    with atomic_file(given.out / "rivals.md", force=True) as part:
-        part.write_text("\n".join(report([problem for problem in problems if problem])) + "\n", encoding="utf-8")
+    """Run."""
+    command("auto and its rivals on random problems.", work, FIRST, 150, "rivals.md", report)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ accuracy that steps bring, by number of classes and signal, and what several bar
 import argparse
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -88,18 +88,49 @@ def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]
     return {"seen": seen, "accuracies": [100 * scores.balanced, 100 * scores.minority]}
 
 
-def work(embeddings: Path, out: Path, number: int) -> None:
-    """Write the file of a problem, unless it is there."""
-    file = out / f"{number}.json"
-    if file.exists():
-        return
+def work(embeddings: Path, number: int) -> dict[str, Any]:
+    """The number of classes of a problem, and its fits by route; no fits of a problem that cannot be drawn."""
     problem = drawn(embeddings, number)
-    fits = []
-    if problem is not None:
-        fits = [{route: routed(*problem, seed, route) for route in ROUTES} for seed in range(SEEDS)]
-    found = {"n_classes": 0 if problem is None else problem[0].n_classes, "fits": fits}
-    with atomic_file(file, force=True) as part:
-        part.write_text(json.dumps(found))
+    if problem is None:
+        return {"n_classes": 0, "fits": []}
+    fits = [{route: routed(*problem, seed, route) for route in ROUTES} for seed in range(SEEDS)]
+    return {"n_classes": problem[0].n_classes, "fits": fits}
+
+
+def measured(
+    work: Callable[[Path, int], dict[str, Any]], embeddings: Path, out: Path, numbers: Sequence[int], workers: int
+) -> list[dict[str, Any]]:
+    """What `work` finds of each problem; a file in `out` keeps it."""
+
+    def kept(number: int) -> dict[str, Any]:
+        file = out / f"{number}.json"
+        if not file.exists():
+            with atomic_file(file, force=True) as part:
+                part.write_text(json.dumps(work(embeddings, number)))
+        return dict(json.loads(file.read_text()))
+
+    out.mkdir(parents=True, exist_ok=True)
+    return list(Parallel(workers)(delayed(kept)(number) for number in numbers))
+
+
+def command(
+    description: str,
+    work: Callable[[Path, int], dict[str, Any]],
+    first: int,
+    count: int,
+    name: str,
+    report: Callable[[Sequence[dict[str, Any]]], Iterator[str]],
+) -> None:
+    """Read the command line, compute the missing problems, and write the report to a file of this name."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("embeddings", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--problems", type=int, default=count)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    problems = measured(work, given.embeddings, given.out, range(first, first + given.problems), given.workers)
+    with atomic_file(given.out / name, force=True) as part:
+        part.write_text("\n".join(report(problems)) + "\n", encoding="utf-8")
 
 
 def chosen(fit: dict[str, Any], n_classes: int, clear: float, few: float) -> str:
@@ -141,19 +172,8 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Compute the missing problems and write the tables."""
-    parser = argparse.ArgumentParser(description="Where gradient steps of auto pay.")
-    parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--problems", type=int, default=120)
-    parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    numbers = range(given.problems)
-    Parallel(given.workers)(delayed(work)(given.embeddings, given.out, number) for number in numbers)
-    problems = [json.loads((given.out / f"{number}.json").read_text()) for number in numbers]
-    with atomic_file(given.out / "routes.md", force=True) as part:
-        part.write_text("\n".join(report(problems)) + "\n", encoding="utf-8")
+    """Run."""
+    command("Where gradient steps of auto pay.", work, 0, 120, "routes.md", report)
 
 
 if __name__ == "__main__":
