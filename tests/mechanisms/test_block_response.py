@@ -49,6 +49,7 @@ def test_every_label_is_answered_by_its_own_partition():
     assert np.mean(answers == BLOCKS[which, labels]) > 0.999
 
 
-def test_a_label_that_is_no_class_is_refused():
+@pytest.mark.parametrize("label", [-1, 5])
+def test_a_label_that_is_no_class_is_refused(label):
     with pytest.raises(IndexError):
-        block_response.BlockResponses(1.0, BLOCKS, COUNTS).sample(np.array([5]), np.array([0]), ResearchNoise(0))
+        block_response.BlockResponses(1.0, BLOCKS, COUNTS).sample(np.array([label]), np.array([0]), ResearchNoise(0))

@@ -156,6 +156,18 @@ def test_as_many_blocks_are_stated_as_there_are(size):
         assert all(np.array_equal(np.unique(row), np.arange(g)) for row, g in zip(blocks, counts, strict=True))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_no_block_is_that_of_an_earlier_row(kind):
+    """Priors from counts, at which parts of blocks end a rounding error below a whole number, after more blocks."""
+    for likely, others in ((57, 135), (35, 93), (52, 140), (41, 87)):
+        many = np.r_[np.full(4, 0.95 / 4), np.full(others - 3, 0.05 / (others - 3))]
+        for load in range(likely - 8, likely + 8):
+            few = np.r_[load, np.ones(others)] / (load + others)
+            blocks, counts = partitions_of(np.array([many, few], dtype=kind), 1.0)
+            assert (blocks < counts[:, None]).all()
+            assert np.array_equal(blocks[1:], partitions_of(few[None].astype(kind), 1.0, first=1)[0])
+
+
 def test_large_epsilon_leaves_classes_of_a_flat_prior_alone():
     for size in (10, 150):
         for epsilon in (12.0, 700.0, math.inf):

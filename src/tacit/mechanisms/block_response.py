@@ -60,6 +60,8 @@ class BlockResponses(Responses):
 def answer(blocks: Any, counts: Any, shares: Any, labels: Any, which: Any, words: Any, answers: Any) -> None:
     """Answer each label by the partition and the word that it has; `which` may have a single entry."""
     for i in range(len(labels)):
+        if labels[i] < 0:
+            raise IndexError("a label is below 0")
         row = which[i if len(which) > 1 else 0]
         own, g = blocks[row, labels[i]], counts[row]
         place = words[i] // shares[g]

@@ -20,9 +20,9 @@ of one block apart.
 Of more than EXACT classes only likely ones are sorted and placed: those above a part of the mass that the bound gives
 the equal blocks. The part is smaller for few blocks and for few classes in a block. All other classes are the tail,
 which fills the blocks up to a common level, in the row's public order: a class goes to the block where the middle of
-its mass falls. I is counted as if the tail could be divided. Measured, that costs at most .2 % of I on average over
-priors of one kind, and 1.7 % for a single prior. No block is empty: a block without a likely class has room for more
-mass than any class of the tail.
+its mass falls. I is counted as if the tail could be divided. Measured on priors of 500 kinds, that costs .07 % of I on
+average, .9 % for the worst kind, and 3 % for the worst single prior. No block is empty, since a block without a likely
+class has room for more mass than any class of the tail; beyond some 100,000 classes rounding may empty a few.
 """
 
 import math
@@ -350,15 +350,14 @@ def _level(loads: Any, g: int, tail: float) -> float:
 def _divide(loads: Any, g: int, level: float, per: float, bins: Any) -> None:
     """Divide the tail among the blocks, each up to the level: the block of each part of the tail."""
     last, filled = g - 1, 0.5
+    bins[:] = last  # rounding may leave out a part below; it must not keep a block of another row
     for a in range(g):
         if loads[a] < level:
-            last, part = a, bins[np.int64(filled) :]
-            for k in range(BINS):  # the next block overwrites what is too much
-                part[k] = a
+            last, start = a, np.int64(filled)
+            for k in range(start, start + BINS):  # the next block overwrites what is too much
+                bins[k] = a
             filled += (level - loads[a]) * per
-    part = bins[np.int64(filled) :]
-    for k in range(BINS):
-        part[k] = last
+    bins[np.int64(filled) :] = last
 
 
 @_inlined

@@ -225,6 +225,7 @@ def test_the_places_of_words_are_within_the_order():
         (lambda: RRTopK(1, [0.5, 0.5], 3), "k=3"),
         (lambda: RRTopK(1, np.full((2, 2), 0.5), 1).sample(np.array([0]), SecureNoise()), "has 2 priors"),
         (lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([1])), "which=1"),
+        (lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([0, 0])), "2 entries for 1"),
     ],
 )
 def test_what_is_out_of_range_is_refused(make, message):

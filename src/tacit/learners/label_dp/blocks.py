@@ -86,11 +86,11 @@ class Blocks(Randomizer):
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
         """The number of a block for each label, of shape (n,)."""
-        self.check_which(which)
+        self.check_which(which, len(labels))
         return labels.copy() if self.epsilon == math.inf else self._responses.sample(labels, which, noise)
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
-        self.check_which(which)
+        self.check_which(which, len(outputs))
         prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
         each, kind = np.unique(self.n_blocks, return_inverse=True)
         own, other = (np.array(logs) for logs in zip(*map(self._logs, each.tolist()), strict=True))

@@ -69,12 +69,14 @@ class Randomizer(ABC):
         """Unbiased estimate of how many labels each class has, of shape (n_classes,)."""
         return np.asarray(self.unbiased(outputs).sum(axis=0))
 
-    def check_which(self, which: Integers | None) -> None:
-        """Refuse a missing or wrong row of the prior."""
+    def check_which(self, which: Integers | None, n: int) -> None:
+        """Refuse a missing or wrong row of the prior, and rows for another number than n."""
         if which is None and self.n_priors > 1:
             raise InputError(f"{self} has {self.n_priors} priors; pass which= one of them each label has")
         if which is not None and len(which) and not 0 <= which.min() <= which.max() < self.n_priors:
             raise InputError(f"which={int(which.max())} must be from 0 to {self.n_priors - 1}; correct it")
+        if which is not None and len(which) != n:
+            raise InputError(f"which has {len(which)} entries for {n} labels; pass one for each")
 
     def __str__(self) -> str:
         return type(self).__name__
@@ -97,13 +99,13 @@ class Response(Randomizer):
         return RandomizedResponse(self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2))
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
-        self.check_which(which)
+        self.check_which(which, len(labels))
         if self.epsilon == math.inf:
             return labels.copy()
         return self._responses.sample(labels, which, noise)
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
-        self.check_which(which)
+        self.check_which(which, len(outputs))
         if self.epsilon == math.inf:
             return np.where(np.eye(self.n_classes, dtype=bool)[outputs], 0.0, NEVER)
         places = np.empty_like(self.orders)
