@@ -350,14 +350,17 @@ def _level(loads: Any, g: int, tail: float) -> float:
 def _divide(loads: Any, g: int, level: float, per: float, bins: Any) -> None:
     """Divide the tail among the blocks, each up to the level: the block of each part of the tail."""
     last, filled = g - 1, 0.5
-    bins[:] = last  # rounding may leave out a part below; it must not keep a block of another row
     for a in range(g):
         if loads[a] < level:
-            last, start = a, np.int64(filled)
-            for k in range(start, start + BINS):  # the next block overwrites what is too much
-                bins[k] = a
+            last, part = a, bins[np.int64(filled) :]
+            # The next block overwrites what is too much. Rounding may fill BINS + 1 parts, and none must be left out:
+            # it would keep the block of another row.
+            for k in range(BINS + 1):
+                part[k] = a
             filled += (level - loads[a]) * per
-    bins[np.int64(filled) :] = last
+    part = bins[np.int64(filled) :]
+    for k in range(BINS):
+        part[k] = last
 
 
 @_inlined
