@@ -296,7 +296,8 @@ def test_the_length_of_names_is_the_posterior_mean_of_a_weighted_regression():
     fitted = np.linalg.solve(normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel()))
     precision = 1 / np.linalg.inv(normal)[-1, -1]
     expected = (fitted[-1] * precision + SCALE / SCALE_DEVIATION**2) / (precision + 1 / SCALE_DEVIATION**2)
-    assert length_of(named_centres(prior, released, plain, names), released, names, plain.sizes) == pytest.approx(expected)
+    centred = named_centres(prior, released, plain, names)
+    assert length_of(centred, released, names, plain.sizes) == pytest.approx(expected)
 
 
 def test_means_that_are_their_names_are_found_whatever_the_sizes_of_classes():
