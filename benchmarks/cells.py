@@ -42,6 +42,11 @@ def add_cell(path: Path, cell: Any) -> None:
             writer.writerow(values)
 
 
+def _path(task: Task) -> str:
+    """The parts of a task, joined by slashes and written as in the file of cells."""
+    return "/".join(f"{part:g}" if isinstance(part, float) else str(part) for part in task)
+
+
 def spread(values: Sequence[float], digits: int) -> str:
     """Mean and standard deviation over seeds; the value alone if there is one."""
     mean = f"{np.mean(values):.{digits}f}"
@@ -79,7 +84,7 @@ def command(
     if not given.report:
         names = [field.name for field in fields(kind)][:n_keys]
         done = {tuple(getattr(cell, name) for name in names) for cell in read_cells(kept, kind)}
-        asked = [task for task in tasks if not given.only or "/".join(map(str, task)).startswith(tuple(given.only))]
+        asked = [task for task in tasks if not given.only or _path(task).startswith(tuple(given.only))]
         todo = [task for task in asked if task not in done]
         results = Parallel(given.workers, return_as="generator_unordered")(
             delayed(work)(given.data, task) for task in todo

@@ -28,11 +28,11 @@ def run(monkeypatch):
 
 def test_cells_and_table(run, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    words = ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", "cifar10/rr/", "cifar10/laplace"]
-    monkeypatch.setattr(sys, "argv", words)
+    only = ["cifar10/rr/0.5/", "cifar10/rr/1/", "cifar10/laplace (ALIBI)/2/"]
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", *only])
     run.main()
     lines = (out / "cells.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 2 * 2 * 3
+    assert len(lines) == 1 + 3 * 3
     table = (out / "table.md").read_text(encoding="utf-8")
     assert "### cifar10" in table
     assert "| rr | " in table
