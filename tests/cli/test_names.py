@@ -58,6 +58,16 @@ def test_names_cost_nothing(named, run):
     assert "premise = no private record is among the public rows or chose them" in card_of(named / "plain")[1]
 
 
+def test_the_names_method_takes_rows_without_labels(stores, run):
+    tacit.EmbeddingStore.write("words", ROWS, ["ant", "bee", "cow"])
+    Path("classes.txt").write_text("ant\nbee\ncow\n")
+    status, _, err = run("fit names public --classes classes.txt --names words --budget rho=1 --out release")
+    assert status == 0, err
+    assert tacit.Release.load("release").guarantee.epsilon(0) == 0
+    assert run("predict release test --out labels.csv")[0] == 0
+    assert "need a declared class list" in run("fit names public --names words --budget rho=1 --out other")[2]
+
+
 def test_names_that_the_store_carries_are_used_unless_left_out(named, run):
     assert run("import private --names words --out carrying")[0] == 0
     status, out, _ = run("fit noisy-sum carrying --budget rho=1 --out release")

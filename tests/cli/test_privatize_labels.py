@@ -211,7 +211,8 @@ THIRDS = [1 / 3, 1 / 3, 1 / 3]
         ([THIRDS, [0.5, 0.6, -0.1]], "--prior prior.npy row 2 has a negative or NaN entry; pass probabilities"),
         ([[np.nan, 0.5, 0.5], THIRDS], "--prior prior.npy row 1 has a negative or NaN entry"),
         ([THIRDS, [0.5, 0.5, 0.5]], "--prior prior.npy row 2 adds up to 1.5, not 1; divide it by its sum"),
-        ([[0.5, 0.5], [0.5, 0.5]], "prior has 2 columns for 3 classes; pass one for each"),
+        ([[0.5, 0.5], [0.5, 0.5]], "--prior prior.npy has 2 columns for 3 classes; give one for each"),
+        ([THIRDS * 2, THIRDS * 2], "--prior prior.npy has 6 columns for 3 classes; give one for each"),
         ([THIRDS] * 3, "--prior prior.npy has 3 rows for 2 labels; give one for each label, or a single one"),
         ([[THIRDS]], "--prior prior.npy has shape (1, 1, 3) of float64; give one number for each class, or a row"),
         ([["a", "b", "c"]], "--prior prior.npy has shape (1, 3) of <U1; give one number for each class"),
@@ -238,7 +239,8 @@ def test_a_prior_for_each_label_is_not_for_numbers(here, run):
 def test_damaged_files_of_priors(here, run):
     write_csv(NAMES[:2])
     command = COMMAND + " --classes classes.txt --randomizer blocks --prior "
-    refused(run, command + "none.npy", "none.npy")
+    refused(run, command + "none.npy", "none.npy does not exist; check its name")
+    refused(run, command + "none.txt", "none.txt does not exist; check its name")
     Path("prior.npy").write_bytes(b"\x93NUMPY cut")
     refused(run, command + "prior.npy", "prior.npy is truncated or not a .npy array")
     Path("prior.txt").write_text("")
@@ -326,7 +328,7 @@ def test_research_noise_is_stamped(here, run):
         ("", "", "t.csv is not a CSV file in UTF-8 (it is empty)"),
         ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
         ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
-        ("id,y\n1,cat\n", "--prior none.txt", "not a readable file of numbers"),
+        ("id,y\n1,cat\n", "--prior none.txt", "none.txt does not exist"),
         ("id,y\n1,cat\n", "--randomizer laplace", 'Choose from: "rr", "rr-top-k"'),
         (
             "id,y\n1,cat\n",

@@ -120,7 +120,7 @@ def fit(
         check_apart("public", located(public, public_split), private, RELEASED)
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)
-        labels = labels_of(data, store)
+        labels = labels_of(data, store) if learner.uses_records else data.labels
         listed = data.classes if declared is None and data.classes_declared else declared
         learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
         if "shape" in data.card and "shape" in learner.flat_parameters() and learner.shape is None:

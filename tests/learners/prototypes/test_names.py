@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse
 
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
@@ -61,3 +62,26 @@ def test_adapting_needs_public_rows():
         tacit.NamePrototypes(classes=4, names=NAMES, adapt=True).fit(X, Y)
     with pytest.raises(InputError, match="adapt=1 must be True or False"):
         tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=1).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list, scipy.sparse.csr_array], ids=["array", "list", "sparse"])
+def test_rows_need_no_labels_and_decide_nothing(kind):
+    labelled = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(X, Y)
+    model = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(kind(X[:5]))
+    np.testing.assert_array_equal(model.prototypes_, labelled.prototypes_)
+    assert model.guarantee_ == labelled.guarantee_
+    assert model.guarantee_.epsilon(0) == 0
+
+
+@pytest.mark.parametrize(
+    "x", [3.0, np.array(3.0), None, "ab", [[1.0], [2.0, 3.0]], np.ones((0, 4)), np.full((2, 4), np.nan)]
+)
+def test_unlabelled_rows_that_are_none_are_refused_in_one_line(x):
+    with pytest.raises(InputError) as raised:
+        tacit.NamePrototypes(classes=4, names=NAMES).fit(x)
+    assert "\n" not in str(raised.value)
+
+
+def test_unlabelled_rows_need_a_class_list():
+    with pytest.raises(InputError, match="declared class list"):
+        tacit.NamePrototypes(names=NAMES).fit(X)

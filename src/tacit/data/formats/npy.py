@@ -107,6 +107,8 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 def broken(path: Path, error: Exception, kind: str, writer: str) -> InputError:
     """The error for a file of arrays that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path} does not exist; check its name")
     if any(words in str(error) for words in ("Python objects", "Object arrays")):
         return InputError(f"{path} holds pickled objects, which are never read; save plain numbers instead")
     return InputError(f"{path} is truncated or not {kind} ({one_line(error)}); save it again with {writer}")

@@ -38,6 +38,8 @@ def _numbers(path: Path) -> NDArray[np.float64]:
     try:
         with quiet():  # numpy warns of empty files
             numbers = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8", comments=None)
+    except FileNotFoundError as error:
+        raise InputError(f"--prior {path} does not exist; check its name") from error
     except (OSError, ValueError, MemoryError) as error:
         remedy = "give one per line, or a row of them for each label"
         raise InputError(f"--prior {path} is not a readable file of numbers; {remedy}") from error

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
+from tacit.data.labels import class_list
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, quoted
 from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
@@ -84,7 +85,7 @@ def randomize_table(
     rows = None if prior is None else read_prior(prior)
     each = rows if rows is not None and rows.ndim == 2 else None  # the prior of each label
     if each is not None:
-        _check_priors(each, f"--prior {prior}", randomizer)
+        _check_priors(each, f"--prior {prior}", randomizer, classes)
         rows = each[0]
     choose = partial(chosen, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss)
     listed, mechanism, _ = choose(budget)
@@ -244,10 +245,13 @@ class _Answers:
             self.saved.write(np.concatenate(partitions)[in_order].tobytes())
 
 
-def _check_priors(priors: NDArray[Any], name: str, randomizer: str) -> None:
+def _check_priors(priors: NDArray[Any], name: str, randomizer: str, classes: Any) -> None:
     """Refuse a prior for each label that a randomizer cannot use, or whose rows are no probabilities."""
     if randomizer in OF_NUMBERS:
         raise InputError(f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels; give one per line")
+    n_classes = priors.shape[1] if classes is None else len(class_list(classes))
+    if priors.shape[1] != n_classes:
+        raise InputError(f"{name} has {priors.shape[1]} columns for {n_classes} classes; give one for each")
     step = max(1, PRIORS // priors.shape[1])
     for start in range(0, len(priors), step):
         rows = np.asarray(priors[start : start + step], dtype=np.float64)

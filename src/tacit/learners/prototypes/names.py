@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.labels import class_list
 from tacit.errors import InputError
 from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.names import adapted_directions, name_directions
@@ -82,6 +85,39 @@ class NamePrototypes(PrivateClassifier):
     names: Any = None
     public: Any = None
     adapt: bool = False
+
+    def fit(self, X: Any, y: Any = None, persons: Any = None, **others: Any) -> Self:
+        """Check the records, of which none is used; X may be unlabelled, as before any label was asked for.
+
+        Parameters
+        ----------
+        X, persons, others
+            As in `NoisySumPrototypes.fit`.
+        y : array-like of shape (n,), optional
+            Labels, each in `classes`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            As in `NoisySumPrototypes.fit`, or if there are neither labels nor `classes`.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit
+        >>> model = tacit.NamePrototypes(classes=["cat", "dog"], names=np.eye(2)).fit(np.ones((3, 2)))
+        >>> model.predict([[2.0, 0.1]])
+        array(['cat'], dtype='<U3')
+        """
+        if y is None:
+            if self.classes is None:
+                raise InputError("names need a declared class list, in their order; pass classes=[...]")
+            shape = X.shape if hasattr(X, "shape") else (len(X),) if isinstance(X, Sized) else ()
+            y = np.repeat(class_list(self.classes)[:1], math.prod(shape[:1]))
+        return self._learn(X, y, persons, others)
 
     def _event(self) -> Event:
         Budget.parse(self.budget)
