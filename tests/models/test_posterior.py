@@ -14,6 +14,7 @@ from tacit.models.posterior import (
     SCALE_DEVIATION,
     SIZES,
     USEFUL,
+    USEFUL_OF_MANY,
     ClassPosterior,
     NoisySums,
     _expectation_maximisation,
@@ -272,7 +273,7 @@ def length_of(centres, released, names, sizes):
     return b
 
 
-@pytest.mark.parametrize("b", [0.15, 0.35, 0.7])
+@pytest.mark.parametrize("b", [0.3, 0.7])
 @pytest.mark.parametrize("noise", [0.0, 5.0, 30.0])
 def test_right_names_have_the_length_that_means_have_along_them(b, noise):
     found = []
@@ -323,12 +324,13 @@ def test_names_of_other_classes_or_tasks_are_contradicted(seed):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_names_are_contradicted_if_two_standard_deviations_more_would_still_be_useless(sign):
-    prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6)
+@pytest.mark.parametrize(("n_classes", "deviations", "least"), [(9, 2, USEFUL), (10, 0.5, USEFUL_OF_MANY)])
+def test_names_are_contradicted_if_some_deviations_more_would_still_be_useless(n_classes, deviations, least, sign):
+    prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6, n_classes=n_classes)
     spread = names - names.mean(axis=0)
     information = (spread**2).sum() / (ELSEWHERE / 60 + plain.within / 60 / 10**6)
     of_prior = 1 / SCALE_DEVIATION**2
-    edge = (information + of_prior) * (USEFUL - 2 * (information + of_prior) ** -0.5) - of_prior * SCALE
+    edge = (information + of_prior) * (least - deviations * (information + of_prior) ** -0.5) - of_prior * SCALE
     edge /= information
     exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names)
     found = named_centres(prior, exact, plain, names)

@@ -36,6 +36,7 @@ from scipy.special import log_softmax, softmax
 
 from tacit.models.carried import CarriedPosterior
 from tacit.models.probabilities import Probabilities
+from tacit.models.quadratic import posterior_share
 from tacit.models.rows import Floats
 
 EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.25, 0.15, 6.0
@@ -44,6 +45,7 @@ NEAR = 0.15  # |g|^2 over the squared distance of class means from g, at which p
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
 SCALES = (-6.0, 6.0)  # logarithms
+OFFSET_RIDGE = 1e-3
 
 Scores = Callable[[Floats], Floats]
 """From rows along the axes (b, p) to scores (b, C)."""
@@ -141,6 +143,36 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
     kept = np.sqrt(1 - private_kind * singular**2 / (1 + singular**2))
     whitened = sample / deviations
     return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
+
+
+def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores) -> Floats:
+    """What each class's score must gain, (C,), so that simulated rows of all classes are told apart best.
+
+    A class that is known by its name alone scores lower on its own rows than a class whose mean is known does on
+    those. The offsets minimise the cross-entropy of the simulated rows at k = 1, with a small ridge. They count by
+    1 - 2/C, since the simulation draws means independently, while of two classes one mean follows from the other; by
+    the weight of the posterior beside names; and for each class, about the mean of clear classes, as far as its sum is
+    not clear.
+    """
+    n_classes = len(known.posterior.mean)
+    if n_classes <= 2:
+        return np.zeros(n_classes)
+    rows = simulated(known, sample)
+    simulated_scores = scores(rows.means + rows.spread)
+    truth = np.eye(n_classes)[rows.labels]
+
+    def loss(point: Floats) -> tuple[float, Floats]:
+        scale, offsets = math.exp(point[0]), point[1:]
+        logs = log_softmax(scale * simulated_scores + offsets, axis=1)
+        errors = (np.exp(logs) - truth) / len(logs)
+        slope = np.append(scale * (errors * simulated_scores).sum(), errors.sum(axis=0) + 2 * OFFSET_RIDGE * offsets)
+        return float(-(logs * truth).sum() / len(logs) + OFFSET_RIDGE * offsets @ offsets), slope
+
+    start = np.append(math.log(best_scale(simulated_scores, rows.labels)), np.zeros(n_classes))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[SCALES] + [(None, None)] * n_classes).x
+    offsets, clear = found[1:] / math.exp(found[0]), known.clarity
+    share = (1 - 2 / n_classes) * posterior_share(clear)
+    return np.asarray(share * (1 - clear) * (offsets - clear @ offsets / max(float(clear.sum()), 1e-12)))
 
 
 def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, *, clip: float, balance: float) -> float:

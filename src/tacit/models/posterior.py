@@ -36,7 +36,8 @@ ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
-SCALE, SCALE_DEVIATION, USEFUL = 0.35, 0.25, 0.1  # prior of the length of names, and the least that helps
+SCALE, SCALE_DEVIATION = 0.35, 0.25  # prior of the length of names
+USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.2  # the least length that helps, also of many classes
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,8 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
 
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
     have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
-    noise, which leaves b where the prior has it, contradicts none.
+    noise, which leaves b where the prior has it, contradicts none. Of ten classes or more wrong names still have some
+    0.1, since names resemble one another, and right ones more than 0.25: b and half a deviation must reach 0.2.
     """
     n, w = plain.sizes[:, None], float(prior.variances.mean())
     precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
@@ -149,7 +151,8 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
         return None
     variance = 1 / (information + 1 / SCALE_DEVIATION**2)
     b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
-    if b + 2 * math.sqrt(variance) < USEFUL:
+    of_many = len(names) >= MANY and b + math.sqrt(variance) / 2 < USEFUL_OF_MANY
+    if of_many or b + 2 * math.sqrt(variance) < USEFUL:
         return None
     return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))
 

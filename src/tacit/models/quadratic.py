@@ -105,10 +105,15 @@ def blended(
         by_density = density(posterior, variances).standardised(rows)
         scores = scores.times(trust).plus(by_density.times(1 - trust)).standardised(rows)
     if names is not None:
-        share = clarity.mean() / (clarity.mean() + NAMES)
+        share = posterior_share(clarity)
         both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
         scores = both.standardised(rows)
     return scores.times(LOGIT_SCALE)
+
+
+def posterior_share(clarity: Floats) -> float:
+    """The weight of the posterior in scores that names have the rest of."""
+    return float(clarity.mean() / (clarity.mean() + NAMES))
 
 
 def prudent_trust(posterior: ClassPosterior) -> float:

@@ -18,7 +18,7 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.calibration import Slopes, posterior_probabilities
+from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
@@ -142,6 +142,9 @@ class AutoPrototypes(UnitRowClassifier):
         clarity = plain.clarity(release.noise)
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
+        if named is not None:
+            with phase(SOLVING):
+                scores = replace(scores, offsets=scores.offsets + fair_offsets(carried, prior.sample, scores.of))
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         facts = {
