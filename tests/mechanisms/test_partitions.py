@@ -245,3 +245,20 @@ def test_blocks_that_differ_by_a_rounding_error_have_a_level(tail):
 def test_the_tail_fills_the_lightest_blocks():
     assert partitions._level(np.array([0.5, 0.1, 0.2]), 3, 0.2) == pytest.approx(0.25)
     assert partitions._level(np.array([0.5, 0.1, 0.4]), 3, 0.2) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rows_that_are_nearly_certain_have_two_blocks_whatever_they_add_up_to(kind, epsilon):
+    rows = np.zeros((4, 150), kind)
+    rows[:, 0], rows[:, 1] = 1, [0, 1e-8, 3e-8, 1e-6]
+    assert (rows.sum(axis=1) >= 1).all()
+    blocks, counts = partitions_of(rows, epsilon)
+    assert counts.tolist() == [2] * 4
+    assert (blocks[:, 0] != blocks[:, 1]).all()
+
+
+def test_what_a_row_lacks_to_1_is_no_mass_of_unlikely_classes():
+    rows = np.zeros((1, 150))
+    rows[0, :2] = np.array([0.6, 0.4]) * (1 - 9e-6)
+    assert partitions_of(rows, 12.0)[1].tolist() == [2]

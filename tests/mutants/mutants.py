@@ -632,6 +632,7 @@ MUTANTS = [
     _of(MECHANISMS, "partitions", "blocks: unlikely classes go by index", "label = order[k]", "label = k"),
     _of(MECHANISMS, "partitions", "blocks: equal classes go by the first order", "_likeliest(row, cutoff, order, places[number],", "_likeliest(row, cutoff, orders[0], places[0],"),
     _of(MECHANISMS, "partitions", "blocks: some are those of an earlier row", "range(BINS + 1)", "range(BINS)"),
+    _of(MECHANISMS, "partitions", "blocks: rows that add up to more than 1", "masses[j] /= total", "masses[j] /= 1.0"),
     _of(MECHANISMS, "partitions", "blocks: some stay empty", "cutoff <= 0.9 * level", "cutoff <= 9.0 * level"),
     _of(MECHANISMS, "partitions", "blocks: the tail fills all alike", "filled += (level - loads[a]) * per", "filled += level * per"),
     _of(LABEL_DP, "blocks", "blocks: chances of one block more", "words, _ = words_of(self.epsilon, g, g)", "words, _ = words_of(self.epsilon, g + 1, g + 1)", BLOCKS),

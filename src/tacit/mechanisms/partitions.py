@@ -144,8 +144,8 @@ def choose_partitions(
     for i in range(rows.shape[0]):
         row, blocks, number = rows[i], out[i], (first + i) % len(orders)
         order = orders[number]
-        rests[0], largest = _adds_up(row)
-        if not abs(rests[0] - 1.0) <= TOLERANCE:
+        total, largest = _adds_up(row)
+        if not abs(total - 1.0) <= TOLERANCE:
             counts[i] = 0
             continue
         if size == 1:
@@ -156,10 +156,14 @@ def choose_partitions(
             cutoff = np.float32(level / fine if size > EXACT and level >= _GAIN else -1.0)
             if largest + 1e-9 > cutoff:
                 head = _likeliest(row, cutoff, order, places[number], bits, flags, eights, likeliest, masses)
+            rests[0] = 1.0
             for j in range(head):
+                masses[j] /= total
                 rests[j + 1] = max(rests[j] - masses[j], 0.0)
             tried = chosen = flat
-            if not _flat(floats, head, flat, most, growth, goal, chosen_blocks):
+            if head > 0 and rests[1] <= _GAIN:
+                tried, chosen = 0, 2
+            elif not _flat(floats, head, flat, most, growth, goal, chosen_blocks):
                 tried, chosen = _best_count(floats, head, flat, size, growth, goal, chosen_blocks)
             if tried != chosen:
                 _place(masses, head, chosen, chosen_blocks, loads)
@@ -174,7 +178,7 @@ def choose_partitions(
             continue
         if head < size:
             bins_per_mass = BINS * min(1.0, flat / chosen) / max(level, _GAIN)
-            _in_units(row, cutoff, np.float32(bins_per_mass * (1 << shift) / 2.0), units)
+            _in_units(row, cutoff, np.float32(bins_per_mass / total * (1 << shift) / 2.0), units)
             _divide(loads, chosen, level, bins_per_mass, bins)
             _fill(units, order, bins, np.uint32(shift), blocks)
         for j in range(head):

@@ -1,7 +1,8 @@
 """Releases as models of MLflow, in its `pyfunc` flavour; needs the extra `mlflow`.
 
 The model holds the folder of the release as it is, and nothing that is unpickled. MLflow loads it by `_load_pyfunc`,
-which checks it.
+which checks it. Its requirements leave tacit out, because on PyPI `tacit` is a different project: the environment that
+loads it must have this one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 from tacit.releases.release import Release
-from tacit.version import __version__
 
 
 def save_model(release: Release, path: Path | str, **options: Any) -> None:
@@ -26,7 +26,8 @@ def save_model(release: Release, path: Path | str, **options: Any) -> None:
     path : str or Path
         A new folder. `mlflow.pyfunc.load_model(path).predict(X)` then gives labels, for an array or a DataFrame X.
     options
-        Further arguments of `mlflow.pyfunc.save_model`.
+        Further arguments of `mlflow.pyfunc.save_model`. Requirements leave tacit out, since on PyPI `tacit` is a
+        different project; pass `pip_requirements=["PATH/TO/tacit.whl"]` to state where yours comes from.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
     name : str
         Of the model within the run.
     options
-        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`.
+        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`; requirements as in `save_model`.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
     import mlflow.pyfunc
 
     stated = {
-        "pip_requirements": [f"tacit=={__version__}"],
+        "pip_requirements": [],  # on PyPI `tacit` is a different project
         "metadata": {
             "release": release.document.product.name,
             "sha256": release.sha256,
