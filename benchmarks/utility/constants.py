@@ -46,6 +46,8 @@ OF_NAMES = {
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
     "`SCALE`: expected length of names": (f"{MODELS}.posterior.SCALE",),
     "`USEFUL`: least length of names": (f"{MODELS}.posterior.USEFUL",),
+    "`USEFUL_OF_MANY`: the same of many classes": (f"{MODELS}.posterior.USEFUL_OF_MANY",),
+    "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)
 Factors = Mapping[str, float]

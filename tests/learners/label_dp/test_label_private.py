@@ -19,7 +19,7 @@ from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.label_private import FIRST_SHARE, likeliest_power, stage_parts
+from tacit.learners.label_dp.label_private import FIRST_SHARE, POWERS, likeliest_power, stage_parts
 from tacit.learners.label_dp.learning import _loss, learn
 from tacit.privacy.ledger import Ledger
 
@@ -195,6 +195,17 @@ def test_the_likeliest_power():
         certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(900, dtype=bool))
         assert likeliest_power(prior, certain, 2.0) == power
         assert likeliest_power(prior, certain, 1.2) == min(power, 1.0)
+
+
+def test_a_power_that_is_hardly_likelier_than_none_is_0():
+    prior = priors.Prior(np.array([[0.5, 0.25, 0.25]]), np.zeros(100, dtype=int))
+    found = []
+    for favoured in (40, 42):
+        labels = np.array([0] * favoured + [1, 2] * ((100 - favoured) // 2))
+        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(100, dtype=bool))
+        gains = [(np.log(prior.raised(power).rows[0][labels]) - np.log(1 / 3)).sum() for power in POWERS]
+        found.append((max(gains) > 1, likeliest_power(prior, certain, 2.0) > 0))
+    assert found == [(False, False), (True, True)]
 
 
 def test_the_card_names_the_public_prior():
