@@ -63,4 +63,5 @@ def test_what_cannot_be_exported_is_one_line(release, run, monkeypatch):
 
 def test_the_stamp_travels(stores, run):
     assert run("fit noisy-sum private --budget rho=8 --noise research --allow-research --out s")[0] == 0
-    assert "stamped NOT FOR RELEASE" in run("export s --onnx head.onnx")[1]
+    refused(run, "export s --onnx head.onnx", "NOT FOR RELEASE")
+    assert "stamped NOT FOR RELEASE" in run("export s --onnx head.onnx --allow-research")[1]

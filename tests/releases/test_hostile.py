@@ -112,6 +112,11 @@ def test_a_header_length_beyond_the_limit_is_refused(folder, length):
     refuses_to_load(folder, f"states a header of {length} bytes, at most 1048576 can be")
 
 
+def test_a_pointer_of_git_lfs_is_called_so(folder):
+    (folder / "arrays.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    refuses_to_load(folder, "is a pointer of git-lfs, not the file; install git-lfs and run git lfs pull")
+
+
 @pytest.mark.parametrize("data", [b"", b"\x01", (100).to_bytes(8, "little") + b"{}"])
 def test_a_header_beyond_the_file_is_refused(folder, data):
     (folder / "arrays.safetensors").write_bytes(data)

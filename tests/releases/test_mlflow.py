@@ -30,6 +30,8 @@ def test_a_saved_model_predicts_as_the_release(pyfunc, tmp_path):
     files = [file.name for file in (tmp_path / "model").rglob("*") if file.is_file()]
     assert {"CARD.md", "arrays.safetensors", "release.json"} < set(files)
     assert not [name for name in files if name.endswith((".pkl", ".pickle"))]
+    for name in ("requirements.txt", "conda.yaml"):
+        assert "tacit" not in (tmp_path / "model" / name).read_text()  # on PyPI that is a different project
 
 
 def test_a_logged_model_is_checked_when_it_is_loaded(pyfunc, tmp_path, monkeypatch):

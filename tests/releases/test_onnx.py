@@ -88,6 +88,17 @@ def test_onnxruntime_gives_labels_and_probabilities_of_the_release(name, even, t
     check(release, ROWS[:1], tmp_path / "one.onnx")
 
 
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_networks_of_rows_agree_where_logits_are_large_and_need_no_torch(kind, tmp_path, monkeypatch):
+    decision, arrays = net(kind, (D,))
+    release = release_of(decision, {name: 30 * array for name, array in arrays.items()}, confidence=Probabilities(1.0))
+    label, probabilities = run(release.to_onnx(tmp_path / "net.onnx"), ROWS)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert np.array_equal(label, release.predict(ROWS))
+    assert np.abs(probabilities - release.predict_proba(ROWS)).max() <= 1e-6
+    assert np.abs(decision.similarities({name: 30 * array for name, array in arrays.items()}, ROWS)).max() > 50
+
+
 @pytest.mark.parametrize("kind", ["cnn", "vgg", "resnet"])
 def test_networks_of_pictures_are_built_layer_by_layer(kind, tmp_path):
     shape = (3, 12, 13)

@@ -103,6 +103,11 @@ def test_a_clone_of_a_hub_loads_and_verifies(signed, keys):
     assert len(check_signature(signed, keys / "public.pem")) == 64
 
 
+def test_a_link_to_a_signed_folder_is_followed(signed, keys, tmp_path):
+    (tmp_path / "link").symlink_to(signed)
+    assert check_signature(tmp_path / "link", keys / "public.pem") == check_signature(signed, keys / "public.pem")
+
+
 def test_what_is_never_opened_may_be_anything(tmp_path):
     folder = publish(RELEASE, tmp_path / "hub")
     (folder / "README.md").unlink()

@@ -50,12 +50,16 @@ def evaluate(
     from tacit.data.imports import read_data
     from tacit.errors import InputError
     from tacit.models import metrics
+    from tacit.releases.reading import is_release
     from tacit.releases.release import Release
 
     if public_test and not record:
         raise InputError("--public-test is a statement for the card; add --record, or leave it out")
     with shown_progress():
         loaded = Release.load(release).verify()
+        if record and not is_release(release):
+            fault = f"{release} was published, or is in git, so nothing is recorded in it"
+            raise InputError(f"{fault}; record in the release that it was made from, then publish that")
         data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
         labels = labels_of(data, store)
         sizes = None

@@ -17,6 +17,7 @@ def export(
     mirror: bool = False,
     projection: Path | None = None,
     dtype: Literal["float16", "float32"] | None = None,
+    allow_research: bool = False,
     force: Force = False,
 ) -> None:
     """Write a release as an ONNX file, which predicts without tacit.
@@ -40,6 +41,8 @@ def export(
         The .npy matrix of tacit encode --projection.
     dtype
         In which type rows were stored, as --dtype of tacit encode; by default float16.
+    allow_research
+        Export a release that is not for release; its stamp is in the file's metadata.
     """
     from tacit.errors import InputError
     from tacit.releases.release import Release
@@ -51,7 +54,7 @@ def export(
         options = ", ".join(f"--{name}" for name in given)
         raise InputError(f"{options}: only with the encoder of pictures; pass --encoder FILE.onnx, or leave it out")
     loaded = Release.load(release).verify()
-    written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=True, **given)
+    written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=allow_research, **given)
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
     taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
     say(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")

@@ -176,7 +176,7 @@ class QuadraticHead(Decision):
 
 @dataclass(frozen=True)
 class NetworkHead(Decision):
-    """The class of a row is that of the largest score of a network; predicting needs torch.
+    """The class of a row is that of the largest score of a network; for networks of convolutions that needs torch.
 
     Parameters
     ----------
@@ -219,10 +219,26 @@ class NetworkHead(Decision):
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         last = max(int(name.split(".")[0]) for name in arrays)
+        if self.network in ("linear", "mlp"):
+            return self._of_layers(arrays, last, products)
         module = self.module(arrays, len(arrays[f"{last}.bias"]))
 
         def similarity(rows: Floats) -> Floats:
             return np.asarray(scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64)
+
+        return similarity
+
+    def _of_layers(self, arrays: Arrays, last: int, products: InnerProducts) -> Callable[[Floats], Floats]:
+        """In float64, with float32 between layers, as the exported graph has it."""
+
+        def similarity(rows: Floats) -> Floats:
+            values = (rows / self.scale).astype(np.float32)
+            for place in range(1, last + 1, 2):
+                weight, bias = (np.asarray(arrays[f"{place}.{name}"], np.float64) for name in ("weight", "bias"))
+                values = (products(values.astype(np.float64), weight) + bias).astype(np.float32)
+                if place < last:
+                    values = np.maximum(values, 0)
+            return values.astype(np.float64)
 
         return similarity
 

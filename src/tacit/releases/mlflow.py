@@ -49,7 +49,8 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
     name : str
         Of the model within the run.
     options
-        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`; requirements as in `save_model`.
+        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`. Requirements are
+        those of `save_model`.
 
     Raises
     ------

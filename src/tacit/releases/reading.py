@@ -29,6 +29,7 @@ OF_TRANSPORT = (".git", ".gitattributes", ".cache")
 NEVER_OPENED = (README, "LICENSE", SIGNATURE, *OF_TRANSPORT)
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
 HEADER_LIMIT = 2**20
+LFS = b"version https://git-lfs"  # how such a pointer starts
 MOST_EVENTS, MOST_USES = 50, 10**6
 SMALLEST, LARGEST = 1e-30, 1e30  # parameters of events, beside 0 and inf
 AGAIN = "get the release again from its owner"
@@ -159,6 +160,11 @@ def _read(path: Path, limit: int) -> bytes:
                 raise ReleaseError(f"{path} is not a plain file; {AGAIN}")
             if status.st_size > limit:
                 raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
+            if file.read(len(LFS)) == LFS:
+                raise ReleaseError(
+                    f"{path} is a pointer of git-lfs, not the file; install git-lfs and run git lfs pull"
+                )
+            file.seek(0)
             if path.name == ARRAYS:  # its header is parsed whole, so its length is checked before the rest is read
                 header, most = int.from_bytes(file.read(8), "little"), min(HEADER_LIMIT, max(status.st_size - 8, 0))
                 if header > most:

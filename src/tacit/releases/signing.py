@@ -61,6 +61,7 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     from model_signing import verifying
 
     folder, key = Path(folder), Path(key)
+    real = folder.resolve()  # a link to a folder is followed, links within are not
     found = fingerprint(key, private=False)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name not in OF_TRANSPORT and (path.is_symlink() or (path.exists() and not path.is_file())):
@@ -71,7 +72,7 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
         raise ReleaseError(f"{folder / SIGNATURE} has {size} bytes, at most {LARGEST} are read; {AGAIN}")
     config = verifying.Config().use_elliptic_key_verifier(public_key=key)
     try:
-        config.set_hashing_config(_hashing()).verify(folder, folder / SIGNATURE)
+        config.set_hashing_config(_hashing()).verify(real, real / SIGNATURE)
     except Exception as error:  # a forged signature may raise anything
         raise ReleaseError(f"{folder}: {_fault(error, key)}; {AGAIN}") from error
     return found
