@@ -164,6 +164,7 @@ def test_each_label_may_have_a_prior_and_a_partition(here, run, monkeypatch, kin
     command = COMMAND.replace("csv", kind).replace("epsilon=1", "epsilon=4") + " --classes classes.txt"
     assert run(f"{command} --randomizer blocks --prior prior.{ending}")[0] == 0
     stated = json.loads(Path(f"o.{kind}.tacit.json").read_text())
+    assert "probability E/(E + g - 1)" in stated["answers"]
     assert (stated["prior"], stated["partitions"]) == (f"prior.{ending}", f"o.{kind}.partitions.npy")
     assert "matrix" not in stated
     partitions = np.load(f"o.{kind}.partitions.npy")
@@ -241,6 +242,10 @@ def test_damaged_files_of_priors(here, run):
     command = COMMAND + " --classes classes.txt --randomizer blocks --prior "
     refused(run, command + "none.npy", "none.npy does not exist; check its name")
     refused(run, command + "none.txt", "none.txt does not exist; check its name")
+    np.save("prior.npy", np.full((2, 3), 1 / 3, np.float16))
+    refused(run, command + "prior.npy", "--prior prior.npy has type float16")
+    for folder in (".", "/"):
+        refused(run, command.replace("--out o.csv", f"--out {folder}") + "prior.npy", "is a folder; name a file")
     Path("prior.npy").write_bytes(b"\x93NUMPY cut")
     refused(run, command + "prior.npy", "prior.npy is truncated or not a .npy array")
     Path("prior.txt").write_text("")

@@ -50,6 +50,8 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
 
 def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings, each once."""
+    if isinstance(classes, set | frozenset):
+        raise InputError("classes is a set, whose order is not defined; pass a list")
     if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
         raise InputError(f"classes={classes!r:.80} is not a class list; give a list of names, or a count such as 10")
     if isinstance(classes, int | np.integer):

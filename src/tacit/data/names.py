@@ -54,6 +54,8 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
     """
     from scipy.sparse import issparse
 
+    if hasattr(names, "to_numpy"):  # a data frame
+        names = names.to_numpy()
     rows = hasattr(names, "__iter__") and getattr(names, "ndim", 1) > 0 and not issparse(names)
     if isinstance(names, str | Mapping) or not rows or not hasattr(names, "__len__"):
         fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tacit
-from tacit.errors import BudgetError, InputError
+from tacit.errors import BudgetError, InputError, PrivacyLeakWarning
 from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
@@ -340,3 +340,26 @@ def test_pixels_as_floats_are_the_same_pictures():
 def test_a_promise_needs_no_data():
     assert learner(prior="clusters").promise().epsilon() == pytest.approx(1.0)
     assert math.isinf(learner(budget="epsilon=inf").promise().epsilon(1e-6))
+
+
+def test_columns_of_a_prior_need_an_order():
+    x, y = np.eye(3)[np.arange(30) % 3], np.array(list("abc") * 10)
+    given = np.full((30, 3), 1 / 3)
+    with (
+        pytest.raises(InputError, match="columns of prior need a declared class list"),
+        pytest.warns(PrivacyLeakWarning),
+    ):
+        tacit.LabelPrivate("epsilon=1", prior=given).fit(x, y)
+    with pytest.raises(InputError, match="classes is a set, whose order is not defined; pass a list"):
+        tacit.LabelPrivate("epsilon=1", prior=given, classes={"a", "b", "c"}).fit(x, y)
+    with pytest.raises(InputError, match="prior has type float16"):
+        tacit.LabelPrivate("epsilon=1", prior=given.astype(np.float16), classes=list("abc")).fit(x, y)
+    with pytest.raises(InputError, match="prior has 29 rows for 30 labels; pass one for each label, or a single one"):
+        tacit.LabelPrivate("epsilon=1", prior=given[1:], classes=list("abc")).fit(x, y)
+
+
+def test_names_may_be_a_data_frame():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed; it is an extra")
+    x, y = np.eye(3)[np.arange(30) % 3], np.arange(30) % 3
+    frame = tacit.NamePrototypes(classes=3, names=pd.DataFrame(np.eye(3))).fit(x, y)
+    assert (frame.predict(x) == y).all()

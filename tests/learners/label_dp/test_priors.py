@@ -62,7 +62,7 @@ def test_temperature_flattens_and_sharpens():
     ("make", "message"),
     [
         (lambda: priors.prior_of([0.5, 0.5], None, 3, 3), "2 columns for 3 classes"),
-        (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), "pass which="),
+        (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), "pass one for each label, or a single one"),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1, 2], 3, 2), "a row of the prior, 0 to 1"),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
         (lambda: priors.clusters_of(np.ones((3, 2)), 4), "n_clusters=4"),

@@ -131,7 +131,7 @@ def test_seeds_are_for_research_noise():
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "rr-with-prior"}, "adds up to 1.5"),
         ({"prior": [0.5, 0.25, 0.25]}, "prior= is for rr-top-k, rr-with-prior, blocks"),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior 0 adds up to 1.5, not 1"),
-        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, "prior has 5 rows for 300 labels; pass which="),
+        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, "prior has 5 rows for 300 labels; pass one for each"),
         ({"prior": [[0.5, 0.5]] * 300, "randomizer": "blocks"}, "prior has 2 columns for 3 classes"),
         ({"prior": [float("nan"), 0.5, 0.5], "randomizer": "rr-with-prior"}, "negative or NaN"),
         ({"prior": "names", "randomizer": "blocks"}, "prior is not an array of numbers"),

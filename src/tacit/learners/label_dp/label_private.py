@@ -252,6 +252,8 @@ class LabelPrivate(ModelClassifier):
         prior = priors.uniform(n, n_classes)
         dry_run(of_classes(self.randomizer, budget, n_classes, prior.rows))
         if self._prior_kind() == "given":
+            if self.classes is None:
+                raise InputError("the columns of prior need a declared class list, in their order; pass classes=[...]")
             prior = priors.prior_of(self.prior, None, n, n_classes)
         if not np.any(X):
             raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")

@@ -29,6 +29,8 @@ def read_prior(path: Path) -> NDArray[Any]:
     if prior.ndim not in (1, 2) or 0 in prior.shape or prior.dtype.kind not in "biuf":
         said = f"--prior {path} has shape {prior.shape} of {prior.dtype}"
         raise InputError(f"{said}; give one number for each class, or a row of them for each label")
+    if prior.dtype == np.float16:
+        raise InputError(f"--prior {path} has type float16, in which rows hardly add up to 1; give float32 or float64")
     rows: NDArray[Any] = prior
     return rows[0] if rows.ndim == 2 and len(rows) == 1 else rows
 

@@ -182,7 +182,7 @@ def rows_of_records(table: NDArray[Any], which: Any, n: int) -> Integers:
     if which is None:
         if len(table) in (1, n):
             return np.arange(n) % len(table)
-        raise InputError(f"prior has {len(table)} rows for {n} labels; pass which= the row of each, or a row for each")
+        raise InputError(f"prior has {len(table)} rows for {n} labels; pass one for each label, or a single one")
     place = array_of(which, "which", f"pass one row of the prior for each of {n} labels")
     valid = place.shape == (n,) and place.dtype.kind in "iu"
     if not valid or (n and not 0 <= place.min() <= place.max() < len(table)):
@@ -193,7 +193,9 @@ def rows_of_records(table: NDArray[Any], which: Any, n: int) -> Integers:
 
 def prior_table(prior: Any, n_classes: int | None = None) -> NDArray[Any]:
     """A prior, or several, as an array of floats of shape (priors, n_classes), whose entries are not checked."""
-    short = isinstance(prior, np.ndarray) and prior.dtype in (np.float16, np.float32)  # these are not copied
+    if getattr(prior, "dtype", None) == np.float16:
+        raise InputError("prior has type float16, in which probabilities hardly add up to 1; pass float32 or float64")
+    short = isinstance(prior, np.ndarray) and prior.dtype == np.float32  # which is not copied
     array = prior if short else numbers_of(prior, "prior", "pass one probability for each class")
     rows: NDArray[Any] = array[None] if array.ndim == 1 else array
     if rows.ndim != 2 or 0 in rows.shape:

@@ -43,6 +43,10 @@ from tacit.version import __version__
 CHUNK = 1 << 17  # labels that are randomized together
 PRIORS = 1 << 22  # entries of the priors of labels that are randomized together
 FACTS, PARTITIONS = ".tacit.json", ".partitions.npy"  # beside the output: how it was made
+ANSWERS = (
+    "with g = 1 + the largest block of a row's partition and E = e^epsilon, a row has its label's block with "
+    "probability E/(E + g - 1), and each other block with probability 1/(E + g - 1)"
+)
 KINDS: dict[str, type[Csv] | type[Parquet]] = {".csv": Csv, ".parquet": Parquet}
 MOST_STATED = 10_000  # entries of a matrix
 
@@ -75,6 +79,8 @@ def randomize_table(
     the ledger beside the table, if there is one) is charged, before any label is randomized. Arguments are those of
     `randomize`; `prior` is a file, and `persons` the column of ids (one number a row is kept in memory).
     """
+    if not out.name or out.is_dir():
+        raise InputError(f"{out} is a folder; name a file")
     facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
     for path in (out, facts, partitions):
         check_writable(path, force=force)
@@ -135,6 +141,7 @@ def randomize_table(
     if randomizer in OF_BLOCKS:
         arguments["partitions"] = partitions.name
         arguments["partition_of_row"] = "row i of the table, from 0, has partition i, modulo their number"
+        arguments["answers"] = ANSWERS
     if sizes is not None:
         arguments["persons"] = f"column {persons}; each of a person's m labels spends an m-th of the budget"
     alike = each is None and sizes is None and randomizer not in OF_BLOCKS
