@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tacit.models import calibration
-from tacit.models.calibration import Slopes, best_scale, loss_slope, posterior_probabilities, simulated, within_classes
+from tacit.models.calibration import (
+    Slopes,
+    best_scale,
+    fair_offsets,
+    loss_slope,
+    posterior_probabilities,
+    simulated,
+    within_classes,
+)
 from tacit.models.carried import CarriedPosterior
 from tacit.models.posterior import ClassPosterior
 
@@ -127,3 +135,21 @@ def test_one_class_needs_no_scale_and_many_classes_no_more_rows():
     assert len(rows.labels) == max(calibration.FEWEST, calibration.ENTRIES // many)
     assert len(set(rows.labels.tolist())) == len(rows.labels)
     assert rows.labels.max() < many
+
+
+@pytest.mark.parametrize("clarity", [[0.2, 0.8, 0.8], [0.05, 0.01, 0.01], [0.99, 0.99, 0.99]])
+def test_offsets_return_what_a_class_lacks_as_far_as_its_sum_is_not_clear(clarity):
+    """Without the handicap the classes are alike but for rotation, and none has an offset."""
+    clear, handicap = np.array(clarity), np.array([-2.0, 0.0, 0.0])
+    known = replace(KNOWN, clarity=clear)
+    found = fair_offsets(known, SAMPLE, lambda rows: linear(rows) + handicap)
+    share = (1 - 2 / 3) * clear.mean() / (clear.mean() + 0.05)
+    expected = share * (1 - clear) * (-handicap + clear @ handicap / clear.sum())
+    assert found == pytest.approx(expected, abs=0.1 * np.abs(expected).max())
+    assert fair_offsets(known, SAMPLE, linear) == pytest.approx(np.zeros(3), abs=0.1 * np.abs(expected).max())
+
+
+def test_of_two_classes_none_has_an_offset():
+    two = replace(KNOWN.posterior, mean=MEANS[:2], variance=SPREAD[:2], sizes=np.full(2, 50.0))
+    known = replace(KNOWN, posterior=two, clarity=np.array([0.1, 0.9]))
+    assert fair_offsets(known, SAMPLE, lambda rows: linear(rows)[:, :2] - [2, 0]).tolist() == [0, 0]
