@@ -24,19 +24,20 @@ and raises an alarm or not. Choose how often it raises a false alarm, and how st
 <input type="range" id="prior" min="1" max="99" step="1" value="50">
 <p aria-live="polite">If {case}, the attack detects it at most <strong id="found"></strong> of the time. At most
 <strong id="belief"></strong> of alarms are correct.</p>
-<p>At any rate of false alarms, the rate of correct alarms is at most {advantage} percentage points higher.</p>
+<p>At any rate of false alarms, the rate of detection is at most {advantage} percentage points higher.</p>
 <p class="soft">{source}</p></div>
 <div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
-aria-label="Most correct alarms for each share of false alarms">
+aria-label="Highest rate of detection for each rate of false alarms">
 <rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
 <polyline id="curve"/><circle id="mark" r="2.2"/>
 <text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, %</text>
-<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">correct alarms, %</text></svg>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">detection, %</text></svg>
 <p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
 
 _EXACT = "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page computes it."
+_NOTHING = "No private record decided anything in this release, so no attack does better than a blind guess."
 _TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
 position of the slider; between them the line only guides the eye."""
 
@@ -71,7 +72,7 @@ def section(guarantee: Guarantee) -> str:
         first=FIRST_RATE,
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
         advantage=percent_up(guarantee.advantage).rstrip("%"),
-        source=_TABLE if mu is None else _EXACT.format(mu=rounded_up(mu)),
+        source=_TABLE if mu is None else _EXACT.format(mu=rounded_up(mu)) if mu > 0 else _NOTHING,
         numbers="".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in _numbers(guarantee)),
     )
 

@@ -61,7 +61,8 @@ def refuse_arguments(arguments: Mapping[str, Any]) -> None:
     """Refuse what `fit` does not take; for `sample_weight`, which other classifiers take, say why."""
     for name, value in arguments.items():
         if name != "sample_weight":
-            raise InputTypeError(f"fit takes no argument {quoted(name)}; leave it out")
+            remedy = "leave it out, or pass it to the class if it is a parameter"
+            raise InputTypeError(f"fit takes no argument {quoted(name)}; {remedy}")
         if value is not None:
             why = "a weight multiplies how much one record can change, and noise hides one record at weight 1"
             raise InputTypeError(f"sample_weight is not supported, since {why}; leave it out")
