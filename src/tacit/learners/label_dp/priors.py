@@ -223,4 +223,6 @@ def no_prior(row: Floats, name: str) -> InputError:
     """What is wrong with a row of a prior that has a negative entry or does not add up to 1."""
     if not np.all(row >= 0):
         return InputError(f"{name} has a negative or NaN entry; pass probabilities")
-    return InputError(f"{name} adds up to {row.sum():.8g}, not 1; divide it by its sum")
+    total = row.sum()
+    remedy = "divide it by its sum" if 0 < total < np.inf else "pass probabilities"
+    return InputError(f"{name} adds up to {total:.8g}, not 1; {remedy}")
