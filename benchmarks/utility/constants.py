@@ -44,9 +44,9 @@ CONSTANTS = {
 OF_NAMES = {
     "`NAMES`: clarity at which names weigh a half": (f"{MODELS}.quadratic.NAMES",),
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
-    "`SCALE`: expected length of names": (f"{MODELS}.posterior.SCALE",),
-    "`USEFUL`: least length of names": (f"{MODELS}.posterior.USEFUL",),
-    "`USEFUL_OF_MANY`: the same of many classes": (f"{MODELS}.posterior.USEFUL_OF_MANY",),
+    "`SCALE`: expected length of names": (f"{MODELS}.named_posterior.SCALE",),
+    "`USEFUL`: least length of names": (f"{MODELS}.named_posterior.USEFUL",),
+    "`USEFUL_OF_MANY`: the same of many classes": (f"{MODELS}.named_posterior.USEFUL_OF_MANY",),
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)

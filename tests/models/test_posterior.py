@@ -4,25 +4,27 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from tacit.models.named_posterior import (
+    SCALE,
+    SCALE_DEVIATION,
+    USEFUL,
+    USEFUL_OF_MANY,
+    named_centres,
+    named_posterior,
+)
 from tacit.models.posterior import (
     ABOUT_NAME,
     ABOUT_NEIGHBOURHOOD,
     ELSEWHERE,
     LEAST_BETWEEN,
     LEAST_WITHIN,
-    SCALE,
-    SCALE_DEVIATION,
     SIZES,
-    USEFUL,
-    USEFUL_OF_MANY,
     ClassPosterior,
     NoisySums,
     _expectation_maximisation,
     _Family,
-    _grand_mean,
     class_posterior,
-    named_centres,
-    named_posterior,
+    grand_mean,
     normalised,
     within_share,
 )
@@ -218,19 +220,19 @@ def test_in_much_noise_a_mean_is_that_of_the_prior():
         assert found.within == 1.0
 
 
-def test_the_grand_mean_is_shrunk_by_the_share_of_its_energy_that_is_noise():
+def test_thegrand_mean_is_shrunk_by_the_share_of_its_energy_that_is_noise():
     rng = np.random.default_rng(2)
     counts, noise = np.full(10, 50.0), 40.0
     drawn = noise * rng.normal(size=(10, 2000))
     plain = drawn.sum(axis=0) / 500
-    assert np.linalg.norm(_grand_mean(NoisySums(drawn, noise, counts, 1.0))) < 0.15 * np.linalg.norm(plain)
+    assert np.linalg.norm(grand_mean(NoisySums(drawn, noise, counts, 1.0))) < 0.15 * np.linalg.norm(plain)
     signal = rng.normal(size=2000) * 0.3
     drawn = 50 * signal + noise * rng.normal(size=(10, 2000))
-    found, plain = _grand_mean(NoisySums(drawn, noise, counts, 1.0)), drawn.sum(axis=0) / 500
+    found, plain = grand_mean(NoisySums(drawn, noise, counts, 1.0)), drawn.sum(axis=0) / 500
     assert np.allclose(found / plain, (found / plain)[0])
     assert found[0] / plain[0] == pytest.approx((signal @ signal) / (plain @ plain), rel=0.1)
-    assert np.allclose(_grand_mean(NoisySums(drawn, 0.0, counts, 0.0)), plain)
-    assert np.array_equal(_grand_mean(NoisySums(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0)), np.zeros(2))
+    assert np.allclose(grand_mean(NoisySums(drawn, 0.0, counts, 0.0)), plain)
+    assert np.array_equal(grand_mean(NoisySums(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0)), np.zeros(2))
 
 
 def test_clarity_is_the_share_of_the_energy_of_a_sum_that_is_not_noise():
@@ -267,7 +269,7 @@ def named(b=0.6, seed=0, n_classes=50, width=60, noise=5.0, n=100):
 
 def length_of(centres, released, names, sizes):
     """The b of centres g + b (t - mean t), in which classes weigh by their sizes."""
-    about, spread = centres - _grand_mean(released), names - np.average(names, axis=0, weights=sizes)
+    about, spread = centres - grand_mean(released), names - np.average(names, axis=0, weights=sizes)
     b = (about * spread).sum() / (spread**2).sum()
     assert np.allclose(about, b * spread)
     return b
@@ -309,7 +311,7 @@ def test_means_that_are_their_names_are_found_whatever_the_sizes_of_classes():
     released = NoisySums(sizes[:, None] * means, 1e-3, sizes, 1e-3)
     centres = named_centres(prior, released, ClassPosterior(means, 0 * means + 1e-9, sizes, 0.5, 0.5), names)
     assert np.linalg.norm(centres - means, axis=1).max() < 0.01
-    alike = _grand_mean(released) + 0.5 * (names - names.mean(axis=0))
+    alike = grand_mean(released) + 0.5 * (names - names.mean(axis=0))
     assert np.linalg.norm(alike - means, axis=1).min() > 0.25
 
 

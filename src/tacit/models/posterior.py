@@ -9,7 +9,7 @@ mixture of three families, whose weights the classes share:
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
     "shifted"     the same neighbourhoods, moved to the private grand mean g
-    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w (`named_centres`)
+    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w (`named_posterior.py`)
 
 The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
 neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. EM on all
@@ -36,8 +36,6 @@ ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
-SCALE, SCALE_DEVIATION = 0.35, 0.25  # prior of the length of names
-USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.2  # the least length that helps, also of many classes
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def within_share(release: NoisySums) -> float:
 def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | None = None) -> ClassPosterior:
     """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
     sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
-    within, grand = within_share(release), _grand_mean(release)
+    within, grand = within_share(release), grand_mean(release)
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
@@ -115,55 +113,13 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
 
 
-def named_posterior(
-    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
-) -> ClassPosterior | None:
-    """The posterior about names, (C, p) along the axes, mixed with `plain`; None where the sums contradict the names.
-
-    Where its sum is clear a class relies on the plain posterior, where it is noise on that about its name: the weight
-    of the former is the root of `clarity`.
-    """
-    centres = named_centres(prior, release, plain, names)
-    if centres is None:
-        return None
-    named = class_posterior(prior, release, centres)
-    f = np.sqrt(plain.clarity(release.noise))[:, None]
-    mean, variance = f * plain.mean + (1 - f) * named.mean, f * plain.variance + (1 - f) * named.variance
-    trust = float(f.mean() * plain.trust + (1 - f.mean()) * named.trust)
-    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within)
-
-
-def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats) -> Floats | None:
-    """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict the names.
-
-    The mean of the names weights classes by their sizes, as the mean g of all rows does.
-
-    The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
-    have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
-    noise, which leaves b where the prior has it, contradicts none. Of ten classes or more wrong names still have some
-    0.1, since names resemble one another, and right ones more than 0.25: b and half a deviation must reach 0.2.
-    """
-    n, w = plain.sizes[:, None], float(prior.variances.mean())
-    precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
-    spread = names - (precision * names).sum(axis=0) / precision.sum()
-    information = float((precision * spread**2).sum())
-    if information <= 1e-12 * float((precision * names**2).sum()):  # names that are all alike, but for rounding
-        return None
-    variance = 1 / (information + 1 / SCALE_DEVIATION**2)
-    b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
-    of_many = len(names) >= MANY and b + math.sqrt(variance) / 2 < USEFUL_OF_MANY
-    if of_many or b + 2 * math.sqrt(variance) < USEFUL:
-        return None
-    return np.asarray(_grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))
-
-
 def _total(release: NoisySums) -> float:
     """Total number of records, at least its noise and one per class."""
     n_classes = len(release.counts)
     return max(float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes))
 
 
-def _grand_mean(release: NoisySums) -> Floats:
+def grand_mean(release: NoisySums) -> Floats:
     """Mean of all private rows, shrunk by the share of its energy that is noise."""
     n_classes, width = release.sums.shape
     total = _total(release)

@@ -21,7 +21,8 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
-from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior, named_posterior
+from tacit.models.named_posterior import named_posterior
+from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released

@@ -1,0 +1,60 @@
+"""The posterior of class means about the directions of class names, where noisy sums do not contradict them.
+
+All of this is post-processing of a release, public rows and public names. Coordinates are those of `posterior.py`.
+Where the constants were chosen is said in docs/auto.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tacit.models.posterior import ELSEWHERE, ClassPosterior, NoisySums, class_posterior, grand_mean
+from tacit.models.public_prior import PublicPrior
+from tacit.models.rows import Floats
+
+SCALE, SCALE_DEVIATION = 0.35, 0.25  # prior of the length of names
+USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.2  # the least length that helps, also of many classes
+
+
+def named_posterior(
+    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
+) -> ClassPosterior | None:
+    """The posterior about names, (C, p) along the axes, mixed with `plain`; None where the sums contradict the names.
+
+    Where its sum is clear a class relies on the plain posterior, where it is noise on that about its name: the weight
+    of the former is the root of `clarity`.
+    """
+    centres = named_centres(prior, release, plain, names)
+    if centres is None:
+        return None
+    named = class_posterior(prior, release, centres)
+    f = np.sqrt(plain.clarity(release.noise))[:, None]
+    mean, variance = f * plain.mean + (1 - f) * named.mean, f * plain.variance + (1 - f) * named.variance
+    trust = float(f.mean() * plain.trust + (1 - f.mean()) * named.trust)
+    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within)
+
+
+def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats) -> Floats | None:
+    """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict the names.
+
+    The mean of the names weights classes by their sizes, as the mean g of all rows does.
+
+    The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
+    have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
+    noise, which leaves b where the prior has it, contradicts none. Of ten classes or more wrong names still have some
+    0.1, since names resemble one another, and right ones more than 0.25: b and half a deviation must reach 0.2.
+    """
+    n, w = plain.sizes[:, None], float(prior.variances.mean())
+    precision = 1 / (ELSEWHERE * w + plain.within * w / n + (release.noise / n) ** 2)
+    spread = names - (precision * names).sum(axis=0) / precision.sum()
+    information = float((precision * spread**2).sum())
+    if information <= 1e-12 * float((precision * names**2).sum()):  # names that are all alike, but for rounding
+        return None
+    variance = 1 / (information + 1 / SCALE_DEVIATION**2)
+    b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
+    of_many = len(names) >= MANY and b + math.sqrt(variance) / 2 < USEFUL_OF_MANY
+    if of_many or b + 2 * math.sqrt(variance) < USEFUL:
+        return None
+    return np.asarray(grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))
