@@ -83,5 +83,5 @@ def test_unlabelled_rows_that_are_none_are_refused_in_one_line(x):
 
 
 def test_unlabelled_rows_need_a_class_list():
-    with pytest.raises(InputError, match="declared class list"):
+    with pytest.raises(InputError, match="target y is None, or a declared class list; pass classes"):
         tacit.NamePrototypes(names=NAMES).fit(X)

@@ -360,13 +360,12 @@ def _sizes(features: Features) -> Integers:
 def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
     """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the nearest to 1.
 
-    It is 0 unless another makes all outputs together more than e times as likely, since the best of several powers of
-    a wrong prior is a little likelier by chance.
+    It is 0 unless the prior itself, at power 1, makes them likelier than the uniform prior does: some small power of a
+    wrong prior often does, by chance.
     """
     powers = sorted((power for power in POWERS if power <= most), key=lambda power: abs(power - 1))
-    likelihoods = {power: len(prior.which) * evidence.mean_likelihood(prior.raised(power).log()) for power in powers}
-    best = max(powers, key=lambda power: likelihoods[power])
-    return best if likelihoods[best] > likelihoods[0.0] + 1 else 0.0
+    likelihoods = {power: evidence.mean_likelihood(prior.raised(power).log()) for power in powers}
+    return max(powers, key=lambda power: likelihoods[power]) if likelihoods[1.0] > likelihoods[0.0] else 0.0
 
 
 def stage_parts(n: int, stages: int, seed: int, first_share: float) -> list[Integers]:

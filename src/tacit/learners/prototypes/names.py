@@ -114,7 +114,8 @@ class NamePrototypes(PrivateClassifier):
         """
         if y is None:
             if self.classes is None:
-                raise InputError("names need a declared class list, in their order; pass classes=[...]")
+                fault = "NamePrototypes requires y to be passed, but the target y is None, or a declared class list"
+                raise InputError(f"{fault}; pass classes=[...]")
             shape = X.shape if hasattr(X, "shape") else (len(X),) if isinstance(X, Sized) else ()
             y = np.repeat(class_list(self.classes)[:1], math.prod(shape[:1]))
         return self._learn(X, y, persons, others)
