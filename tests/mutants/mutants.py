@@ -661,6 +661,8 @@ MUTANTS = [
     _of(LABEL_DP, "label_private", "label-private: the prior's share is spent again", "Budget.pure(math.nextafter(epsilon - share * epsilon, 0))", "Budget.pure(epsilon)", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: the prior follows the labels", "of_stage = of_stage.dealt()", "of_stage = Prior(of_stage.rows, np.roll(of_stage.which, labels.sum())).dealt()", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: blocks cost less than they may", "return RandomizedResponse(budget.largest_pure(), 2)", "return RandomizedResponse(budget.largest_pure(), 4)", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "label_private", "label-private: contradicted names stay in the model", "                    names = None\n", "                    pass\n", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "label_private", "label-private: one output contradicts as many do", "len(prior.which) * gain < -math.log(FAR)", "gain < 0", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: a chance gain raises the prior", "if likelihoods[1.0] > likelihoods[0.0] else 0.0", "if True else 0.0", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: the prior is trusted whatever the outputs", "self.prior_power_ = likeliest_power(prior.among(stage), known,", "self.prior_power_ = max(0.0, 0.0,", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "priors", "priors: records of equal priors have the same blocks", "np.arange(len(self.which)) % count, return", "0 * self.which, return", "learners/label_dp/test_label_private.py"),

@@ -19,7 +19,7 @@ from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.label_private import FIRST_SHARE, POWERS, likeliest_power, stage_parts
+from tacit.learners.label_dp.label_private import FIRST_SHARE, POWERS, contradicts, likeliest_power, stage_parts
 from tacit.learners.label_dp.learning import _loss, learn
 from tacit.privacy.ledger import Ledger
 
@@ -136,6 +136,9 @@ def test_a_trial_decides_how_far_the_prior_is_trusted():
         assert (len(first.which), len(rest.which)) == (120, 3880)
         assert (model.prior_power_ >= 0.5) if trusted else (model.prior_power_ == 0)
         assert (rest.rows.max() > 0.5) == trusted
+        assert model.names_used_ == ("names" in given and trusted)
+        said = "class names: left out of the model, since the first outputs contradict them"
+        assert (said in tacit.Release.of(model, name="labels").card()) == ("names" in given and not trusted)
         assert model.score(*TEST) > (0.9 if trusted else 0.85)
         assert model.guarantee_ == model.promise()
 
@@ -205,6 +208,17 @@ def test_a_small_power_of_a_prior_that_is_less_likely_than_none_is_0():
         gains = {power: np.log(3 * prior.raised(power).rows[0][labels]).sum() for power in POWERS}
         found.append((max(gains.values()) > 1, gains[1.0] > 0, likeliest_power(prior, certain, 2.0) > 0))
     assert found == [(True, False, False), (True, True, True)]
+
+
+def test_names_are_contradicted_by_outputs_twenty_times_less_likely():
+    prior, found = priors.Prior(np.array([[0.5, 0.25, 0.25]]), np.zeros(100, dtype=int)), []
+    for favoured in (36, 38):
+        labels = np.array([0] * favoured + [1, 2] * ((100 - favoured) // 2))
+        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(100, dtype=bool))
+        found.append((np.log(3 * prior.rows[0][labels]).sum() < -np.log(20), contradicts(prior, certain)))
+    few = Evidence(np.where(np.eye(3, dtype=bool)[[1, 2]], 0.0, -1e6), np.zeros(2, dtype=bool))
+    assert not contradicts(priors.Prior(prior.rows, np.zeros(2, dtype=int)), few)
+    assert found == [(True, True), (False, False)]
 
 
 def test_the_card_names_the_public_prior():

@@ -36,6 +36,7 @@ STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed ar
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
+FAR = 20.0  # times less likely than under no prior: outputs that contradict names
 PRIORS = {
     "uniform": "uniform",
     "clusters": "noisy histograms of clusters",
@@ -103,7 +104,7 @@ class LabelPrivate(ModelClassifier):
         labels, the others share the rest. "auto" is 1, except if answers depend on a public prior (names or an
         array). Then 3 % of the labels are randomized under this prior, and the others under the power of
         it, from 0 to 1 or 1/epsilon if that is more, that makes these randomized labels likeliest; with power 0 the
-        prior is uniform.
+        prior is uniform. Names that these labels clearly contradict are left out of the model too.
     temperature : float, default=1.0
         Temperature of a model's probabilities as a prior; values below 1 sharpen them.
     correction : {"forward", "backward"}
@@ -126,6 +127,8 @@ class LabelPrivate(ModelClassifier):
         Class indices, numbers of blocks, or vectors. They may be published.
     priors_ : list of Prior
         One per stage. `tacit.label_dp.Blocks(epsilon, prior.rows).partitions` are the blocks.
+    names_used_ : bool
+        Whether names were passed and not left out of the model.
     prior_power_ : float
         The power of the public prior that most labels were randomized under; see `stages`.
     classes_ : ndarray of shape (C,)
@@ -320,7 +323,7 @@ class LabelPrivate(ModelClassifier):
         prior, trial = self._first_prior(features, noise), self._trial()
         self.shape_, self.centre_ = features.shape, view.centre
         self.priors_: list[Prior] = []
-        self.prior_power_ = 1.0
+        self.prior_power_, names = 1.0, features.names
         outputs: list[NDArray[Any]] = []
         evidence: list[Evidence] = []
         for number, stage in enumerate(features.stages):
@@ -335,7 +338,10 @@ class LabelPrivate(ModelClassifier):
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
             if trial and number == 0 and len(features.stages) > 1:
-                self.prior_power_ = likeliest_power(prior.among(stage), known, max(1.0, 1 / budget.largest_pure()))
+                asked = prior.among(stage)
+                self.prior_power_ = likeliest_power(asked, known, max(1.0, 1 / budget.largest_pure()))
+                if self._prior_kind() == "names" and contradicts(asked, known):
+                    names = None
                 continue
             positions = np.concatenate(features.stages[: number + 1])
             in_order = np.argsort(positions)
@@ -343,11 +349,14 @@ class LabelPrivate(ModelClassifier):
                 in_order = in_order[present[positions[in_order]]]
             positions, so_far = positions[in_order], Evidence.joined(evidence).among(in_order)
             base = None if view.unit else self.base
-            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed, features.names)
+            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed, names)
             self.model_: Model = Model(fitted, n_classes, view)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
         facts = {"randomizer": self.randomizer, "stages": len(features.stages), "correction": self.correction}
         facts["prior"] = PRIORS[self._prior_kind()] + (f", to the power {self.prior_power_:g}" if trial else "")
+        self.names_used_ = names is not None
+        if features.names is not None and names is None:
+            facts["class names"] = "left out of the model, since the first outputs contradict them"
         return self._released(self.model_, self.base, "randomized labels", facts)
 
 
@@ -366,6 +375,12 @@ def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
     powers = sorted((power for power in POWERS if power <= most), key=lambda power: abs(power - 1))
     likelihoods = {power: evidence.mean_likelihood(prior.raised(power).log()) for power in powers}
     return max(powers, key=lambda power: likelihoods[power]) if likelihoods[1.0] > likelihoods[0.0] else 0.0
+
+
+def contradicts(prior: Prior, evidence: Evidence) -> bool:
+    """Whether the outputs are far less likely under a prior than under the uniform one: by a factor of `FAR`."""
+    gain = evidence.mean_likelihood(prior.log()) - evidence.mean_likelihood(prior.raised(0.0).log())
+    return len(prior.which) * gain < -math.log(FAR)
 
 
 def stage_parts(n: int, stages: int, seed: int, first_share: float) -> list[Integers]:
