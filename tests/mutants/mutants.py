@@ -664,7 +664,7 @@ MUTANTS = [
     _of(LABEL_DP, "label_private", "label-private: contradicted names stay in the model", "                    names = None\n", "                    pass\n", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: one output contradicts as many do", "len(prior.which) * gain < -math.log(FAR)", "gain < 0", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "label_private", "label-private: a chance gain raises the prior", "if likelihoods[1.0] > likelihoods[0.0] else 0.0", "if True else 0.0", "learners/label_dp/test_label_private.py"),
-    _of(LABEL_DP, "label_private", "label-private: the prior is trusted whatever the outputs", "self.prior_power_ = likeliest_power(prior.among(stage), known,", "self.prior_power_ = max(0.0, 0.0,", "learners/label_dp/test_label_private.py"),
+    _of(LABEL_DP, "label_private", "label-private: the prior is trusted whatever the outputs", "self.prior_power_ = likeliest_power(asked, known,", "self.prior_power_ = max(0.0, 0.0,", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "priors", "priors: records of equal priors have the same blocks", "np.arange(len(self.which)) % count, return", "0 * self.which, return", "learners/label_dp/test_label_private.py"),
     _of(LABEL_DP, "structured", "heads: compared heads have seen the held-out outputs", "evidence.without(held), HeldOut(", "evidence, HeldOut(", "learners/label_dp/test_structured.py"),
     _of(LABEL_DP, "heads", "heads: intercepts are free", "unit = np.sqrt(ridge / OF_INTERCEPTS)", "unit = 1e3 * np.sqrt(ridge / OF_INTERCEPTS)", "learners/label_dp/test_heads.py"),
