@@ -230,14 +230,16 @@ class NetworkHead(Decision):
 
     def _of_layers(self, arrays: Arrays, last: int, products: InnerProducts) -> Callable[[Floats], Floats]:
         """In float64, with float32 between layers, as the exported graph has it."""
+        layers = [
+            tuple(np.asarray(arrays[f"{place}.{name}"], np.float64) for name in ("weight", "bias"))
+            for place in range(1, last + 1, 2)
+        ]
 
         def similarity(rows: Floats) -> Floats:
             values = (rows / self.scale).astype(np.float32)
-            for place in range(1, last + 1, 2):
-                weight, bias = (np.asarray(arrays[f"{place}.{name}"], np.float64) for name in ("weight", "bias"))
+            for number, (weight, bias) in enumerate(layers):
+                values = np.maximum(values, 0) if number > 0 else values
                 values = (products(values.astype(np.float64), weight) + bias).astype(np.float32)
-                if place < last:
-                    values = np.maximum(values, 0)
             return values.astype(np.float64)
 
         return similarity
