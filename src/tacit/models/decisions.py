@@ -238,7 +238,8 @@ class NetworkHead(Decision):
         def similarity(rows: Floats) -> Floats:
             values = (rows / self.scale).astype(np.float32)
             for number, (weight, bias) in enumerate(layers):
-                values = np.maximum(values, 0) if number > 0 else values
+                if number > 0:
+                    values = np.maximum(values, 0)
                 values = (products(values.astype(np.float64), weight) + bias).astype(np.float32)
             return values.astype(np.float64)
 
