@@ -7,8 +7,8 @@ import tacit
 from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE, ClassCounts
+from tacit.learners.common.preconditioning import NOISE_IN_LOGIT, damping_for
 from tacit.learners.linear import feature_covariance as module
-from tacit.learners.linear.second_order import NOISE_IN_LOGIT, damping_for
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 

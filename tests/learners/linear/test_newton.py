@@ -6,9 +6,9 @@ import tacit
 from learners.blobs import PUBLIC, X, Y, unit
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
+from tacit.learners.common.preconditioning import NOISE_IN_LOGIT
 from tacit.learners.common.softmax import logits
 from tacit.learners.linear.newton import pooled, weighted
-from tacit.learners.linear.second_order import NOISE_IN_LOGIT
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums

@@ -12,9 +12,9 @@ from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, flag, real
+from tacit.learners.common.preconditioning import divided, spectrum
 from tacit.learners.common.sums import class_second_moments, class_sums, second_moments
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
-from tacit.learners.linear.second_order import divided, spectrum
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released

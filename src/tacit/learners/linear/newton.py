@@ -13,9 +13,10 @@ from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, flag
+from tacit.learners.common.preconditioning import damping_for, divided, spectrum
 from tacit.learners.common.softmax import Blocks, logits
 from tacit.learners.common.unit_rows import UnitRows
-from tacit.learners.linear.second_order import SecondOrderClassifier, damping_for, divided, spectrum
+from tacit.learners.linear.second_order import SecondOrderClassifier
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource

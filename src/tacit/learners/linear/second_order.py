@@ -1,20 +1,13 @@
-"""What the learners share whose epochs divide noisy gradients by a noisy matrix: parameters, spectrum and damping."""
+"""Parameters that the learners share whose epochs divide noisy gradients by a noisy matrix."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.unit_rows import UnitRowClassifier
-from tacit.models.rows import Floats
-from tacit.models.spectra import eigenvectors
-
-NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,36 +37,3 @@ class SecondOrderClassifier(UnitRowClassifier):
         self._intercept()
         real("ridge", self.ridge, 1e-9, 1e9)
         check_optional(self, learning_rate=(1e-9, 1e18), damping=(1e-9, 1e18))
-
-
-def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of the nearest positive semidefinite matrix; `matrix` is overwritten."""
-    values, vectors = eigenvectors(matrix)
-    return np.maximum(values, 0.0), vectors
-
-
-def damping_for(values: Floats, deviation: float, least: float) -> float:
-    """Smallest damping, `least` or more, with which noise in a logit has standard deviation `NOISE_IN_LOGIT` or less.
-
-    Noise of standard deviation `deviation` per coordinate is divided by eigenvalues plus damping; a row is assumed to
-    have its energy distributed over eigenvectors as the eigenvalues are. It is post-processing of a noisy matrix.
-    """
-    total = values.sum()
-    shares = values / total if total > 0 else np.full(len(values), 1 / len(values))
-
-    def noise(damping: float) -> float:
-        return deviation * math.sqrt(float(np.sum(shares / (values + damping) ** 2)))
-
-    low, high = least, max(least, deviation / NOISE_IN_LOGIT)
-    if noise(low) <= NOISE_IN_LOGIT:
-        return low
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if noise(middle) > NOISE_IN_LOGIT else (low, middle)
-    return high
-
-
-def divided(rows: Floats, values: Floats, vectors: Floats, damping: float) -> Floats:
-    """Rows times the inverse of (matrix + damping I), the matrix by its spectrum."""
-    result: Floats = (rows @ vectors / (values + damping)) @ vectors.T
-    return result
