@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from methods import IN_FEW, METHODS
 from numpy.typing import NDArray
+from problems import Problem
 from routes import RATIOS, command, drawn
 
 from tacit.models.metrics import evaluate
@@ -29,14 +30,18 @@ def work(embeddings: Path, number: int) -> dict[str, Any]:
     problem = drawn(embeddings, number)
     if problem is None:
         return {}
-    data, rough = problem
-    accuracies: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
+    return accuracies(*problem)
+
+
+def accuracies(data: Problem, rough: float) -> dict[str, Any]:
+    """Facts of a problem, and each method's accuracies by seed, in percent."""
+    found: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
     for name, seed in ((name, seed) for name in IN_FEW for seed in range(SEEDS)):
         ((_, predicted),) = METHODS[name](data, seed, [rough])
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
-        accuracies[name].append([100 * scores.balanced, 100 * scores.minority])
+        found[name].append([100 * scores.balanced, 100 * scores.minority])
     facts = {"classes": data.n_classes, "records": len(data.x), "public": len(data.public), "e": rough}
-    return facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": accuracies}
+    return facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": found}
 
 
 def gaps(problem: dict[str, Any]) -> NDArray[np.float64]:

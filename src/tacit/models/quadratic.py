@@ -28,7 +28,6 @@ from tacit.models.rows import Floats
 FLOOR, SOFTNESS, WIDENING = 0.003, 0.6, 0.5
 ROOT, STEEP = 0.3, 0.6
 PRIOR_CLASSES = 3.0
-LOGIT_SCALE = 1.0  # standard deviation within public rows of scores that serve as logits
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 
@@ -94,10 +93,7 @@ def blended(
     *,
     linear: bool = False,
 ) -> QuadraticScores:
-    """The scores of the module's docstring; `linear` leaves the density out.
-
-    They are standardised on public rows (b, p), and `LOGIT_SCALE` times that.
-    """
+    """The scores of the module's docstring, standardised on public rows (b, p); `linear` leaves the density out."""
     trust, n_classes = prudent_trust(posterior), len(posterior.mean)
     weights = _within(posterior, variances) ** -min(ROOT, STEEP * math.sqrt(posterior.between))
     scores = cosine(posterior.mean, weights, 2 * trust / n_classes**2 * posterior.variance).standardised(rows)
@@ -108,7 +104,7 @@ def blended(
         share = posterior_share(clarity)
         both = scores.times(share).plus(cosine(names).standardised(rows).times(1 - share))
         scores = both.standardised(rows)
-    return scores.times(LOGIT_SCALE)
+    return scores
 
 
 def posterior_share(clarity: Floats) -> float:

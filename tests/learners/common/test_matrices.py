@@ -13,7 +13,7 @@ WIDTH = 60
 PUBLIC = np.random.default_rng(0).normal(size=(40, WIDTH))
 X, Y = PUBLIC + 1, np.arange(40) % 2
 LEARNERS = {
-    "auto": (tacit.AutoPrototypes, {"public": PUBLIC}, 2.5 + 12 * 40 / (8 * WIDTH)),
+    "auto": (tacit.AutoPrototypes, {"public": PUBLIC}, 3.0 + 12 * 40 / (8 * WIDTH)),
     "least-squares": (tacit.LeastSquares, {}, 2.5),
     "least-squares, by class": (tacit.LeastSquares, {"alpha": 0.5}, 7),
     "feature-covariance": (tacit.FeatureCovariance, {"epochs": 1}, 2.5),
@@ -82,11 +82,10 @@ def test_wide_rows_get_two_gigabytes_however_much_there_is(available, monkeypatc
         matrices.Matrices(3, decomposed=1).check(10_000)
     with pytest.warns(UserWarning, match="take about 6.71 GB"):
         matrices.Matrices(50, decomposed=1).check(4096)
-    monkeypatch.setattr(matrices, "WARN_SECONDS", 0)
-    with pytest.warns(UserWarning, match="matrices of 10000 x 100, which take about 0.024 GB of memory and roughly 0"):
-        matrices.Matrices(3, decomposed=1, most=100).check(10_000)
-    with pytest.warns(UserWarning, match=r"take about 0.829 GB"):
-        matrices.Matrices(3, decomposed=1, most=100, public_rows=16_384).check(10_000)
+    with pytest.warns(UserWarning, match=r"take about 1.98 GB"):
+        matrices.Matrices(3, decomposed=1, public_rows=16_384).check(7_000)
+    with pytest.raises(InputError, match=r"take about 2.16 GB"):
+        matrices.Matrices(3, decomposed=1, public_rows=16_384).check(7_500)
 
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
@@ -94,7 +93,7 @@ def test_infinite_budgets_and_research_noise_draw_no_secure_noise(kind):
     for given, draws in (({}, True), ({"budget": "rho=inf"}, False), ({"noise": "research"}, False)):
         learner = make(kind).set_params(**given)
         learner.classes_ = np.arange(2)
-        assert (learner._matrices().noised > 0) == (draws and kind != "auto")
+        assert (learner._matrices().noised > 0) == draws
 
 
 @pytest.mark.parametrize("budget", ["rho=1e4", "rho=0.001"])

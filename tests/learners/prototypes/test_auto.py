@@ -7,10 +7,21 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
-from tacit.learners.prototypes.auto import CLEAR, COUNT_SHARE, FEW_CLASSES, LEFT_OUT, MANY_RECORDS, SMALL_CLASSES
+from tacit.learners.prototypes.auto import (
+    CLEAR,
+    COUNT_SHARE,
+    FEW_CLASSES,
+    LEFT_OUT,
+    LONGEST_START,
+    MANY_RECORDS,
+    SMALL_CLASSES,
+    START,
+)
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
-from tacit.mechanisms.outer_products import UNIT
+from tacit.mechanisms.outer_products import NORM, UNIT
+from tacit.models.calibration import posterior_probabilities
+from tacit.models.carried import CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
@@ -77,6 +88,7 @@ def draws(monkeypatch):
     """What every release that is drawn adds: kind, multiplier and noise."""
     seen = []
     class_sums, products = module.gaussian.noisy_class_sums, module.outer_products.noisy_products
+    second_moments = module.outer_products.noisy_second_moments
 
     def noisy_class_sums(blocks, **settings):
         blocks = list(blocks)
@@ -93,7 +105,15 @@ def draws(monkeypatch):
         seen.append(("step", settings["noise_multiplier"], released - exact, released))
         return released
 
+    def noisy_second_moments(blocks, **settings):
+        released = second_moments(blocks, **settings)
+        rows = np.concatenate([np.asarray(block.rows.values, float) for block in blocks]) / NORM
+        noise = (released - rows.T @ rows)[np.triu_indices(settings["width"])]
+        seen.append(("moments", settings["noise_multiplier"], noise, released))
+        return released
+
     monkeypatch.setattr(module.gaussian, "noisy_class_sums", noisy_class_sums)
+    monkeypatch.setattr(module.outer_products, "noisy_second_moments", noisy_second_moments)
     monkeypatch.setattr(module.outer_products, "noisy_products", noisy_products)
     return seen
 
@@ -108,7 +128,8 @@ def test_every_route_spends_exactly_the_budget(monkeypatch, draws, route, unit):
     kinds = [kind for kind, _, _, _ in draws]
     shares = np.array([(z / multiplier) ** 2 for _, multiplier, _, _ in draws])
     assert shares.sum() == pytest.approx(1, abs=1e-12)
-    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[route] + ["step"] * (STEPS if route < 1 else 0)
+    steps = ["moments", *["step"] * STEPS] if route < 1 else []
+    assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[route] + steps
     assert shares[0] == pytest.approx(0.25, abs=1e-12)
     assert (1 / z**2) * 0.5 == pytest.approx(sum(0.5 / multiplier**2 for _, multiplier, _, _ in draws), rel=1e-12)
     noise = [drawn / multiplier for _, multiplier, drawn, _ in draws]
@@ -280,7 +301,7 @@ def unit_deviation(scores):
 
 
 def directly(posterior, prior, names=None, clip=np.inf):
-    """The refined route in plain numpy."""
+    """The refined route in plain numpy, but for the scale of the scores it starts from."""
     rows = unit_rows_about(PUBLIC, CENTRE)
     within = posterior.within * prior.variances + FLOOR * prior.variances.max()
     a = min(ROOT, STEEP * posterior.between**0.5)
@@ -291,14 +312,15 @@ def directly(posterior, prior, names=None, clip=np.inf):
     if names is not None:
         slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)
         slopes /= unit_deviation(rows @ slopes.T)
-    start, beside = slopes, BALANCE * np.log(posterior.sizes)
-    n = posterior.sizes.sum()
-    rate = min(16.0, 3.6 * n / ((2e-5 * STEPS * n / 4) ** 0.5 * STEPS**1.5))
+    known = CarriedPosterior(posterior, prior.axes, prior.variances, np.ones(4), None)
+    scale = posterior_probabilities(known, prior.sample, lambda sample: sample @ (slopes @ prior.axes).T).scale
+    start, beside = min(START * scale, LONGEST_START) * slopes, BALANCE * np.log(posterior.sizes)
+    over_moments = np.linalg.inv(ROWS.T @ ROWS + RIDGE * 4 * np.eye(12))
     theta = ahead = np.zeros((4, 12))
     for step in range(STEPS):
         residual = softmax(ROWS @ (start + ahead).T + beside, axis=1) - np.eye(4)[Y]
         residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-        moved = ahead - rate / n * (residual.T @ ROWS + RIDGE * ahead)
+        moved = ahead - 4 * (residual.T @ ROWS + RIDGE * ahead) @ over_moments
         theta, ahead = moved, moved + step / (step + 3) * (moved - theta)
     return start + theta
 

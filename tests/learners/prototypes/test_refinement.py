@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from tacit.learners.common.descent import NOISE_IN_LOGIT
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import refinement as module
-from tacit.learners.prototypes.refinement import BALANCE, CLIP, LONGEST_STEP, RIDGE, STEPS, facts, refine
+from tacit.learners.prototypes.refinement import BALANCE, CLIP, MOMENTS, RIDGE, STEPS, facts, multipliers, refine
 from tacit.mechanisms.noise import noise_source
 from tacit.models.calibration import Slopes
 from tacit.models.rows import unit_rows_about
@@ -16,35 +17,91 @@ ROWS = unit_rows_about(X, CENTRE)
 START, SIZES = RNG.normal(size=(4, 12)), np.array([10.0, 100.0, 50.0, 300.0])
 
 
-def test_noise_of_the_steps_together_is_that_of_one_gaussian(monkeypatch):
-    """Over 2,000 draws from no records."""
-    multiplier, drawn = 4.0, []
+def damped(moments, damping):
+    """The inverse of (moments + damping I)."""
+    return np.linalg.inv(moments + damping * np.eye(len(moments)))
+
+
+@pytest.fixture
+def dampings(monkeypatch):
+    """What `damping_for` was asked, and what it answered."""
+    seen = []
+    damping_for = module.damping_for
+
+    def spy(values, deviation, least, most):
+        seen.append((values.copy(), deviation, least, most, damping_for(values, deviation, least, most)))
+        return seen[-1][-1]
+
+    monkeypatch.setattr(module, "damping_for", spy)
+    return seen
+
+
+def test_noise_of_moments_and_steps_together_is_that_of_one_gaussian():
+    of_moments, of_step = multipliers(4.0)
+    assert 1 / of_moments**2 + STEPS / of_step**2 == pytest.approx(1 / 16)
+    assert 16 / of_moments**2 == pytest.approx(MOMENTS)
+    assert multipliers(0.0) == (0.0, 0.0)
+    said = facts(4.0)
+    assert said["noise multiplier of the second moments"] == of_moments
+    assert (said["gradient steps"], said["noise multiplier of a step"]) == (STEPS, of_step)
+
+
+def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
+    """Over 2,000 gradients and 300 second moments from no records, in the space of coefficients."""
+    multiplier, drawn, moments = 4.0, [], []
+    second_moments = module.second_moments
+
+    def kept(blocks, **settings):
+        moments.extend(second_moments(blocks, **settings) for _ in range(300))
+        return moments[-1].copy()
 
     def no_descent(gradient, start, rate, steps):
         drawn.extend(gradient(start) for _ in range(2000))
-        assert steps == STEPS
-        longest = LONGEST_STEP * 2 / 40
-        noisy = 3.6 / np.hypot(multiplier * CLIP * STEPS**0.5, (2e-5 * STEPS * 20) ** 0.5) / STEPS**1.5
-        assert rate == pytest.approx(min(longest, noisy))
+        assert (rate, steps) == (2.0, STEPS)
         return start
 
+    monkeypatch.setattr(module, "second_moments", kept)
     monkeypatch.setattr(module, "descend", no_descent)
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
     refine(np.ones((2, 3)), nothing, np.array([30.0, 10.0]), multiplier, noise_source("research", 0))
-    assert np.stack(drawn).var(axis=0).mean() == pytest.approx(STEPS * multiplier**2 * CLIP**2, rel=0.05)
-    assert facts(multiplier)["noise multiplier of a step"] == pytest.approx(multiplier * STEPS**0.5)
-    assert facts(multiplier)["gradient steps"] == STEPS
+    ((values, *_, damping),) = dampings
+    of_moments, of_step = multipliers(multiplier)
+    assert np.stack(moments).std(axis=0).mean() == pytest.approx(of_moments, rel=0.1)
+    noise = of_step * CLIP / (values + damping)
+    assert np.stack(drawn).var(axis=0).sum() == pytest.approx(2 * (noise**2).sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 1e-6, 4.0])
+def test_the_damping_covers_the_ridge_and_the_noise_of_moments_and_steps(dampings, multiplier):
+    refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0))
+    ((values, deviation, least, most, damping),) = dampings
+    of_moments, of_step = multipliers(multiplier)
+    assert least == pytest.approx(RIDGE * 4 + of_moments * 12**0.5)
+    assert deviation == pytest.approx(4 * of_step * CLIP * STEPS**1.5 / 3)  # a rate of 4 classes
+    assert most == NOISE_IN_LOGIT
+    assert damping >= least
+    if multiplier == 0:
+        assert np.allclose(values, np.linalg.eigvalsh(ROWS.T @ ROWS))
+
+
+@pytest.mark.parametrize("n_classes", [3, 30])
+def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, n_classes):
+    monkeypatch.setattr(module, "descend", lambda gradient, start, rate, steps: np.full_like(start, rate))
+    y, start = np.arange(300) % n_classes, np.zeros((n_classes, 12))
+    found = refine(start, UnitRows(X, y, CENTRE), np.full(n_classes, 10.0), 1.0, noise_source("research", 0))
+    assert (found == min(n_classes, module.LONGEST)).all()
 
 
 @pytest.mark.parametrize(("multiplier", "clip"), [(1e-6, CLIP), (0.0, np.inf)])
-def test_the_gradient_is_that_of_the_scores_beside_log_shares(monkeypatch, multiplier, clip):
+def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(monkeypatch, dampings, multiplier, clip):
     head, found, slopes = RNG.normal(size=(4, 12)), [], Slopes()
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
     refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0), slopes)
     assert (slopes.clip, slopes.balance) == (clip, BALANCE)
     residual = softmax(ROWS @ (START + head).T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-    assert np.allclose(found[0], residual.T @ ROWS + RIDGE * head, atol=0.02 if multiplier else 1e-9)
+    expected = (residual.T @ ROWS + RIDGE * head) @ damped(ROWS.T @ ROWS, dampings[0][-1])
+    assert np.allclose(found[0], expected, atol=1e-3 if multiplier else 1e-9)
 
 
 def test_noise_is_drawn_anew_in_each_step(monkeypatch):

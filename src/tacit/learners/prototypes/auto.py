@@ -27,7 +27,6 @@ from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.quadratic import blended, prudent_trust
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
-from tacit.models.spectra import MOST_AXES
 from tacit.privacy.events import Event, compose
 
 # where each was chosen: docs/auto.md
@@ -35,6 +34,7 @@ QUARTER = 0.25
 COUNT_SHARE = 0.1
 SMALL_CLASSES, CLEAR = 0.4, 0.8
 FEW_CLASSES, MANY_RECORDS = 8.0, 1000.0
+START, LONGEST_START = 0.5, 2.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
@@ -81,11 +81,11 @@ class AutoPrototypes(UnitRowClassifier):
     -----
     Guarantee: Gaussian releases whose multipliers z_i satisfy sum 1/z_i^2 = 1/z^2 exactly, where z is the multiplier
     that spends the budget at once. First come the sums, whose rows carry the count as one more column inside the unit
-    ball, then sums or gradient steps as above. The next release and its multiplier depend on earlier releases. They
-    compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity if the sum is fixed
-    beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so everything after the first quarter is one Gaussian
-    event. Under a unit per person each release bounds a person as it otherwise bounds a record, for all classes
-    together. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
+    ball, then sums again, or second moments of the rows and gradient steps. The next release and its multiplier depend
+    on earlier releases. They compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity if
+    the sum is fixed beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so everything after the first quarter
+    is one Gaussian event. Under a unit per person each release bounds a person as it otherwise bounds a record, for all
+    classes together. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
     `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.
 
@@ -115,7 +115,7 @@ class AutoPrototypes(UnitRowClassifier):
 
     def _matrices(self) -> Matrices:
         number = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
-        return Matrices(held=2.5, decomposed=1, most=MOST_AXES, public_rows=number)
+        return Matrices(held=3.0, decomposed=2, noised=self._noised(1), public_rows=number)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
@@ -143,9 +143,12 @@ class AutoPrototypes(UnitRowClassifier):
         clarity = plain.clarity(release.noise)
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
-        if named is not None:
-            with phase(SOLVING):
+        with phase(SOLVING):
+            if named is not None:
                 scores = replace(scores, offsets=scores.offsets + fair_offsets(carried, prior.sample, scores.of))
+            confidence = posterior_probabilities(carried, prior.sample, scores.of)
+        if self.refined_:
+            scores = scores.times(min(START * confidence.scale, LONGEST_START))
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
         facts = {
@@ -164,13 +167,11 @@ class AutoPrototypes(UnitRowClassifier):
             with phase(SOLVING):
                 confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
-            what = f"one linear score per class, from noisy class sums and noisy gradients{IN_RELEASE}"
+            what = f"one linear score per class, from noisy class sums, second moments and gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
         self.axes_, self.squares_ = prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
-        with phase(SOLVING):
-            confidence = posterior_probabilities(carried, prior.sample, scores.of)
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
 
     def _arrays(self) -> dict[str, Floats]:

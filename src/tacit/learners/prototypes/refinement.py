@@ -2,8 +2,9 @@
 
 The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike. The log
 shares are multiplied by `BALANCE`, which is above 1 because the coefficients of small classes stay closer to the start:
-few records, noise and the ridge hold them back. Each noisy gradient also says how the loss changes with the scale of
-the scores: see `tacit.models.calibration`.
+few records, noise and the ridge hold them back. A small part of the budget pays for the second moments G of the rows.
+Gradients are divided by G + damping I, so that directions in which rows vary little are learned as fast as others.
+Each noisy gradient also says how the loss changes with the scale of the scores: see `tacit.models.calibration`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.timing import SOLVING, phase
+from tacit.learners.common import descent
 from tacit.learners.common.balance import log_shares
-from tacit.learners.common.descent import descend, learning_rate
+from tacit.learners.common.descent import descend
+from tacit.learners.common.preconditioning import LONGEST, damping_for, divided, spectrum
 from tacit.learners.common.softmax import noisy_gradient
+from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.calibration import Slopes
 from tacit.models.rows import Floats
 
 # where each was chosen: docs/auto.md
-STEPS = 60
-RIDGE, CLIP, LONGEST_STEP, BALANCE = 0.3, 1.0, 4.0, 1.1
+STEPS, MOMENTS = 30, 0.02  # MOMENTS is a share of the budget
+RIDGE, CLIP, BALANCE = 0.3, 1.0, 1.1
 
 
 @phase(SOLVING)
@@ -36,32 +40,44 @@ def refine(
     noise: NoiseSource,
     slopes: Slopes | None = None,
 ) -> Floats:
-    """Coefficients (C, d) after the descent, whose steps together cost `outer_products.event(multiplier)`.
+    """Coefficients (C, d) after the descent; all releases together cost `outer_products.event(multiplier)`.
 
     What the gradients say of the scale is added to `slopes`.
     """
-    z, n, n_classes = multiplier * math.sqrt(STEPS), float(sizes.sum()), len(sizes)
+    of_moments, z = multipliers(multiplier)
+    n, n_classes, width = float(sizes.sum()), *start.shape
     blocks, added = records.block_list(exact=z == 0), BALANCE * log_shares(sizes, 0.0)
     slopes = Slopes() if slopes is None else slopes
     slopes.clip, slopes.balance = (CLIP if z > 0 else math.inf), BALANCE
+    values, vectors = spectrum(second_moments(blocks, width=width, multiplier=of_moments, noise=noise))
+    rate = min(float(n_classes), LONGEST)
+    # noise in a logit adds up as in `descent.learning_rate`
+    deviation = rate * z * CLIP * STEPS**1.5 / 3
+    least = RIDGE * n_classes + of_moments * math.sqrt(width)
+    damping = damping_for(values, deviation, least, descent.NOISE_IN_LOGIT)
 
     def gradient(moved: Floats) -> Floats:
         head = start + moved
         of_loss = noisy_gradient(head, added, blocks, clip=CLIP, multiplier=z, noise=noise)
         slopes.values.append(float((head * of_loss).sum()) / n)
         slopes.noises.append(z * CLIP * float(np.linalg.norm(head)) / n)
-        return of_loss + RIDGE * moved
+        return divided(of_loss + RIDGE * moved, values, vectors, damping)
 
-    longest = LONGEST_STEP * n_classes
-    rate = learning_rate(longest, records=n, n_classes=n_classes, noise=z * CLIP, steps=STEPS)
-    return start + descend(gradient, np.zeros_like(start), rate=rate / n, steps=STEPS)
+    return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
+
+
+def multipliers(multiplier: float) -> tuple[float, float]:
+    """Noise multipliers of the second moments and of a step, which together cost what `multiplier` costs once."""
+    return multiplier / math.sqrt(MOMENTS), multiplier * math.sqrt(STEPS / (1 - MOMENTS))
 
 
 def facts(multiplier: float) -> dict[str, Any]:
     """For the card."""
+    of_moments, of_step = multipliers(multiplier)
     return {
         "gradient steps": STEPS,
-        "noise multiplier of a step": multiplier * math.sqrt(STEPS),
+        "noise multiplier of the second moments": of_moments,
+        "noise multiplier of a step": of_step,
         "gradient clip norm": CLIP,
         "log class shares": f"times {BALANCE:g}",
         "sampling": "none; every record is used in every step",
