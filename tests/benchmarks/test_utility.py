@@ -22,7 +22,7 @@ def utility(monkeypatch):
     import table
 
     yield methods, problems, run, table
-    for name in ("constants", "methods", "problems", "rivals", "routes", "run", "table"):
+    for name in ("constants", "methods", "pictures", "problems", "rivals", "routes", "run", "table"):
         sys.modules.pop(name, None)
 
 
@@ -121,6 +121,28 @@ def test_rivals_are_compared_with_the_best_of_them(utility, tmp_path):
     assert rows["100"] == ["100 / 100 %", "0 / 0 % |"]  # three points behind, with an error of two
     assert rows["all"] == ["67 / 100 %", "33 / 67 % |"]
     assert lines[9].startswith("| -3.0 | balanced | `least-squares` | 4 | 90 | 500 | 100 | 0.5 |")
+
+
+def test_pictures_of_both_data_sets_are_twenty_classes_and_the_pool_is_no_private_record(utility, tmp_path):
+    import pictures
+
+    from tacit import EmbeddingStore
+
+    rng = np.random.default_rng(0)
+    for name in ("fashion_mnist", "mnist"):
+        (tmp_path / name).mkdir()
+        for split, rows in (("train", 1500), ("test", 40)):
+            x = rng.normal(size=(rows, 4)).astype(np.float16)
+            EmbeddingStore.write(tmp_path / name / split, x, np.arange(rows) % 10, classes=range(10))
+    cell = (("fashion_mnist", "mnist"), ("own", 1_000), 10, 0.5)
+    data, rough = pictures.problem(tmp_path, tmp_path, pictures.CELLS.index(cell))
+    assert (rough, data.n_classes, len(data.public)) == (0.5, 20, 1_000)
+    assert set(data.test_y) == set(range(20))
+    assert data.sizes.max() / data.sizes.min() == pytest.approx(10, rel=0.2)
+    whole, labels = pictures.rows_of(tmp_path, cell[0], "train")
+    known = {row.tobytes(): label for row, label in zip(whole, labels, strict=True)}
+    assert [known[row.tobytes()] for row in data.x] == data.y.tolist()
+    assert not {row.tobytes() for row in data.public} & {row.tobytes() for row in data.x}
 
 
 def test_without_noise_and_imbalance_one_seed_stands_for_all(utility, embeddings, tmp_path):
