@@ -290,6 +290,7 @@ MUTANTS = [
     _of(PROTOTYPES, "refinement", "auto: damping for the noise of one step", "STEPS**1.5 / 3", "1.0"),
     _of(PROTOTYPES, "refinement", "auto: damping without the noise of second moments", "RIDGE * n_classes + of_moments * math.sqrt(width)", "RIDGE * n_classes"),
     _of(PROTOTYPES, "refinement", "auto: learning rate without a bound", "min(float(n_classes), LONGEST)", "float(n_classes)"),
+    _of(PROTOTYPES, "refinement", "auto: twice the learning rate that momentum allows", "LONGEST = 5.0", "LONGEST = 10.0"),
     _of(PROTOTYPES, "auto", "auto: steps start from standardised scores", "scores.times(min(START * confidence.scale, LONGEST_START))", "scores"),
     _of(PROTOTYPES, "refinement", "auto: gradients are not clipped", "clip=CLIP", "clip=2"),
     _of(COMMON, "softmax", "auto: gradients are taken for twice as long", "return total * clip", "return 2 * total * clip",

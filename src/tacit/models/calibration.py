@@ -13,9 +13,9 @@ out of them (`within_classes`). So k is expected at 1 + `EXCESS` |g| (`EXCESS_OF
 steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
-derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through them ends in the
-derivative at the released coefficients. Its error counts as that of a single derivative, because noise of earlier
-steps has moved all of the last coefficients alike, and the simulated rows do not contain it. The k that is used
+derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through the last `LAST` of them ends
+in the derivative at the released coefficients. Its error counts as that of a single derivative, because noise of
+earlier steps has moved all of the last coefficients alike, and the simulated rows do not contain it. The k that is used
 is the most likely under this and the expectation. The loss has a multiple of the log class shares added to the scores,
 and its gradients are clipped; so are the simulated ones.
 
@@ -40,7 +40,7 @@ from tacit.models.quadratic import posterior_share
 from tacit.models.rows import Floats
 
 EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.25, 0.15, 6.0
-LEAST_ERROR = 0.03
+LAST, LEAST_ERROR = 15, 0.03
 NEAR = 0.15  # |g|^2 over the squared distance of class means from g, at which public rows count half as private
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
@@ -65,8 +65,8 @@ class Slopes:
     balance: float = 1.0
 
     def last(self) -> tuple[float, float]:
-        """The derivative at the last step, by a line through all steps, and the error it counts with."""
-        values, noise = np.array(self.values), math.sqrt(np.mean(np.square(self.noises)))
+        """The derivative at the last step, by a line through the last `LAST` steps, and the error it counts with."""
+        values, noise = np.array(self.values[-LAST:]), math.sqrt(np.mean(np.square(self.noises[-LAST:])))
         if len(values) < 3:
             return float(values[-1]), max(noise, LEAST_ERROR)
         design = np.stack([np.ones(len(values)), np.arange(1.0 - len(values), 1.0)], axis=1)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from tacit.learners.common.descent import NOISE_IN_LOGIT
 from tacit.learners.common.unit_rows import UnitRows
@@ -131,6 +131,21 @@ def test_without_noise_it_ends_where_the_penalised_loss_is_least():
 
     found = refine(START, UnitRows(X, Y, CENTRE), sizes, 0.0, noise_source("research", 0))
     assert slope(found) < 0.01 * slope(START)
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 0.05])
+def test_steps_do_not_oscillate_where_noise_is_small(multiplier):
+    """At twice the longest learning rate the loss ends above its start: large classes that hardly differ."""
+    rng, sizes = np.random.default_rng(0), np.array([2000 // 100 ** (c / 9) for c in range(10)])
+    y = np.repeat(np.arange(10), sizes.astype(int))
+    x = rng.normal(size=(len(y), 32)) + 0.05 * rng.normal(size=(10, 32))[y] + 20 * np.eye(32)[0]
+    start, rows = np.zeros((10, 32)), unit_rows_about(x, None)
+
+    def loss(theta):
+        return -np.mean(log_softmax(rows @ theta.T + BALANCE * np.log(sizes), axis=1)[np.arange(len(y)), y])
+
+    found = refine(start, UnitRows(x, y), sizes, multiplier, noise_source("research", 0))
+    assert loss(found) < loss(start)
 
 
 def test_in_much_noise_it_stays_where_it_started():

@@ -9,7 +9,6 @@ import numpy as np
 from tacit.models.rows import Floats
 from tacit.models.spectra import eigenvectors
 
-LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
 NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.timing import SOLVING, phase
-from tacit.learners.common import descent
 from tacit.learners.common.balance import log_shares
-from tacit.learners.common.descent import descend
-from tacit.learners.common.preconditioning import LONGEST, damping_for, divided, spectrum
+from tacit.learners.common.descent import NOISE_IN_LOGIT, descend
+from tacit.learners.common.preconditioning import damping_for, divided, spectrum
 from tacit.learners.common.softmax import noisy_gradient
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
@@ -29,6 +28,7 @@ from tacit.models.rows import Floats
 # where each was chosen: docs/auto.md
 STEPS, MOMENTS = 30, 0.02  # MOMENTS is a share of the budget
 RIDGE, CLIP, BALANCE = 0.3, 1.0, 1.1
+LONGEST = 5.0  # learning rate; half of what steps without momentum may have
 
 
 @phase(SOLVING)
@@ -51,10 +51,10 @@ def refine(
     slopes.clip, slopes.balance = (CLIP if z > 0 else math.inf), BALANCE
     values, vectors = spectrum(second_moments(blocks, width=width, multiplier=of_moments, noise=noise))
     rate = min(float(n_classes), LONGEST)
-    # noise in a logit adds up as in `descent.learning_rate`
+    # noise in a logit adds up as in `learning_rate`
     deviation = rate * z * CLIP * STEPS**1.5 / 3
     least = RIDGE * n_classes + of_moments * math.sqrt(width)
-    damping = damping_for(values, deviation, least, descent.NOISE_IN_LOGIT)
+    damping = damping_for(values, deviation, least, NOISE_IN_LOGIT)
 
     def gradient(moved: Floats) -> Floats:
         head = start + moved
