@@ -133,6 +133,25 @@ def test_without_noise_it_ends_where_the_penalised_loss_is_least():
     assert slope(found) < 0.01 * slope(START)
 
 
+def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
+    drawn, releases = {}, (module.second_moments, module.noisy_gradient)
+
+    def keep(release):
+        def kept(*arguments, **settings):
+            released = release(*arguments, **settings)
+            drawn.setdefault(release.__name__, released / settings["multiplier"])
+            return released.copy()
+
+        return kept
+
+    for release in releases:
+        monkeypatch.setattr(module, release.__name__, keep(release))
+    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), SIZES, 4.0, noise_source("research", 0))
+    moments, step = (np.round(drawn[name], 6) for name in ("second_moments", "noisy_gradient"))
+    assert moments.std() > 0.5
+    assert not np.isin(moments, step).any()
+
+
 @pytest.mark.parametrize("multiplier", [0.0, 0.05])
 def test_steps_do_not_oscillate_where_noise_is_small(multiplier):
     """At twice the longest learning rate the loss ends above its start: large classes that hardly differ."""
