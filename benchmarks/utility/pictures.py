@@ -50,8 +50,8 @@ def encode(embeddings: Path, data: Path, out: Path) -> None:
             "classes": 10,
             "out": out / name / split,
         }
-        options = [str(word) for name, value in given.items() for word in (f"--{name}", value)]
-        if command(["encode", str(pixels), "--mirror", *options]) not in (0, None):
+        options = [str(word) for option, value in given.items() for word in (f"--{option}", value)]
+        if command(["encode", str(pixels), "--mirror", *options]):
             raise SystemExit(f"{pixels} could not be encoded")
 
 
