@@ -292,6 +292,7 @@ MUTANTS = [
     _of(PROTOTYPES, "refinement", "auto: learning rate without a bound", "min(float(n_classes), LONGEST)", "float(n_classes)"),
     _of(PROTOTYPES, "refinement", "auto: twice the learning rate that momentum allows", "LONGEST = 5.0", "LONGEST = 10.0"),
     _of(PROTOTYPES, "auto", "auto: steps start from standardised scores", "scores.times(min(START * confidence.scale, LONGEST_START))", "scores"),
+    _of(PROTOTYPES, "auto", "auto: offsets of the scores before the steps", "refined = refined.moved(fair_offsets(carried, prior.sample, refined.of))", "refined = refined.moved(fair_offsets(carried, prior.sample, scores.of))"),
     _of(PROTOTYPES, "refinement", "auto: gradients are not clipped", "clip=CLIP", "clip=2"),
     _of(COMMON, "softmax", "auto: gradients are taken for twice as long", "return total * clip", "return 2 * total * clip",
         "learners/prototypes/test_refinement.py"),

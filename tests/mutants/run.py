@@ -132,18 +132,18 @@ def main() -> int:
     if not chosen:
         raise SystemExit(f"no mutant's name holds {' and '.join(sys.argv[1:])}")
     import_libraries()
-    failures, killers = 0, set()
+    faults, killers = [], set()
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
         for mutant, (fault, killer, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):
-            failures += bool(fault)
-            killers |= {killer} - {""}
             verdict = f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}"
+            faults += [verdict] if fault else []
+            killers |= {killer} - {""}
             print(f"{verdict} ({seconds:.0f} s)", flush=True)
-    print(f"mutants: {len(chosen) - failures} killed, {failures} at large")
     if killers and not tests_pass(sorted(killers)):
         print("a test that killed fails without any mutant too")
         return 1
-    return 1 if failures else 0
+    print(*faults, f"mutants: {len(chosen) - len(faults)} killed, {len(faults)} at large", sep="\n")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -148,11 +148,11 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
 def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores) -> Floats:
     """What each class's score must gain, (C,), so that simulated rows of all classes are told apart best.
 
-    A class that is known by its name alone scores lower on its own rows than a class whose mean is known does on
-    those. The offsets minimise the cross-entropy of the simulated rows at k = 1, with a small ridge. They count by
-    1 - 2/C, since the simulation draws means independently, while of two classes one mean follows from the other; by
-    the weight of the posterior beside names; and for each class, about the mean of clear classes, as far as its sum is
-    not clear.
+    A class that is known by its name alone, or that had few records for gradient steps, scores lower on its own rows
+    than a class whose mean is known does on those. The offsets minimise the cross-entropy of the simulated rows at
+    k = 1, with a small ridge. They count by 1 - 2/C, since the simulation draws means independently, while of two
+    classes one mean follows from the other; by the weight of the posterior beside names; and for each class, about the
+    mean of clear classes, as far as its sum is not clear.
     """
     n_classes = len(known.posterior.mean)
     if n_classes <= 2:

@@ -57,6 +57,10 @@ class QuadraticScores:
         """The sum of both scores."""
         return QuadraticScores(self.squares + other.squares, self.slopes + other.slopes, self.offsets + other.offsets)
 
+    def moved(self, offsets: Floats) -> QuadraticScores:
+        """With this, of shape (C,), added to each class's scores."""
+        return QuadraticScores(self.squares, self.slopes, self.offsets + offsets)
+
 
 def density(posterior: ClassPosterior, variances: Floats) -> QuadraticScores:
     """Log density of a row in each class, its mean integrated out."""

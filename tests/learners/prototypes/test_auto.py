@@ -20,8 +20,8 @@ from tacit.learners.prototypes.auto import (
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT
-from tacit.models.calibration import posterior_probabilities
-from tacit.models.carried import CarriedPosterior
+from tacit.models.calibration import fair_offsets, posterior_probabilities
+from tacit.models.carried import CarriedPosterior, carried
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
@@ -383,6 +383,17 @@ def test_it_decides_as_released(monkeypatch, route, budget, names, tmp_path):
     release = tacit.Release.load(tacit.Release.of(model).save(tmp_path / "out", allow_research=True)).verify()
     assert np.array_equal(release.predict(X), model.predict(X))
     assert np.array_equal(model.predict(X), scores.argmax(axis=1))
+
+
+@pytest.mark.parametrize("names", [None, NAME_ROWS])
+def test_offsets_after_gradient_steps_are_those_of_the_coefficients_that_the_steps_gave(monkeypatch, names):
+    take(0.25, monkeypatch)
+    rare = np.flatnonzero((Y > 0) | (np.arange(500) < 60))
+    model = tacit.AutoPrototypes("rho=0.05", names=names, **FIT).fit(X[rare], Y[rare])
+    known, sample = carried(model.released_.carried), public_prior(PUBLIC, CENTRE).sample
+    found = fair_offsets(known, sample, lambda rows: rows @ (model.coefficients_ @ known.axes).T)
+    assert np.allclose(model.intercepts_, found, atol=1e-4 * np.ptp(found))
+    assert found.argmax() == 0
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -144,13 +144,13 @@ class AutoPrototypes(UnitRowClassifier):
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         with phase(SOLVING):
-            if named is not None:
-                scores = replace(scores, offsets=scores.offsets + fair_offsets(carried, prior.sample, scores.of))
+            if named is not None and not self.refined_:
+                scores = scores.moved(fair_offsets(carried, prior.sample, scores.of))
             confidence = posterior_probabilities(carried, prior.sample, scores.of)
         if self.refined_:
             scores = scores.times(min(START * confidence.scale, LONGEST_START))
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
-        self.coefficients_, self.intercepts_ = scores.slopes @ prior.axes.T, scores.offsets
+        self.coefficients_ = scores.slopes @ prior.axes.T
         facts = {
             "noise multiplier of the sums": self._part(spent),
             "releases of the sums": "one" if spent == QUARTER else "several, averaged",
@@ -165,11 +165,13 @@ class AutoPrototypes(UnitRowClassifier):
             self.coefficients_ = refinement.refine(start, prepared, self.sizes_, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):
+                refined = refined.moved(fair_offsets(carried, prior.sample, refined.of))
                 confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
+            self.intercepts_ = refined.offsets
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
             what = f"one linear score per class, from noisy class sums, second moments and gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
-        self.axes_, self.squares_ = prior.axes, scores.squares
+        self.intercepts_, self.axes_, self.squares_ = scores.offsets, prior.axes, scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
