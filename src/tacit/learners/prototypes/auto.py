@@ -126,17 +126,7 @@ class AutoPrototypes(UnitRowClassifier):
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None if prepared.names is None else prepared.names @ prior.axes
-        sums, spent = self._noisy_sums(prepared, self._part(QUARTER), noise), QUARTER
-        plain = class_posterior(prior, self._release(prior, sums, spent))
-        if self._signal(plain) < self._bar(plain) and self._multiplier() > 0:
-            again = self._noisy_sums(prepared, self._part(QUARTER), noise)
-            sums, spent = (sums + again) / 2, 2 * QUARTER
-            plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= self._bar(plain) * (1 + prudent_trust(plain)) / 2
-        if not self.refined_ and self._multiplier() > 0:
-            sums = spent * sums + (1 - spent) * self._noisy_sums(prepared, self._part(1 - spent), noise)
-            spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
-        release = self._release(prior, sums, spent)
+        release, plain, spent = self._bought_sums(prior, prepared, noise)
         named = None if names is None else named_posterior(prior, release, plain, names)
         self.spent_on_sums_, self.names_used_ = spent, named is not None
         posterior, kept = (plain, None) if named is None else (named, names)
@@ -175,6 +165,22 @@ class AutoPrototypes(UnitRowClassifier):
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
+
+    def _bought_sums(
+        self, prior: PublicPrior, records: UnitRows, noise: NoiseSource
+    ) -> tuple[NoisySums, ClassPosterior, float]:
+        """Sums, their posterior, and the share of the budget that they took; `refined_` says where the rest goes."""
+        sums, spent = self._noisy_sums(records, self._part(QUARTER), noise), QUARTER
+        plain = class_posterior(prior, self._release(prior, sums, spent))
+        if self._signal(plain) < self._bar(plain) and self._multiplier() > 0:
+            again = self._noisy_sums(records, self._part(QUARTER), noise)
+            sums, spent = (sums + again) / 2, 2 * QUARTER
+            plain = class_posterior(prior, self._release(prior, sums, spent))
+        self.refined_ = self._signal(plain) >= self._bar(plain) * (1 + prudent_trust(plain)) / 2
+        if not self.refined_ and self._multiplier() > 0:
+            sums = spent * sums + (1 - spent) * self._noisy_sums(records, self._part(1 - spent), noise)
+            spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
+        return self._release(prior, sums, spent), plain, spent
 
     def _arrays(self) -> dict[str, Floats]:
         return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
