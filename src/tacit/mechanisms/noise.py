@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
 Seed = int | np.random.Generator | np.random.RandomState | None
 
-_CHUNK = 8192
+_CHUNK = 1024  # numbers that a thread draws at a time
 _MOST_SCALE = 2.0**55
 
 
