@@ -188,6 +188,8 @@ def test_verdicts(utility):
     assert table.verdicts(noisy, "balanced")[0].no_worse
     close = [*cells("auto", [0.516, 0.526, 0.536]), *cells("public", [0.52, 0.53, 0.54])]
     assert table.verdicts(close, "balanced")[0].no_worse
+    level = [*cells("auto", [0.1, 0.7 + 4e-7]), *cells("public", [0.7, 0.1])]
+    assert not table.verdicts(level, "balanced")[0].ahead  # level, but for the rounding of cells.csv
     assert not table.verdicts(cells("auto", [0.5]), "balanced")
     few = [*cells("auto", [0.5, 0.5, 0.5, 0.8]), *cells("public", [0.55, 0.55, 0.55, 0.55]), *cells("newton", [0.6])]
     (verdict,) = table.verdicts(few, "balanced")
