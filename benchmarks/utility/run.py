@@ -74,7 +74,8 @@ def work(embeddings: Path, out: Path, task: Task, names: Path | None = None) -> 
     for rough, predicted in METHODS[method](data, seed, roughs):
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         assert scores.minority is not None
-        cell = Cell(dataset, ratio, seed, method, rough, scores.balanced, scores.minority)
+        # rounded as in cells.csv, so that both give the same table
+        cell = Cell(dataset, ratio, seed, method, rough, round(scores.balanced, 6), round(scores.minority, 6))
         write_cell(out, cell)
     return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
 

@@ -19,7 +19,7 @@ PICTURES = {  # of the documentation: problem, and methods if not all
     "public-knowledge.png": ("banking77", 10, (*WITH_NAMES[:2], "names")),
 }
 HALF_A_POINT = 0.005
-TIE = 1e-5  # less than one test row, more than the rounding of cells.csv
+TIE = 1e-5  # less than one test row, more than rounding
 MEASURES = ("balanced", "minority")
 
 
@@ -97,7 +97,7 @@ class Verdict:
     @property
     def no_worse(self) -> bool:
         """Whether `auto` is behind by at most two standard errors of the paired difference or half a point."""
-        return self.margin >= -TIE
+        return self.margin >= 0
 
 
 def verdicts(cells: Sequence[Cell], measure: str) -> list[Verdict]:

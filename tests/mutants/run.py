@@ -136,13 +136,14 @@ def main() -> int:
     with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
         for mutant, (fault, killer, seconds) in zip(chosen, pool.imap(survives, chosen), strict=True):
             verdict = f"{'FAULT ' if fault else 'killed'}  {mutant.name}{': ' + fault if fault else ''}"
-            faults += [verdict] if fault else []
+            if fault:
+                faults.append(verdict)
             killers |= {killer} - {""}
             print(f"{verdict} ({seconds:.0f} s)", flush=True)
+    print(*faults, f"mutants: {len(chosen) - len(faults)} killed, {len(faults)} at large", sep="\n")
     if killers and not tests_pass(sorted(killers)):
         print("a test that killed fails without any mutant too")
         return 1
-    print(*faults, f"mutants: {len(chosen) - len(faults)} killed, {len(faults)} at large", sep="\n")
     return 1 if faults else 0
 
 
