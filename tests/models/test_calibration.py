@@ -137,16 +137,18 @@ def test_one_class_needs_no_scale_and_many_classes_no_more_rows():
     assert rows.labels.max() < many
 
 
+@pytest.mark.parametrize("sums_alone", [False, True])
 @pytest.mark.parametrize("clarity", [[0.2, 0.8, 0.8], [0.05, 0.01, 0.01], [0.99, 0.99, 0.99]])
-def test_offsets_return_what_a_class_lacks_as_far_as_its_sum_is_not_clear(clarity):
+def test_offsets_return_what_a_class_lacks_as_far_as_its_sum_is_not_clear(clarity, sums_alone):
     """Without the handicap the classes are alike but for rotation, and none has an offset."""
     clear, handicap = np.array(clarity), np.array([-2.0, 0.0, 0.0])
     known = replace(KNOWN, clarity=clear)
-    found = fair_offsets(known, SAMPLE, lambda rows: linear(rows) + handicap)
-    share = (1 - 2 / 3) * clear.mean() / (clear.mean() + 0.05)
+    found = fair_offsets(known, SAMPLE, lambda rows: linear(rows) + handicap, sums_alone=sums_alone)
+    share = 1.5 * (1 - 2 / 3) * clear.mean() / (1 if sums_alone else clear.mean() + 0.05)
     expected = share * (1 - clear) * (-handicap + clear @ handicap / clear.sum())
     assert found == pytest.approx(expected, abs=0.1 * np.abs(expected).max())
-    assert fair_offsets(known, SAMPLE, linear) == pytest.approx(np.zeros(3), abs=0.1 * np.abs(expected).max())
+    none = fair_offsets(known, SAMPLE, linear, sums_alone=sums_alone)
+    assert none == pytest.approx(np.zeros(3), abs=0.1 * np.abs(expected).max())
 
 
 def test_of_two_classes_none_has_an_offset():

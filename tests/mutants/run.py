@@ -139,7 +139,7 @@ def main() -> int:
             if fault:
                 faults.append(verdict)
             killers |= {killer} - {""}
-            print(f"{verdict} ({seconds:.0f} s)", flush=True)
+            print(f"{verdict} ({seconds:.0f} s{', ' + killer.rpartition('::')[2] if killer else ''})", flush=True)
     print(*faults, f"mutants: {len(chosen) - len(faults)} killed, {len(faults)} at large", sep="\n")
     if killers and not tests_pass(sorted(killers)):
         print("a test that killed fails without any mutant too")

@@ -45,7 +45,7 @@ NEAR = 0.15  # |g|^2 over the squared distance of class means from g, at which p
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
 SCALES = (-6.0, 6.0)  # logarithms
-OFFSET_RIDGE = 1e-3
+OFFSETS, OFFSET_RIDGE = 1.5, 1e-3
 
 Scores = Callable[[Floats], Floats]
 """From rows along the axes (b, p) to scores (b, C)."""
@@ -145,14 +145,14 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
     return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
 
 
-def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores) -> Floats:
+def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores, *, sums_alone: bool = False) -> Floats:
     """What each class's score must gain, (C,), so that simulated rows of all classes are told apart best.
 
-    A class that is known by its name alone, or that had few records for gradient steps, scores lower on its own rows
-    than a class whose mean is known does on those. The offsets minimise the cross-entropy of the simulated rows at
-    k = 1, with a small ridge. They count by 1 - 2/C, since the simulation draws means independently, while of two
-    classes one mean follows from the other; by the weight of the posterior beside names; and for each class, about the
-    mean of clear classes, as far as its sum is not clear.
+    A class that is known poorly, by its name or by few records, scores lower on its own rows than a class whose mean is
+    known does on those. The offsets minimise the cross-entropy of the simulated rows at k = 1, with a small ridge. They
+    count by `OFFSETS`; by 1 - 2/C, since the simulation draws means independently, while of two classes one mean
+    follows from the other; by the weight of the posterior beside names, or by the mean clarity if `sums_alone` decide;
+    and for each class, about the mean of clear classes, as far as its sum is not clear.
     """
     n_classes = len(known.posterior.mean)
     if n_classes <= 2:
@@ -171,7 +171,7 @@ def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores) -> Flo
     start = np.append(math.log(best_scale(simulated_scores, rows.labels)), np.zeros(n_classes))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[SCALES] + [(None, None)] * n_classes).x
     offsets, clear = found[1:] / math.exp(found[0]), known.clarity
-    share = (1 - 2 / n_classes) * posterior_share(clear)
+    share = OFFSETS * (1 - 2 / n_classes) * (float(clear.mean()) if sums_alone else posterior_share(clear))
     return np.asarray(share * (1 - clear) * (offsets - clear @ offsets / max(float(clear.sum()), 1e-12)))
 
 

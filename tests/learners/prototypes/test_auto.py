@@ -396,6 +396,18 @@ def test_offsets_after_gradient_steps_are_those_of_the_coefficients_that_the_ste
     assert found.argmax() == 0
 
 
+@pytest.mark.parametrize(("names", "alone"), [(None, True), (NAME_ROWS, False), (WRONG, True)])
+def test_offsets_of_sums_count_less_where_no_names_are_used(monkeypatch, names, alone):
+    take(1, monkeypatch)
+    asked = []
+    monkeypatch.setattr(
+        module, "fair_offsets", lambda *_, sums_alone: asked.append(sums_alone) or np.array([9, 0, 0, 0])
+    )
+    model = tacit.AutoPrototypes("rho=0.5", names=names, **FIT).fit(X, Y)
+    assert asked == [alone]
+    assert (model.predict(X) == 0).all()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_right_names_help_where_sums_are_noise_and_do_no_harm_where_they_are_clear(seed):
     def accuracy(budget, names):

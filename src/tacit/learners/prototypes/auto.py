@@ -134,8 +134,8 @@ class AutoPrototypes(UnitRowClassifier):
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         with phase(SOLVING):
-            if named is not None and not self.refined_:
-                scores = scores.moved(fair_offsets(carried, prior.sample, scores.of))
+            if not self.refined_:
+                scores = scores.moved(fair_offsets(carried, prior.sample, scores.of, sums_alone=named is None))
             confidence = posterior_probabilities(carried, prior.sample, scores.of)
         if self.refined_:
             scores = scores.times(min(START * confidence.scale, LONGEST_START))
