@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.encoding.encoders import load_encoder
-from tacit.encoding.names import encode_names, names_source, names_through
+from tacit.encoding.names import TEMPERATURES, encode_names, names_source, names_through
 from tacit.errors import InputError
 
 TEMPLATES = ["a {}", "{} and {}"]
@@ -43,26 +43,66 @@ def softmax(values):
     return np.exp(values) / np.exp(values).sum()
 
 
+def directions(rows, centre):
+    return (rows - centre) / np.linalg.norm(rows - centre, axis=1, keepdims=True)
+
+
 def test_rows_through_public_classes_in_closed_form():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(50, 6)), rng.integers(0, 4, 50)
+    X, y = rng.normal(size=(50, 6)) + 1, rng.integers(0, 4, 50)
     names, public_names = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))
-    found = names_through(names, public_names, X, y)
-    means = np.array([(X / np.linalg.norm(X, axis=1, keepdims=True))[y == k].mean(axis=0) for k in range(4)])
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    centre, means = unit.mean(axis=0), np.array([unit[y == k].mean(axis=0) for k in range(4)])
+    found = names_through(names, public_names, X, y, temperature=0.05)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1)
     for c in range(3):
         cosines = [names[c] @ one / np.linalg.norm(names[c]) / np.linalg.norm(one) for one in public_names]
-        assert np.allclose(found[c], softmax(np.array(cosines) / 0.05) @ means, rtol=0, atol=1e-12)
+        wanted = softmax(np.array(cosines) / 0.05) @ means
+        assert np.allclose(directions(found[[c]], centre), directions(wanted[None], centre), rtol=0, atol=1e-12)
     hot = names_through(names, public_names, X, y, temperature=1e6)
-    assert np.allclose(hot, means.mean(axis=0), atol=1e-5)
+    assert np.allclose(directions(hot, centre), directions(means.mean(axis=0)[None], centre), atol=1e-4)
     cold = names_through(public_names * 3, public_names, X, y, temperature=1e-3)
-    assert np.allclose(cold, means, atol=1e-12)
+    assert np.allclose(directions(cold, centre), directions(means, centre), atol=1e-12)
+
+
+@pytest.mark.parametrize(("turns", "best"), [(1, 0.15), (3, 0.07)])
+def test_the_temperature_is_the_one_that_tells_public_classes_by_the_names_of_the_others(turns, best):
+    """Names go around a circle, and noisy means go around another, once or more: the more often, the fewer neighbours
+    have like means."""
+    angles = np.arange(30) * 2 * np.pi / 30
+    names = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    means = np.column_stack([np.cos(turns * angles), np.sin(turns * angles), np.ones(30)])
+    means += np.random.default_rng(2).normal(size=means.shape) / 2
+    X, y = np.repeat(means, 2, axis=0), np.repeat(np.arange(30), 2)
+    told = {t: told_by_others(names, X, y, t) for t in TEMPERATURES}
+    assert max(told, key=told.get) == best
+    assert np.array_equal(names_through(names, names, X, y), names_through(names, names, X, y, temperature=best))
+
+
+def told_by_others(names, X, y, temperature):
+    """Mean cosine between each public class and what `names_through` makes of its name without its rows."""
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    centre, total = unit.mean(axis=0), 0.0
+    for k in range(len(names)):
+        cosines = np.delete(names @ names[k], k)
+        means = np.array([unit[y == other].mean(axis=0) for other in range(len(names)) if other != k])
+        total += (directions((softmax(cosines / temperature) @ means)[None], centre)
+                  @ directions(unit[y == k].mean(axis=0)[None], centre).T).item()  # fmt: skip
+    return total / len(names)
 
 
 def test_public_classes_without_rows_have_no_part_and_templates_are_averaged():
-    X, y = np.eye(3), [0, 1, 1]
-    public = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    X, y = np.eye(4), [0, 1, 1, 3]
+    public = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     found = names_through([[[3.0, 0.0], [0.0, 1.0]]], public, X, y, temperature=2.0)
-    assert np.allclose(found, [[0.5, 0.25, 0.25]], rtol=0, atol=1e-15)
+    weights = softmax(np.array([0.5**0.5, 0.5**0.5, 1.0]) / 2)
+    wanted = np.array([[weights[0], weights[1] / 2, weights[1] / 2, weights[2]]])
+    centre = np.full(4, 1 / 4)
+    assert np.allclose(directions(found, centre), directions(wanted, centre), rtol=0, atol=1e-12)
+
+
+def test_a_single_public_class_leaves_its_mean():
+    assert np.allclose(names_through([[1.0], [2.0]], [[1.0]], np.eye(2), [0, 0]), 0.5)
 
 
 @pytest.mark.parametrize(

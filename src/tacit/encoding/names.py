@@ -19,7 +19,7 @@ from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 
 TEMPLATE = "{}"
-TEMPERATURE = 0.05
+TEMPERATURES = (0.05, 0.03, 0.07, 0.1, 0.15)  # that are tried; the first where none is better
 
 
 def load_text_side(encoder: str, **options: Any) -> Features:
@@ -126,12 +126,14 @@ def names_through(
     X: Any,
     y: ArrayLike,
     *,
-    temperature: float = TEMPERATURE,
+    temperature: float | None = None,
 ) -> NDArray[np.float64]:
     """Rows of class names in the space of public rows whose classes have names too, for encoders without a text side.
 
-    The row of class c is sum_k w_ck mu_k: mu_k is the mean of the unit public rows of class k, and w_c the softmax over
-    k of cos(name c, public name k) / temperature. Public classes without rows have no part in it.
+    The direction of class c from g, the mean of the unit public rows, is sum_k w_ck (mu_k - g): mu_k is the mean of the
+    unit public rows of class k, and w_c the softmax over k of cos(name c, public name k) / temperature. The row of
+    class c is the unit row in this direction from g: a mean itself is shorter, and would change its direction where a
+    learner scales rows to norm 1 before it subtracts g. Public classes without rows have no part in it.
 
     Parameters
     ----------
@@ -143,8 +145,9 @@ def names_through(
         Public rows by the encoder of the private rows.
     y : array of shape (n,)
         The position of each row's class in `public_names`.
-    temperature : float
-        Of the softmax.
+    temperature : float, optional
+        Of the softmax; by default the one of `TEMPERATURES` that best gives the direction of each public class by the
+        names of the others.
 
     Returns
     -------
@@ -160,20 +163,50 @@ def names_through(
     >>> import numpy as np
     >>> from tacit.encoding.names import names_through
     >>> X, y = np.array([[2.0, 0.0], [0.0, 3.0]]), [0, 1]
-    >>> names_through([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], X, y, temperature=1.0).round(3)
-    array([[0.731, 0.269]])
+    >>> names_through([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], X, y).round(3)
+    array([[1., 0.]])
     """
-    from scipy.special import softmax
-
-    if not temperature > 0:
-        raise InputError(f"temperature={temperature} must be above 0; leave it out for {TEMPERATURE}")
+    if temperature is not None and not temperature > 0:
+        raise InputError(f"temperature={temperature} must be above 0; leave it out and public names choose it")
     private, public = _directions(names, "names"), _directions(public_names, "public_names")
     if private.shape[1] != public.shape[1]:
         fault = f"names have {private.shape[1]} columns and public_names {public.shape[1]}"
         raise InputError(f"{fault}; encode both by the same text encoder")
     means, sizes = _class_means(X, np.asarray(y), len(public))
     known = sizes > 0
-    return np.asarray(softmax(private @ public[known].T / temperature, axis=1) @ means[known])
+    public, centre = public[known], sizes @ means / sizes.sum()
+    spread = means[known] - centre
+    towards = _weights(private @ public.T, temperature or _best_temperature(public @ public.T, spread)) @ spread
+    return np.asarray(centre + _distance(centre, towards) * towards)
+
+
+def _weights(cosines: Floats, temperature: float) -> Floats:
+    from scipy.special import softmax
+
+    return np.asarray(softmax(cosines / temperature, axis=1))
+
+
+def _best_temperature(cosines: Floats, spread: Floats) -> float:
+    """The temperature by which the others' weights come nearest to the directions (K, d) of public classes.
+
+    `cosines` (K, K) are those of their names.
+    """
+    if len(spread) < 3:
+        return TEMPERATURES[0]
+    others = np.where(np.eye(len(cosines), dtype=bool), -np.inf, cosines)
+    directions = unit_rows(spread)
+
+    def likeness(temperature: float) -> float:
+        return float((unit_rows(_weights(others, temperature) @ spread) * directions).sum())
+
+    return max(TEMPERATURES, key=likeness)
+
+
+def _distance(centre: Floats, towards: Floats) -> Floats:
+    """How many times `towards` (n, d) leads from the centre (d,), which is inside the unit ball, to its surface."""
+    squares = np.maximum((towards**2).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    along = towards @ centre[:, None]
+    return np.asarray((np.sqrt(along**2 + squares * max(1 - centre @ centre, 0.0)) - along) / squares)
 
 
 def _directions(names: Sequence[ArrayLike], name: str) -> Floats:
