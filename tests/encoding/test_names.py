@@ -79,16 +79,33 @@ def test_the_temperature_is_the_one_that_tells_public_classes_by_the_names_of_th
     assert np.array_equal(names_through(names, names, X, y), names_through(names, names, X, y, temperature=best))
 
 
+def test_a_class_is_no_part_of_the_mean_from_which_it_is_told():
+    """Names share an offset, so weights are nearly flat; about the mean of all they would lead away from each class."""
+    rng = np.random.default_rng(3)
+    names = rng.normal(size=(10, 8)) + 2
+    means = names @ rng.normal(size=(8, 5)) + rng.normal(size=(10, 5)) + 3
+    X, y = np.repeat(means, 2, axis=0), np.repeat(np.arange(10), 2)
+    told = {t: told_by_others(names, X, y, t) for t in TEMPERATURES}
+    assert max(told, key=told.get) == 0.15
+    assert np.array_equal(names_through(names, names, X, y), names_through(names, names, X, y, temperature=0.15))
+
+
 def told_by_others(names, X, y, temperature):
-    """Mean cosine between each public class and what `names_through` makes of its name without its rows."""
+    """Mean cosine between each public class and what its name tells by the rows of the others, about their mean."""
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    centre, total = unit.mean(axis=0), 0.0
+    names, total = names / np.linalg.norm(names, axis=1, keepdims=True), 0.0
     for k in range(len(names)):
-        cosines = np.delete(names @ names[k], k)
+        centre, cosines = unit[y != k].mean(axis=0), np.delete(names @ names[k], k)
         means = np.array([unit[y == other].mean(axis=0) for other in range(len(names)) if other != k])
-        total += (directions((softmax(cosines / temperature) @ means)[None], centre)
-                  @ directions(unit[y == k].mean(axis=0)[None], centre).T).item()  # fmt: skip
+        found = softmax(cosines / temperature) @ means
+        total += (directions(found[None], centre) @ directions(unit[y == k].mean(axis=0)[None], centre).T).item()
     return total / len(names)
+
+
+def test_names_that_resemble_all_public_classes_alike_give_the_mean():
+    X, y = np.random.default_rng(0).normal(size=(60, 4)) + 1, np.arange(60) % 3
+    mean = (X / np.linalg.norm(X, axis=1, keepdims=True)).mean(axis=0)
+    assert np.allclose(names_through([[0, 0, 0, 1.0]], np.eye(4)[:3], X, y), mean, rtol=0, atol=1e-12)
 
 
 def test_public_classes_without_rows_have_no_part_and_templates_are_averaged():

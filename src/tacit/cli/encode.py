@@ -91,7 +91,8 @@ def encode(
         default the name alone. With a source whose classes are declared, the store carries their rows.
     through
         For encoders without a text side: a store of public labelled rows of that encoder. The class names of both are
-        encoded by --encoder, and each class gets the mean of the public classes whose names are near its own.
+        encoded by --encoder, and each class gets a row in the direction of the public classes whose names are like its
+        own.
     through_texts
         A file with one text for each public class in their order, where the class list has no names but numbers or
         codes; by default `class_words` of the card.

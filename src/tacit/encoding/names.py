@@ -19,7 +19,9 @@ from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 
 TEMPLATE = "{}"
-TEMPERATURES = (0.05, 0.03, 0.07, 0.1, 0.15)  # that are tried; the first where none is better
+TEMPERATURES = (0.05, 0.03, 0.07, 0.1, 0.15)  # candidates; the first is used for too few public classes
+TOLD = 500  # public classes, at most, by which a temperature is judged
+LEAST = 1e-9  # of the longest direction, below which a direction is rounding error
 
 
 def load_text_side(encoder: str, **options: Any) -> Features:
@@ -132,8 +134,9 @@ def names_through(
 
     The direction of class c from g, the mean of the unit public rows, is sum_k w_ck (mu_k - g): mu_k is the mean of the
     unit public rows of class k, and w_c the softmax over k of cos(name c, public name k) / temperature. The row of
-    class c is the unit row in this direction from g: a mean itself is shorter, and would change its direction where a
-    learner scales rows to norm 1 before it subtracts g. Public classes without rows have no part in it.
+    class c is the unit row in this direction from g (g itself where the sum is 0): a mean is shorter than a row, and
+    would change its direction where a learner scales rows to norm 1 before it subtracts g. Public classes without rows
+    have no part in it.
 
     Parameters
     ----------
@@ -146,8 +149,8 @@ def names_through(
     y : array of shape (n,)
         The position of each row's class in `public_names`.
     temperature : float, optional
-        Of the softmax; by default the one of `TEMPERATURES` that best gives the direction of each public class by the
-        names of the others.
+        Of the softmax; by default the one of `TEMPERATURES` at which each public class's direction is best predicted
+        from the other classes.
 
     Returns
     -------
@@ -174,9 +177,10 @@ def names_through(
         raise InputError(f"{fault}; encode both by the same text encoder")
     means, sizes = _class_means(X, np.asarray(y), len(public))
     known = sizes > 0
-    public, centre = public[known], sizes @ means / sizes.sum()
+    public, sizes, centre = public[known], sizes[known], sizes @ means / sizes.sum()
     spread = means[known] - centre
-    towards = _weights(private @ public.T, temperature or _best_temperature(public @ public.T, spread)) @ spread
+    towards = _weights(private @ public.T, temperature or _best_temperature(public, spread, sizes)) @ spread
+    towards[np.linalg.norm(towards, axis=1) <= LEAST * np.linalg.norm(spread, axis=1).max()] = 0.0
     return np.asarray(centre + _distance(centre, towards) * towards)
 
 
@@ -186,18 +190,21 @@ def _weights(cosines: Floats, temperature: float) -> Floats:
     return np.asarray(softmax(cosines / temperature, axis=1))
 
 
-def _best_temperature(cosines: Floats, spread: Floats) -> float:
-    """The temperature by which the others' weights come nearest to the directions (K, d) of public classes.
+def _best_temperature(names: Floats, spread: Floats, sizes: NDArray[np.int64]) -> float:
+    """The temperature at which each public class's direction is best predicted from the other classes.
 
-    `cosines` (K, K) are those of their names.
+    Both directions are those from the mean row of the other classes: `spread` (K, d) is about the mean of all.
     """
-    if len(spread) < 3:
+    if len(spread) < 4:
         return TEMPERATURES[0]
-    others = np.where(np.eye(len(cosines), dtype=bool), -np.inf, cosines)
-    directions = unit_rows(spread)
+    told = np.linspace(0, len(names) - 1, min(len(names), TOLD), dtype=int)
+    cosines = names[told] @ names.T
+    cosines[np.arange(len(told)), told] = -np.inf
+    own = spread[told]
+    moved = (sizes[told] / (sizes.sum() - sizes[told]))[:, None] * own
 
     def likeness(temperature: float) -> float:
-        return float((unit_rows(_weights(others, temperature) @ spread) * directions).sum())
+        return float((unit_rows(_weights(cosines, temperature) @ spread + moved) * unit_rows(own)).sum())
 
     return max(TEMPERATURES, key=likeness)
 

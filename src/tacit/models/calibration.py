@@ -21,6 +21,8 @@ and its gradients are clipped; so are the simulated ones.
 
 Without gradient steps the posterior itself may be wrong; heavier tails of the error are then fitted as a share of
 probability that is spread evenly. Where the constants were chosen is said in docs/probabilities.md.
+
+`fair_offsets` balances scores by the same rows; docs/auto.md says where its constants were chosen.
 """
 
 from __future__ import annotations
