@@ -18,6 +18,7 @@ from scipy.stats import norm
 from contracts.learners import NEEDS, learner_class
 from tacit.learners.methods import METHODS
 from tacit.mechanisms.noise import ResearchNoise
+from tacit.models import calibration
 
 pytestmark = pytest.mark.thorough
 
@@ -108,6 +109,12 @@ def measured_mu(without, record):
         true += np.sum(record[kept] @ direction > threshold)
     rates = (np.array([true, false]) + 0.5) / (len(without) + 1)
     return norm.ppf(rates[0]) - norm.ppf(rates[1])
+
+
+@pytest.fixture(autouse=True)
+def few_simulated_rows(monkeypatch):
+    """What is simulated after a release takes most of the time of a fit to a few rows; the promise does not rest on it."""
+    monkeypatch.setattr(calibration, "ROWS", calibration.FEWEST)
 
 
 def audited(attack, draws):

@@ -51,7 +51,7 @@ def test_rows_through_public_classes_in_closed_form():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 6)) + 1, rng.integers(0, 4, 50)
     names, public_names = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    unit = directions(X, 0)
     centre, means = unit.mean(axis=0), np.array([unit[y == k].mean(axis=0) for k in range(4)])
     found = names_through(names, public_names, X, y, temperature=0.05)
     assert np.allclose(np.linalg.norm(found, axis=1), 1)
@@ -92,8 +92,8 @@ def test_a_class_is_no_part_of_the_mean_from_which_it_is_told():
 
 def told_by_others(names, X, y, temperature):
     """Mean cosine between each public class and what its name tells by the rows of the others, about their mean."""
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    names, total = names / np.linalg.norm(names, axis=1, keepdims=True), 0.0
+    unit = directions(X, 0)
+    names, total = directions(names, 0), 0.0
     for k in range(len(names)):
         centre, cosines = unit[y != k].mean(axis=0), np.delete(names @ names[k], k)
         means = np.array([unit[y == other].mean(axis=0) for other in range(len(names)) if other != k])
@@ -104,7 +104,7 @@ def told_by_others(names, X, y, temperature):
 
 def test_names_that_resemble_all_public_classes_alike_give_the_mean():
     X, y = np.random.default_rng(0).normal(size=(60, 4)) + 1, np.arange(60) % 3
-    mean = (X / np.linalg.norm(X, axis=1, keepdims=True)).mean(axis=0)
+    mean = directions(X, 0).mean(axis=0)
     assert np.allclose(names_through([[0, 0, 0, 1.0]], np.eye(4)[:3], X, y), mean, rtol=0, atol=1e-12)
 
 

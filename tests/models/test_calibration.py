@@ -30,6 +30,7 @@ KNOWN = CarriedPosterior(
     np.full(WIDTH, 1 / WIDTH),
     np.ones(CLASSES),
 )
+ROWS = simulated(KNOWN, SAMPLE)
 
 
 def linear(rows):
@@ -67,7 +68,7 @@ def test_the_slope_is_the_derivative_of_the_mean_loss_with_shares_added(balance)
 
 
 def test_simulated_rows_have_the_spread_within_classes_and_heavy_tails():
-    rows = simulated(KNOWN, SAMPLE)
+    rows = ROWS
     assert np.allclose(rows.means, MEANS[rows.labels], atol=1e-3)
     assert np.bincount(rows.labels).min() >= len(rows.labels) // CLASSES
     squares = (rows.spread**2).sum(axis=1)
@@ -80,7 +81,9 @@ def test_simulated_rows_have_the_spread_within_classes_and_heavy_tails():
 def test_foreign_rows_make_probabilities_less_certain():
     moved = KNOWN.posterior.mean + 0.3 * np.eye(WIDTH)[5]
     foreign = replace(KNOWN, posterior=replace(KNOWN.posterior, mean=moved))
-    near, far = (posterior_probabilities(known, SAMPLE, linear) for known in (KNOWN, foreign))
+    near, far = (
+        posterior_probabilities(known.posterior, simulated(known, SAMPLE), linear) for known in (KNOWN, foreign)
+    )
     assert far.scale < 0.8 * near.scale or far.even > near.even + 0.05
 
 
@@ -105,9 +108,11 @@ def slopes(value, noise=0.01):
 
 
 def test_released_gradients_decide_where_they_are_clear():
-    scales = [posterior_probabilities(KNOWN, SAMPLE, linear, slopes(value)).scale for value in (-0.3, 0.0, 0.3)]
+    scales = [posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value)).scale for value in (-0.3, 0.0, 0.3)]
     assert scales[0] > 1.1 * scales[1] > 1.2 * scales[2]
-    unclear = [posterior_probabilities(KNOWN, SAMPLE, linear, slopes(value, 50.0)).scale for value in (-0.3, 0.3)]
+    unclear = [
+        posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value, 50.0)).scale for value in (-0.3, 0.3)
+    ]
     assert unclear[0] == pytest.approx(unclear[1], rel=0.05)
 
 
@@ -128,7 +133,7 @@ def test_the_last_slope_is_the_end_of_a_line_and_counts_with_the_error_of_a_sing
 
 def test_one_class_needs_no_scale_and_many_classes_no_more_rows():
     one = replace(KNOWN, posterior=replace(KNOWN.posterior, mean=MEANS[:1]))
-    assert posterior_probabilities(one, SAMPLE, linear).scale == 1
+    assert posterior_probabilities(one.posterior, simulated(one, SAMPLE), linear).scale == 1
     many = 3000
     posterior = ClassPosterior(np.zeros((many, 2)), np.ones((many, 2)), np.ones(many), 0.5, 0.5)
     rows = simulated(CarriedPosterior(posterior, np.eye(2), np.ones(2), np.ones(many)), SAMPLE[:, :2])
@@ -142,16 +147,15 @@ def test_one_class_needs_no_scale_and_many_classes_no_more_rows():
 def test_offsets_return_what_a_class_lacks_as_far_as_its_sum_is_not_clear(clarity, sums_alone):
     """Without the handicap the classes are alike but for rotation, and none has an offset."""
     clear, handicap = np.array(clarity), np.array([-2.0, 0.0, 0.0])
-    known = replace(KNOWN, clarity=clear)
-    found = fair_offsets(known, SAMPLE, lambda rows: linear(rows) + handicap, sums_alone=sums_alone)
+    found = fair_offsets(clear, ROWS, lambda rows: linear(rows) + handicap, sums_alone=sums_alone)
     share = 1.5 * (1 - 2 / 3) * clear.mean() / (1 if sums_alone else clear.mean() + 0.05)
     expected = share * (1 - clear) * (-handicap + clear @ handicap / clear.sum())
     assert found == pytest.approx(expected, abs=0.1 * np.abs(expected).max())
-    none = fair_offsets(known, SAMPLE, linear, sums_alone=sums_alone)
+    none = fair_offsets(clear, ROWS, linear, sums_alone=sums_alone)
     assert none == pytest.approx(np.zeros(3), abs=0.1 * np.abs(expected).max())
 
 
 def test_of_two_classes_none_has_an_offset():
     two = replace(KNOWN.posterior, mean=MEANS[:2], variance=SPREAD[:2], sizes=np.full(2, 50.0))
-    known = replace(KNOWN, posterior=two, clarity=np.array([0.1, 0.9]))
-    assert fair_offsets(known, SAMPLE, lambda rows: linear(rows)[:, :2] - [2, 0]).tolist() == [0, 0]
+    rows = simulated(replace(KNOWN, posterior=two), SAMPLE)
+    assert fair_offsets(np.array([0.1, 0.9]), rows, lambda rows: linear(rows)[:, :2] - [2, 0]).tolist() == [0, 0]

@@ -39,6 +39,12 @@ LIBRARIES = [
     "pydantic",
     "safetensors.numpy",
     "cyclopts",
+    "hypothesis",
+    "_hypothesis_pytestplugin",
+    "anyio.pytest_plugin",
+    "xdist.plugin",
+    "opendp.measurements",
+    "numba.core.registry",
 ]
 
 
@@ -93,6 +99,7 @@ def verdict(copy: Path, tests: str, *plugins: object) -> tuple[str, str]:
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         plain = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]  # a diff of long lists takes minutes
+        plain += ["-p", "no:unraisableexception"]  # it collects garbage at the end
         arguments = ["-x", "-q", *plain, "--rootdir", str(copy), *tests.split()]
         status = pytest.main(arguments, plugins=[killer := Killer(), *plugins])
     where = str(getattr(sys.modules.get("tacit"), "__file__", ""))
@@ -123,6 +130,9 @@ def import_libraries() -> None:
     sys.dont_write_bytecode = True
     for name in LIBRARIES:
         importlib.import_module(name)
+    target = sys.modules["numba.core.registry"].cpu_target
+    target.typing_context.refresh()
+    target.target_context.refresh()
     assert "tacit" not in sys.modules
 
 

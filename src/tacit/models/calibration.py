@@ -37,6 +37,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, softmax
 
 from tacit.models.carried import CarriedPosterior
+from tacit.models.posterior import ClassPosterior
 from tacit.models.probabilities import Probabilities
 from tacit.models.quadratic import posterior_share
 from tacit.models.rows import Floats
@@ -87,16 +88,11 @@ class Simulated:
 
 
 def posterior_probabilities(
-    known: CarriedPosterior, sample: Floats, scores: Scores, slopes: Slopes | None = None
+    posterior: ClassPosterior, rows: Simulated, scores: Scores, slopes: Slopes | None = None
 ) -> Probabilities:
-    """The scale of a decision with these scores; `sample` (m, p) are public rows along the axes.
-
-    `slopes` are those of the gradient steps that fitted linear scores.
-    """
-    posterior = known.posterior
+    """The scale of a decision with these scores; `slopes` are those of the gradient steps that fitted linear scores."""
     if len(posterior.mean) == 1:
         return Probabilities(1.0)
-    rows = simulated(known, sample)
     grand = posterior.sizes @ posterior.mean / posterior.sizes.sum()
     foreign = float(np.linalg.norm(grand))
     if slopes is None:
@@ -118,7 +114,7 @@ def posterior_probabilities(
 
 
 def simulated(known: CarriedPosterior, sample: Floats) -> Simulated:
-    """Rows of the model in the module's docstring at k = 1."""
+    """Rows of the model in the module's docstring at k = 1; `sample` (m, p) are public rows along the axes."""
     posterior, rng = known.posterior, np.random.default_rng(0)
     n_classes, width = posterior.mean.shape
     number = min(ROWS, max(FEWEST, ENTRIES // max(n_classes, width)))
@@ -147,7 +143,7 @@ def within_classes(known: CarriedPosterior, sample: Floats) -> Floats:
     return np.asarray((whitened - (whitened @ axes.T) * (1 - kept) @ axes) * deviations)
 
 
-def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores, *, sums_alone: bool = False) -> Floats:
+def fair_offsets(clarity: Floats, rows: Simulated, scores: Scores, *, sums_alone: bool = False) -> Floats:
     """What each class's score must gain, (C,), so that simulated rows of all classes are told apart best.
 
     A class that is known poorly, by its name or by few records, scores lower on its own rows than a class whose mean is
@@ -156,10 +152,9 @@ def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores, *, sum
     follows from the other; by the weight of the posterior beside names, or by the mean clarity if `sums_alone` decide;
     and for each class, about the mean of clear classes, as far as its sum is not clear.
     """
-    n_classes = len(known.posterior.mean)
+    n_classes = len(clarity)
     if n_classes <= 2:
         return np.zeros(n_classes)
-    rows = simulated(known, sample)
     simulated_scores = scores(rows.means + rows.spread)
     truth = np.eye(n_classes)[rows.labels]
 
@@ -172,9 +167,9 @@ def fair_offsets(known: CarriedPosterior, sample: Floats, scores: Scores, *, sum
 
     start = np.append(math.log(best_scale(simulated_scores, rows.labels)), np.zeros(n_classes))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[SCALES] + [(None, None)] * n_classes).x
-    offsets, clear = found[1:] / math.exp(found[0]), known.clarity
-    share = OFFSETS * (1 - 2 / n_classes) * (float(clear.mean()) if sums_alone else posterior_share(clear))
-    return np.asarray(share * (1 - clear) * (offsets - clear @ offsets / max(float(clear.sum()), 1e-12)))
+    offsets = found[1:] / math.exp(found[0])
+    share = OFFSETS * (1 - 2 / n_classes) * (float(clarity.mean()) if sums_alone else posterior_share(clarity))
+    return np.asarray(share * (1 - clarity) * (offsets - clarity @ offsets / max(float(clarity.sum()), 1e-12)))
 
 
 def loss_slope(scores: Floats, labels: NDArray[np.int64], shares: Floats, *, clip: float, balance: float) -> float:

@@ -20,7 +20,7 @@ from tacit.learners.prototypes.auto import (
 from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT
-from tacit.models.calibration import fair_offsets, posterior_probabilities
+from tacit.models.calibration import fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import CarriedPosterior, carried
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
@@ -313,7 +313,8 @@ def directly(posterior, prior, names=None, clip=np.inf):
         slopes = slopes / (1 + NAMES) + names / unit_deviation(rows @ names.T) * NAMES / (1 + NAMES)
         slopes /= unit_deviation(rows @ slopes.T)
     known = CarriedPosterior(posterior, prior.axes, prior.variances, np.ones(4), None)
-    scale = posterior_probabilities(known, prior.sample, lambda sample: sample @ (slopes @ prior.axes).T).scale
+    simulation = simulated(known, prior.sample)
+    scale = posterior_probabilities(posterior, simulation, lambda sample: sample @ (slopes @ prior.axes).T).scale
     start, beside = min(START * scale, LONGEST_START) * slopes, BALANCE * np.log(posterior.sizes)
     over_moments = np.linalg.inv(ROWS.T @ ROWS + RIDGE * 4 * np.eye(12))
     theta = ahead = np.zeros((4, 12))
@@ -391,7 +392,8 @@ def test_offsets_after_gradient_steps_are_those_of_the_coefficients_that_the_ste
     rare = np.flatnonzero((Y > 0) | (np.arange(500) < 60))
     model = tacit.AutoPrototypes("rho=0.05", names=names, **FIT).fit(X[rare], Y[rare])
     known, sample = carried(model.released_.carried), public_prior(PUBLIC, CENTRE).sample
-    found = fair_offsets(known, sample, lambda rows: rows @ (model.coefficients_ @ known.axes).T)
+    simulation = simulated(known, sample)
+    found = fair_offsets(known.clarity, simulation, lambda rows: rows @ (model.coefficients_ @ known.axes).T)
     assert np.allclose(model.intercepts_, found, atol=1e-4 * np.ptp(found))
     assert found.argmax() == 0
 

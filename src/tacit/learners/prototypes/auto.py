@@ -18,7 +18,7 @@ from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities
+from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.named_posterior import named_posterior
@@ -134,9 +134,10 @@ class AutoPrototypes(UnitRowClassifier):
         scores = blended(posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_)
         carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
         with phase(SOLVING):
+            rows = simulated(carried, prior.sample)
             if not self.refined_:
-                scores = scores.moved(fair_offsets(carried, prior.sample, scores.of, sums_alone=named is None))
-            confidence = posterior_probabilities(carried, prior.sample, scores.of)
+                scores = scores.moved(fair_offsets(clarity, rows, scores.of, sums_alone=named is None))
+            confidence = posterior_probabilities(posterior, rows, scores.of)
         if self.refined_:
             scores = scores.times(min(START * confidence.scale, LONGEST_START))
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
@@ -155,8 +156,8 @@ class AutoPrototypes(UnitRowClassifier):
             self.coefficients_ = refinement.refine(start, prepared, self.sizes_, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):
-                refined = refined.moved(fair_offsets(carried, prior.sample, refined.of))
-                confidence = posterior_probabilities(carried, prior.sample, refined.of, slopes)
+                refined = refined.moved(fair_offsets(clarity, rows, refined.of))
+                confidence = posterior_probabilities(posterior, rows, refined.of, slopes)
             self.intercepts_ = refined.offsets
             arrays, facts = self._arrays(), facts | refinement.facts(rest)
             what = f"one linear score per class, from noisy class sums, second moments and gradients{IN_RELEASE}"
