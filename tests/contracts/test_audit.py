@@ -113,7 +113,7 @@ def measured_mu(without, record):
 
 @pytest.fixture(autouse=True)
 def few_simulated_rows(monkeypatch):
-    """What is simulated after a release takes most of the time of a fit to a few rows; the promise does not rest on it."""
+    """Simulated rows take most of the time of a fit to a few records, and the promise does not rest on them."""
     monkeypatch.setattr(calibration, "ROWS", calibration.FEWEST)
 
 

@@ -17,7 +17,7 @@ from tacit.learners.prototypes.auto import (
     SMALL_CLASSES,
     START,
 )
-from tacit.learners.prototypes.refinement import BALANCE, CLIP, RIDGE, STEPS
+from tacit.learners.prototypes.refinement import BALANCE, RIDGE, STEPS, clip_norm
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT
 from tacit.models.calibration import fair_offsets, posterior_probabilities, simulated
@@ -316,12 +316,13 @@ def directly(posterior, prior, names=None, clip=np.inf):
     simulation = simulated(known, prior.sample)
     scale = posterior_probabilities(posterior, simulation, lambda sample: sample @ (slopes @ prior.axes).T).scale
     start, beside = min(START * scale, LONGEST_START) * slopes, BALANCE * np.log(posterior.sizes)
-    over_moments = np.linalg.inv(ROWS.T @ ROWS + RIDGE * 4 * np.eye(12))
+    ridge = RIDGE * posterior.within**2 / posterior.between
+    over_moments = np.linalg.inv(ROWS.T @ ROWS + ridge * 4 * np.eye(12))
     theta = ahead = np.zeros((4, 12))
     for step in range(STEPS):
         residual = softmax(ROWS @ (start + ahead).T + beside, axis=1) - np.eye(4)[Y]
         residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-        moved = ahead - 4 * (residual.T @ ROWS + RIDGE * ahead) @ over_moments
+        moved = ahead - 4 * (residual.T @ ROWS + ridge * ahead) @ over_moments
         theta, ahead = moved, moved + step / (step + 3) * (moved - theta)
     return start + theta
 
@@ -351,7 +352,7 @@ def test_infinite_budget_is_the_direct_formula(names):
 def test_a_large_budget_is_the_clipped_formula():
     model = tacit.AutoPrototypes("rho=1e9", **FIT).fit(X, Y)
     prior, posterior = exact_posterior()
-    assert np.allclose(model.coefficients_, directly(posterior, prior, clip=CLIP), atol=0.02)
+    assert np.allclose(model.coefficients_, directly(posterior, prior, clip=clip_norm(posterior.sizes)), atol=0.02)
     assert not np.allclose(model.coefficients_, directly(posterior, prior), atol=0.05)
 
 

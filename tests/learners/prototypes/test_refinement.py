@@ -5,9 +5,10 @@ from scipy.special import log_softmax, softmax
 from tacit.learners.common.descent import NOISE_IN_LOGIT
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import refinement as module
-from tacit.learners.prototypes.refinement import BALANCE, CLIP, MOMENTS, RIDGE, STEPS, facts, multipliers, refine
+from tacit.learners.prototypes.refinement import BALANCE, MOMENTS, STEPS, clip_norm, facts, multipliers, refine
 from tacit.mechanisms.noise import noise_source
 from tacit.models.calibration import Slopes
+from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -15,6 +16,15 @@ X, Y = RNG.normal(size=(300, 12)), RNG.integers(0, 4, 300)
 CENTRE = RNG.normal(size=12) / 9
 ROWS = unit_rows_about(X, CENTRE)
 START, SIZES = RNG.normal(size=(4, 12)), np.array([10.0, 100.0, 50.0, 300.0])
+CLIP = clip_norm(SIZES)
+WITHIN = 0.7
+RIDGE = module.RIDGE * WITHIN**2 / (1 - WITHIN)
+
+
+def known(sizes):
+    """A posterior of classes of these sizes."""
+    nothing = np.zeros((len(sizes), 12))
+    return ClassPosterior(nothing, nothing, np.asarray(sizes), 0.5, WITHIN)
 
 
 def damped(moments, damping):
@@ -41,8 +51,9 @@ def test_noise_of_moments_and_steps_together_is_that_of_one_gaussian():
     assert 1 / of_moments**2 + STEPS / of_step**2 == pytest.approx(1 / 16)
     assert 16 / of_moments**2 == pytest.approx(MOMENTS)
     assert multipliers(0.0) == (0.0, 0.0)
-    said = facts(4.0)
+    said = facts(SIZES, 4.0)
     assert said["noise multiplier of the second moments"] == of_moments
+    assert said["gradient clip norm"] == CLIP
     assert (said["gradient steps"], said["noise multiplier of a step"]) == (STEPS, of_step)
 
 
@@ -63,17 +74,17 @@ def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
     monkeypatch.setattr(module, "second_moments", kept)
     monkeypatch.setattr(module, "descend", no_descent)
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
-    refine(np.ones((2, 3)), nothing, np.array([30.0, 10.0]), multiplier, noise_source("research", 0))
+    refine(np.ones((2, 3)), nothing, known([30.0, 10.0]), multiplier, noise_source("research", 0))
     ((values, *_, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert np.stack(moments).std(axis=0).mean() == pytest.approx(of_moments, rel=0.1)
-    noise = of_step * CLIP / (values + damping)
+    noise = of_step * clip_norm(np.array([30.0, 10.0])) / (values + damping)
     assert np.stack(drawn).var(axis=0).sum() == pytest.approx(2 * (noise**2).sum(), rel=0.1)
 
 
 @pytest.mark.parametrize("multiplier", [0.0, 1e-6, 4.0])
 def test_the_damping_covers_the_ridge_and_the_noise_of_moments_and_steps(dampings, multiplier):
-    refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0))
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), multiplier, noise_source("research", 0))
     ((values, deviation, least, most, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert least == pytest.approx(RIDGE * 4 + of_moments * 12**0.5)
@@ -84,11 +95,18 @@ def test_the_damping_covers_the_ridge_and_the_noise_of_moments_and_steps(damping
         assert np.allclose(values, np.linalg.eigvalsh(ROWS.T @ ROWS))
 
 
+def test_gradients_are_clipped_to_half_where_classes_are_alike():
+    assert clip_norm(np.full(9, 70.0)) == 0.5
+    assert clip_norm(np.array([10.0, 20.0])) == pytest.approx(0.5 + np.log(2) / 4)
+    assert clip_norm(np.array([1.0, 10.0, 100.0])) == 1
+    assert 0.5 < CLIP <= 1
+
+
 @pytest.mark.parametrize("n_classes", [3, 30])
 def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, n_classes):
     monkeypatch.setattr(module, "descend", lambda gradient, start, rate, steps: np.full_like(start, rate))
     y, start = np.arange(300) % n_classes, np.zeros((n_classes, 12))
-    found = refine(start, UnitRows(X, y, CENTRE), np.full(n_classes, 10.0), 1.0, noise_source("research", 0))
+    found = refine(start, UnitRows(X, y, CENTRE), known(np.full(n_classes, 10.0)), 1.0, noise_source("research", 0))
     assert (found == min(n_classes, module.LONGEST)).all()
 
 
@@ -96,7 +114,7 @@ def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, 
 def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(monkeypatch, dampings, multiplier, clip):
     head, found, slopes = RNG.normal(size=(4, 12)), [], Slopes()
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    refine(START, UnitRows(X, Y, CENTRE), SIZES, multiplier, noise_source("research", 0), slopes)
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), multiplier, noise_source("research", 0), slopes)
     assert (slopes.clip, slopes.balance) == (clip, BALANCE)
     residual = softmax(ROWS @ (START + head).T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
@@ -114,7 +132,7 @@ def test_noise_is_drawn_anew_in_each_step(monkeypatch):
 
     monkeypatch.setattr(module, "noisy_gradient", kept)
     nothing = UnitRows(np.zeros((2, 12)), np.array([0, 1]))
-    refine(START, nothing, SIZES, 1e3, noise_source("research", 0))
+    refine(START, nothing, known(SIZES), 1e3, noise_source("research", 0))
     assert len(drawn) == STEPS
     noise = np.stack([array.ravel() for array in drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(STEPS)).max() < 0.8
@@ -129,7 +147,7 @@ def test_without_noise_it_ends_where_the_penalised_loss_is_least():
         residual = softmax(ROWS @ theta.T + added, axis=1) - np.eye(4)[Y]
         return np.linalg.norm(residual.T @ ROWS + RIDGE * (theta - START))
 
-    found = refine(START, UnitRows(X, Y, CENTRE), sizes, 0.0, noise_source("research", 0))
+    found = refine(START, UnitRows(X, Y, CENTRE), known(sizes), 0.0, noise_source("research", 0))
     assert slope(found) < 0.01 * slope(START)
 
 
@@ -146,7 +164,7 @@ def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
 
     for release in releases:
         monkeypatch.setattr(module, release.__name__, keep(release))
-    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), SIZES, 4.0, noise_source("research", 0))
+    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), known(SIZES), 4.0, noise_source("research", 0))
     moments, step = (np.round(drawn[name], 6) for name in ("second_moments", "noisy_gradient"))
     assert moments.std() > 0.5
     assert not np.isin(moments, step).any()
@@ -163,11 +181,11 @@ def test_steps_do_not_oscillate_where_noise_is_small(multiplier):
     def loss(theta):
         return -np.mean(log_softmax(rows @ theta.T + BALANCE * np.log(sizes), axis=1)[np.arange(len(y)), y])
 
-    found = refine(start, UnitRows(x, y), sizes, multiplier, noise_source("research", 0))
+    found = refine(start, UnitRows(x, y), known(sizes), multiplier, noise_source("research", 0))
     assert loss(found) < loss(start)
 
 
 def test_in_much_noise_it_stays_where_it_started():
-    found = refine(START, UnitRows(X, Y, CENTRE), SIZES, 1e3, noise_source("research", 0))
+    found = refine(START, UnitRows(X, Y, CENTRE), known(SIZES), 1e3, noise_source("research", 0))
     rows = unit_rows_about(RNG.normal(size=(500, 12)), None)
     assert (rows @ (found - START).T).std() < 1.5

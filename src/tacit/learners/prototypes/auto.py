@@ -153,13 +153,13 @@ class AutoPrototypes(UnitRowClassifier):
         if self.refined_:
             rest = self._part(1 - spent)
             slopes, start = Slopes(), self.coefficients_
-            self.coefficients_ = refinement.refine(start, prepared, self.sizes_, rest, noise, slopes)
+            self.coefficients_ = refinement.refine(start, prepared, posterior, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):
                 refined = refined.moved(fair_offsets(clarity, rows, refined.of))
                 confidence = posterior_probabilities(posterior, rows, refined.of, slopes)
             self.intercepts_ = refined.offsets
-            arrays, facts = self._arrays(), facts | refinement.facts(rest)
+            arrays, facts = self._arrays(), facts | refinement.facts(self.sizes_, rest)
             what = f"one linear score per class, from noisy class sums, second moments and gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
         self.intercepts_, self.axes_, self.squares_ = scores.offsets, prior.axes, scores.squares

@@ -2,9 +2,19 @@
 
 The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike. The log
 shares are multiplied by `BALANCE`, which is above 1 because the coefficients of small classes stay closer to the start:
-few records, noise and the ridge hold them back. A small part of the budget pays for the second moments G of the rows.
-Gradients are divided by G + damping I, so that directions in which rows vary little are learned as fast as others.
-Each noisy gradient also says how the loss changes with the scale of the scores: see `tacit.models.calibration`.
+few records, noise and the ridge hold them back.
+
+The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the within-class share,
+the best coefficients are m / (h w) for class means m of squared length 1 - h, so their squared length is about
+(1 - h) / h^2. The distance is expected to grow in proportion, and the ridge is `RIDGE` h^2 / (1 - h).
+
+Gradients are clipped to half of `CLIP` if classes are of equal size, which halves the noise and holds back few records.
+Records of classes much smaller than others have long gradients, so the clip norm grows with the standard deviation of
+the log class sizes, up to `CLIP`.
+
+A small part of the budget pays for the second moments G of the rows. Gradients are divided by G + damping I, so that
+directions in which rows vary little are learned as fast as others. Each noisy gradient also says how the loss changes
+with the scale of the scores: see `tacit.models.calibration`.
 """
 
 from __future__ import annotations
@@ -23,11 +33,12 @@ from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.calibration import Slopes
+from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
 
 # where each was chosen: docs/auto.md
 STEPS, MOMENTS = 30, 0.02  # MOMENTS is a share of the budget
-RIDGE, CLIP, BALANCE = 0.3, 1.0, 1.1
+RIDGE, CLIP, BALANCE = 0.13, 1.0, 1.2
 LONGEST = 5.0  # learning rate; half of what steps without momentum may have
 
 
@@ -35,33 +46,36 @@ LONGEST = 5.0  # learning rate; half of what steps without momentum may have
 def refine(
     start: Floats,
     records: UnitRows,
-    sizes: Floats,
+    posterior: ClassPosterior,
     multiplier: float,
     noise: NoiseSource,
     slopes: Slopes | None = None,
 ) -> Floats:
     """Coefficients (C, d) after the descent; all releases together cost `outer_products.event(multiplier)`.
 
+    The posterior gives the class sizes and the ridge.
     What the gradients say of the scale is added to `slopes`.
     """
     of_moments, z = multipliers(multiplier)
+    sizes, clip = posterior.sizes, clip_norm(posterior.sizes)
+    ridge = RIDGE * posterior.within**2 / posterior.between
     n, n_classes, width = float(sizes.sum()), *start.shape
     blocks, added = records.block_list(exact=z == 0), BALANCE * log_shares(sizes, 0.0)
     slopes = Slopes() if slopes is None else slopes
-    slopes.clip, slopes.balance = (CLIP if z > 0 else math.inf), BALANCE
+    slopes.clip, slopes.balance = (clip if z > 0 else math.inf), BALANCE
     values, vectors = spectrum(second_moments(blocks, width=width, multiplier=of_moments, noise=noise))
     rate = min(float(n_classes), LONGEST)
     # noise in a logit adds up as in `learning_rate`
-    deviation = rate * z * CLIP * STEPS**1.5 / 3
-    least = RIDGE * n_classes + of_moments * math.sqrt(width)
+    deviation = rate * z * clip * STEPS**1.5 / 3
+    least = ridge * n_classes + of_moments * math.sqrt(width)
     damping = damping_for(values, deviation, least, NOISE_IN_LOGIT)
 
     def gradient(moved: Floats) -> Floats:
         head = start + moved
-        of_loss = noisy_gradient(head, added, blocks, clip=CLIP, multiplier=z, noise=noise)
+        of_loss = noisy_gradient(head, added, blocks, clip=clip, multiplier=z, noise=noise)
         slopes.values.append(float((head * of_loss).sum()) / n)
-        slopes.noises.append(z * CLIP * float(np.linalg.norm(head)) / n)
-        return divided(of_loss + RIDGE * moved, values, vectors, damping)
+        slopes.noises.append(z * clip * float(np.linalg.norm(head)) / n)
+        return divided(of_loss + ridge * moved, values, vectors, damping)
 
     return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
 
@@ -71,14 +85,23 @@ def multipliers(multiplier: float) -> tuple[float, float]:
     return multiplier / math.sqrt(MOMENTS), multiplier * math.sqrt(STEPS / (1 - MOMENTS))
 
 
-def facts(multiplier: float) -> dict[str, Any]:
+def clip_norm(sizes: Floats) -> float:
+    """The norm to which gradients are clipped, from the class sizes (C,).
+
+    >>> clip_norm(np.array([50.0, 50.0])), clip_norm(np.array([1.0, 100.0]))
+    (0.5, 1.0)
+    """
+    return CLIP * min(1.0, (1 + float(log_shares(sizes, 0.0).std())) / 2)
+
+
+def facts(sizes: Floats, multiplier: float) -> dict[str, Any]:
     """For the card."""
     of_moments, of_step = multipliers(multiplier)
     return {
         "gradient steps": STEPS,
         "noise multiplier of the second moments": of_moments,
         "noise multiplier of a step": of_step,
-        "gradient clip norm": CLIP,
+        "gradient clip norm": clip_norm(sizes),
         "log class shares": f"times {BALANCE:g}",
         "sampling": "none; every record is used in every step",
     }
