@@ -27,8 +27,6 @@ from tacit.models.metrics import evaluate
 LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
-    "`FEW_CLASSES` that double the bar": (f"{LEARNER}.auto.FEW_CLASSES",),
-    "`MANY_RECORDS`: with so many, they do not": (f"{LEARNER}.auto.MANY_RECORDS",),
     "`START`: share of the scale at which they start": (f"{LEARNER}.auto.START",),
     "`MOMENTS`: share of second moments": (f"{LEARNER}.refinement.MOMENTS",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),

@@ -24,7 +24,7 @@ from problems import IMAGES, NEWS, TEXT, TINY, Problem, read
 import tacit
 from tacit.compute.atomic import atomic_file
 from tacit.data.imbalance import imbalanced_subset
-from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES, MANY_RECORDS
+from tacit.learners.prototypes.auto import CLEAR
 from tacit.models.metrics import evaluate
 from tacit.models.quadratic import prudent_trust
 
@@ -69,15 +69,12 @@ def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """What a fit that takes this route, whatever it sees, decides by: the signal, the trust and the records that count.
-
-    And its accuracies in percent.
-    """
-    seen: list[tuple[float, float, float]] = []
+    """Signal and trust, by which a fit decides that takes this route whatever they are; and its accuracies in percent."""
+    seen: list[tuple[float, float]] = []
     true_signal = tacit.AutoPrototypes._signal
 
     def signal(self: tacit.AutoPrototypes, posterior: Any) -> float:
-        seen.append((true_signal(self, posterior), prudent_trust(posterior), self._clear_records(posterior)))
+        seen.append((true_signal(self, posterior), prudent_trust(posterior)))
         steps = {"sums": False, "half": len(seen) > 1, "quarter": True}[route]
         return np.inf if steps else -np.inf
 
@@ -133,16 +130,12 @@ def command(
         part.write_text("\n".join(report(problems)) + "\n", encoding="utf-8")
 
 
-def chosen(fit: dict[str, Any], n_classes: int, clear: float, few: float) -> str:
-    """The route that `auto` takes with these constants."""
-
-    def bar(records: float) -> float:
-        return clear if records >= MANY_RECORDS else clear * (1 + few / n_classes)
-
-    (first, _, records), (second, trust, more_records) = fit["sums"]["seen"]
-    if first >= bar(records):
+def chosen(fit: dict[str, Any], clear: float) -> str:
+    """The route that `auto` takes with this bar."""
+    (first, _), (second, trust) = fit["sums"]["seen"]
+    if first >= clear:
         return "quarter"
-    return "half" if second >= bar(more_records) * (1 + trust) / 2 else "sums"
+    return "half" if second >= clear * (1 + trust) / 2 else "sums"
 
 
 def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -163,12 +156,14 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
             within = [fit for n, fit in fits if least <= n <= most and low <= fit["sums"]["seen"][0][0] < high]
             cells.append(f"{gain([(fit, 'quarter') for fit in within])} ({len(within)})" if within else "")
         yield f"| {least} to {most} | {' | '.join(cells)} |"
-    few = (0.0, FEW_CLASSES / 2, FEW_CLASSES, 2 * FEW_CLASSES)
-    yield "\n| `CLEAR` | " + " | ".join(f"`FEW_CLASSES` = {value:g}" for value in few) + " |"
-    yield "|---" * (1 + len(few)) + "|"
-    for clear in (CLEAR / 2, CLEAR, 2 * CLEAR):
-        cells = [gain([(fit, chosen(fit, n, clear, value)) for n, fit in fits]) for value in few]
-        yield f"| {clear:g} | {' | '.join(cells)} |"
+    yield "\n| `CLEAR` | all | " + " | ".join(f"{least} to {most} classes" for least, most in ROWS) + " |"
+    yield "|---" * (2 + len(ROWS)) + "|"
+    for clear in (CLEAR / 2, CLEAR / 2**0.5, CLEAR, CLEAR * 2**0.5, 2 * CLEAR):
+        cells = [
+            gain([(fit, chosen(fit, clear)) for n, fit in fits if least <= n <= most])
+            for least, most in ((0, np.inf), *ROWS)
+        ]
+        yield f"| {clear:.2g} | {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ def test_cells_of_data_sets_with_a_comma_are_read_again(utility, tmp_path):
 def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeypatch):
     import routes
 
-    from tacit.learners.prototypes.auto import CLEAR, FEW_CLASSES
+    from tacit.learners.prototypes.auto import CLEAR
 
     monkeypatch.setattr(routes, "STORES", {"mobilenetv2-in1k-160/cifar10": ("mobilenetv2-in1k-160/tiny_imagenet",)})
     monkeypatch.setattr(routes, "CLASSES", (8, 10))
@@ -92,14 +92,14 @@ def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeyp
     settings = {"public": data.public, "classes": data.n_classes, "noise": "research", "random_state": 1000}
     model = routes.tacit.AutoPrototypes(routes.budget(rough), **settings).fit(data.x, data.y)
     route = {1.0: "sums", 0.5: "half", 0.25: "quarter"}[model.spent_on_sums_]
-    assert routes.chosen(fit, data.n_classes, CLEAR, FEW_CLASSES) == route
+    assert routes.chosen(fit, CLEAR) == route
     scores = routes.evaluate(data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes)
     assert fit[route]["accuracies"] == [100 * scores.balanced, 100 * scores.minority]
-    assert routes.chosen(fit, data.n_classes, 0.0, 0.0) == "quarter"
-    assert routes.chosen(fit, data.n_classes, 1e9, 0.0) == "sums"
+    assert routes.chosen(fit, 0.0) == "quarter"
+    assert routes.chosen(fit, 1e9) == "sums"
     lines = list(routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}]))
     assert lines[0] == "1 fits of 1 problems.\n"
-    assert len(lines) == 11
+    assert len(lines) == 13
 
 
 def test_rivals_are_compared_with_the_best_of_them(utility, tmp_path):

@@ -10,10 +10,8 @@ from tacit.learners.prototypes import auto as module
 from tacit.learners.prototypes.auto import (
     CLEAR,
     COUNT_SHARE,
-    FEW_CLASSES,
     LEFT_OUT,
     LONGEST_START,
-    MANY_RECORDS,
     SMALL_CLASSES,
     START,
 )
@@ -40,7 +38,6 @@ CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
 ROWS = unit_rows_about(X, CENTRE)
 SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in range(4)])
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
-BAR = CLEAR * (1 + FEW_CLASSES / 4)
 ROUTES = {
     0.25: (0.0, 1.0),
     0.5: (1e9, -1.0),
@@ -266,10 +263,10 @@ def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_one
 @pytest.mark.parametrize(
     ("signals", "spent", "refined"),
     [
-        ([BAR, BAR], 0.25, True),
-        ([BAR - 1e-9, 0.8 * BAR], 0.5, True),
-        ([BAR - 1e-9, 0.8 * BAR - 1e-9], 1.0, False),
-        ([0.0, BAR], 0.5, True),
+        ([CLEAR, CLEAR], 0.25, True),
+        ([CLEAR - 1e-9, 0.8 * CLEAR], 0.5, True),
+        ([CLEAR - 1e-9, 0.8 * CLEAR - 1e-9], 1.0, False),
+        ([0.0, CLEAR], 0.5, True),
     ],
 )
 def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(monkeypatch, signals, spent, refined):
@@ -278,21 +275,6 @@ def test_the_route_follows_the_signal_and_the_bar_to_refine_falls_with_trust(mon
     monkeypatch.setattr(module, "prudent_trust", lambda _: 0.6)
     model = tacit.AutoPrototypes("rho=0.5", **FIT).fit(X, Y)
     assert (model.spent_on_sums_, model.refined_) == (spent, refined)
-
-
-def test_the_bar_is_higher_for_few_classes_unless_many_records_outweigh_the_noise():
-    model = tacit.AutoPrototypes("rho=0.5", public=PUBLIC)
-    for n_classes, factor in ((4, 1 + FEW_CLASSES / 4), (100, 1 + FEW_CLASSES / 100)):
-        for size, within, bar in ((2000 / n_classes, 0.5, CLEAR), (900 / n_classes, 0.5, factor * CLEAR)):
-            sizes = np.full(n_classes, size)
-            posterior = ClassPosterior(np.zeros((n_classes, 1)), np.ones((n_classes, 1)), sizes, 0.5, within)
-            counted = sizes.sum() * size * within / (size * within + 1)  # one column, z = 1
-            assert model._clear_records(posterior) == pytest.approx(counted)
-            assert (counted >= MANY_RECORDS) == (bar == CLEAR)
-            assert model._bar(posterior) == pytest.approx(bar)
-    noisy = tacit.AutoPrototypes("rho=0.00005", public=PUBLIC)  # z = 100
-    posterior = ClassPosterior(np.zeros((4, 1)), np.ones((4, 1)), np.full(4, 500.0), 0.5, 0.5)
-    assert noisy._bar(posterior) == pytest.approx(CLEAR * (1 + FEW_CLASSES / 4))
 
 
 def unit_deviation(scores):

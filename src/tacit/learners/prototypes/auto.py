@@ -33,7 +33,6 @@ from tacit.privacy.events import Event, compose
 QUARTER = 0.25
 COUNT_SHARE = 0.1
 SMALL_CLASSES, CLEAR = 0.4, 0.8
-FEW_CLASSES, MANY_RECORDS = 8.0, 1000.0
 START, LONGEST_START = 0.5, 2.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
@@ -173,11 +172,11 @@ class AutoPrototypes(UnitRowClassifier):
         """Sums, their posterior, and the share of the budget that they took; `refined_` says where the rest goes."""
         sums, spent = self._noisy_sums(records, self._part(QUARTER), noise), QUARTER
         plain = class_posterior(prior, self._release(prior, sums, spent))
-        if self._signal(plain) < self._bar(plain) and self._multiplier() > 0:
+        if self._signal(plain) < CLEAR and self._multiplier() > 0:
             again = self._noisy_sums(records, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= self._bar(plain) * (1 + prudent_trust(plain)) / 2
+        self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(records, self._part(1 - spent), noise)
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
@@ -195,21 +194,6 @@ class AutoPrototypes(UnitRowClassifier):
         n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
-
-    def _bar(self, posterior: ClassPosterior) -> float:
-        """The signal above which gradient steps pay off.
-
-        It is higher for few classes, which sums alone separate nearly as well, unless there are many records.
-        """
-        if self._clear_records(posterior) >= MANY_RECORDS:
-            return CLEAR
-        return CLEAR * (1 + FEW_CLASSES / len(posterior.sizes))
-
-    def _clear_records(self, posterior: ClassPosterior) -> float:
-        """The number of records, times sampling's share of the variance of a sum."""
-        sampling = float(posterior.sizes.mean()) * posterior.within
-        noise = posterior.mean.shape[1] * self._multiplier() ** 2
-        return float(posterior.sizes.sum() * sampling / (sampling + noise))
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
