@@ -69,7 +69,7 @@ def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """Signal and trust, by which a fit decides that takes this route whatever they are; and its accuracies in percent."""
+    """The signals and trusts by which a fit decides that takes this route in any case; its accuracies in percent."""
     seen: list[tuple[float, float]] = []
     true_signal = tacit.AutoPrototypes._signal
 
