@@ -26,7 +26,6 @@ from tacit.compute.atomic import atomic_file
 from tacit.data.imbalance import imbalanced_subset
 from tacit.learners.prototypes.auto import CLEAR
 from tacit.models.metrics import evaluate
-from tacit.models.quadratic import prudent_trust
 
 STORES = {  # foreign public rows of each private data set
     f"{IMAGES}/cifar10": (TINY,), f"{IMAGES}/cifar100": (TINY,), TINY: (f"{IMAGES}/cifar10",),
@@ -69,12 +68,12 @@ def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """The signals and trusts by which a fit decides that takes this route in any case; its accuracies in percent."""
-    seen: list[tuple[float, float]] = []
+    """The signals by which a fit decides that takes this route in any case; its accuracies in percent."""
+    seen: list[float] = []
     true_signal = tacit.AutoPrototypes._signal
 
     def signal(self: tacit.AutoPrototypes, posterior: Any) -> float:
-        seen.append((true_signal(self, posterior), prudent_trust(posterior)))
+        seen.append(true_signal(self, posterior))
         steps = {"sums": False, "half": len(seen) > 1, "quarter": True}[route]
         return np.inf if steps else -np.inf
 
@@ -132,10 +131,8 @@ def command(
 
 def chosen(fit: dict[str, Any], clear: float) -> str:
     """The route that `auto` takes with this bar."""
-    (first, _), (second, trust) = fit["sums"]["seen"]
-    if first >= clear:
-        return "quarter"
-    return "half" if second >= clear * (1 + trust) / 2 else "sums"
+    first, second = fit["sums"]["seen"]
+    return "quarter" if first >= clear else "half" if second >= clear else "sums"
 
 
 def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -153,7 +150,7 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
     for least, most in ROWS:
         cells = []
         for low, high in ends:
-            within = [fit for n, fit in fits if least <= n <= most and low <= fit["sums"]["seen"][0][0] < high]
+            within = [fit for n, fit in fits if least <= n <= most and low <= fit["sums"]["seen"][0] < high]
             cells.append(f"{gain([(fit, 'quarter') for fit in within])} ({len(within)})" if within else "")
         yield f"| {least} to {most} | {' | '.join(cells)} |"
     yield "\n| `CLEAR` | all | " + " | ".join(f"{least} to {most} classes" for least, most in ROWS) + " |"

@@ -244,6 +244,6 @@ def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, mon
     for factor in (1.0, 2.0):
         got = constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: factor}, "sst2")
         assert got == {"sst2": 0.5 * 0.5}
-    assert seen == [0.8] * 9 + [1.6] * 9
+    assert seen == [0.7] * 9 + [1.4] * 9
     constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: 2.0}, "sst2")
     assert len(seen) == 18

@@ -32,7 +32,7 @@ from tacit.privacy.events import Event, compose
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
 COUNT_SHARE = 0.1
-SMALL_CLASSES, CLEAR = 0.4, 0.8
+SMALL_CLASSES, CLEAR = 0.4, 0.7
 START, LONGEST_START = 0.5, 2.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
@@ -176,7 +176,7 @@ class AutoPrototypes(UnitRowClassifier):
             again = self._noisy_sums(records, self._part(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
-        self.refined_ = self._signal(plain) >= CLEAR * (1 + prudent_trust(plain)) / 2
+        self.refined_ = self._signal(plain) >= CLEAR
         if not self.refined_ and self._multiplier() > 0:
             sums = spent * sums + (1 - spent) * self._noisy_sums(records, self._part(1 - spent), noise)
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
