@@ -30,7 +30,7 @@ CONSTANTS = {
     "`START`: share of the scale at which they start": (f"{LEARNER}.auto.START",),
     "`MOMENTS`: share of second moments": (f"{LEARNER}.refinement.MOMENTS",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
-    "`CLIP` of a gradient": (f"{LEARNER}.refinement.CLIP",),
+    "`CLIP`: the largest clip norm": (f"{LEARNER}.refinement.CLIP",),
     "`BALANCE`: multiple of the log class shares": (f"{LEARNER}.refinement.BALANCE",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),
     "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),

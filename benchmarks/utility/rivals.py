@@ -2,11 +2,11 @@
 
 python benchmarks/utility/rivals.py EMBEDDINGS --out FOLDER [--problems 150] [--workers 2]
 
-Problems are drawn as in `routes.py`, from the same data sets, with numbers from `FIRST` on. Those from 120 to `FIRST`
-were used to choose constants; raise `FIRST` before you choose one on the others. FOLDER gets a file for each problem,
-so that an interrupted run resumes, and rivals.md: by imbalance, how far `auto` is ahead of each other method, and how
-often it is level with or ahead of the best of them. That one is chosen after the fact, by the same accuracies, so
-chance favours it. Noise is `research`, since nothing is released.
+Problems are drawn as in `routes.py`, from the same data sets, with numbers from `FIRST` on. Smaller ones from 120 on
+were used to choose constants; if you choose a constant on problems from `FIRST` on, raise `FIRST` first. FOLDER gets a
+file for each problem, so that an interrupted run resumes, and rivals.md: by imbalance, how far `auto` is ahead of each
+other method, and how often it is level with or ahead of the best of them. That one is chosen after the fact, by the
+same accuracies, so chance favours it. Noise is `research`, since nothing is released.
 """
 
 from collections.abc import Iterator, Sequence

@@ -68,7 +68,7 @@ def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """The signals by which a fit decides that takes this route in any case; its accuracies in percent."""
+    """Fit along this route, whatever the signals are; return these and the accuracies in percent."""
     seen: list[float] = []
     true_signal = tacit.AutoPrototypes._signal
 

@@ -15,16 +15,16 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(300, 12)), RNG.integers(0, 4, 300)
 CENTRE = RNG.normal(size=12) / 9
 ROWS = unit_rows_about(X, CENTRE)
-START, SIZES = RNG.normal(size=(4, 12)), np.array([10.0, 100.0, 50.0, 300.0])
+START, SIZES = RNG.normal(size=(4, 12)), np.array([40.0, 100.0, 50.0, 120.0])
 CLIP = clip_norm(SIZES)
 WITHIN = 0.7
 RIDGE = module.RIDGE * WITHIN**2 / (1 - WITHIN)
 
 
-def known(sizes):
+def known(sizes, within=WITHIN):
     """A posterior of classes of these sizes."""
     nothing = np.zeros((len(sizes), 12))
-    return ClassPosterior(nothing, nothing, np.asarray(sizes), 0.5, WITHIN)
+    return ClassPosterior(nothing, nothing, np.asarray(sizes), 0.5, within)
 
 
 def damped(moments, damping):
@@ -54,6 +54,7 @@ def test_noise_of_moments_and_steps_together_is_that_of_one_gaussian():
     said = facts(SIZES, 4.0)
     assert said["noise multiplier of the second moments"] == of_moments
     assert said["gradient clip norm"] == CLIP
+    assert facts(SIZES, 0.0)["gradient clip norm"] == "none"
     assert (said["gradient steps"], said["noise multiplier of a step"]) == (STEPS, of_step)
 
 
@@ -99,7 +100,13 @@ def test_gradients_are_clipped_to_half_where_classes_are_alike():
     assert clip_norm(np.full(9, 70.0)) == 0.5
     assert clip_norm(np.array([10.0, 20.0])) == pytest.approx(0.5 + np.log(2) / 4)
     assert clip_norm(np.array([1.0, 10.0, 100.0])) == 1
-    assert 0.5 < CLIP <= 1
+    assert 0.6 < CLIP < 0.9
+
+
+@pytest.mark.parametrize(("within", "ridge"), [(0.4, 0.16 / 0.6), (0.7, 0.49 / 0.3), (1.0, 1 / 0.02)])
+def test_the_ridge_follows_the_share_within_classes(dampings, within, ridge):
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES, within), 0.0, noise_source("research", 0))
+    assert dampings[0][2] == pytest.approx(4 * module.RIDGE * ridge)
 
 
 @pytest.mark.parametrize("n_classes", [3, 30])
@@ -116,8 +123,11 @@ def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(m
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
     refine(START, UnitRows(X, Y, CENTRE), known(SIZES), multiplier, noise_source("research", 0), slopes)
     assert (slopes.clip, slopes.balance) == (clip, BALANCE)
-    residual = softmax(ROWS @ (START + head).T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
+    scores = START + head
+    assert slopes.noises == [pytest.approx(multipliers(multiplier)[1] * CLIP * np.linalg.norm(scores) / SIZES.sum())]
+    residual = softmax(ROWS @ scores.T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
+    assert slopes.values[0] == pytest.approx((scores * (residual.T @ ROWS)).sum() / SIZES.sum(), abs=1e-4)
     expected = (residual.T @ ROWS + RIDGE * head) @ damped(ROWS.T @ ROWS, dampings[0][-1])
     assert np.allclose(found[0], expected, atol=1e-3 if multiplier else 1e-9)
 

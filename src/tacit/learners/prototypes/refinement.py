@@ -5,12 +5,12 @@ shares are multiplied by `BALANCE`, which is above 1 because the coefficients of
 few records, noise and the ridge hold them back.
 
 The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the within-class share,
-the best coefficients are m / (h w) for class means m of squared length 1 - h, so their squared length is about
-(1 - h) / h^2. The distance is expected to grow in proportion, and the ridge is `RIDGE` h^2 / (1 - h).
+the best coefficients are m / (h w) for class means m of squared length 1 - h. For a given w their squared length is
+proportional to (1 - h) / h^2. So is what we expect of the squared distance, and the ridge is `RIDGE` h^2 / (1 - h).
 
-Gradients are clipped to half of `CLIP` if classes are of equal size, which halves the noise and holds back few records.
-Records of classes much smaller than others have long gradients, so the clip norm grows with the standard deviation of
-the log class sizes, up to `CLIP`.
+Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and shortens the
+gradients of few records. Records of classes much smaller than others have long gradients, so the clip norm grows with
+the standard deviation of the log class sizes, up to `CLIP`.
 
 A small part of the budget pays for the second moments G of the rows. Gradients are divided by G + damping I, so that
 directions in which rows vary little are learned as fast as others. Each noisy gradient also says how the loss changes
@@ -53,7 +53,7 @@ def refine(
 ) -> Floats:
     """Coefficients (C, d) after the descent; all releases together cost `outer_products.event(multiplier)`.
 
-    The posterior gives the class sizes and the ridge.
+    Class sizes, ridge and clip norm follow from the posterior.
     What the gradients say of the scale is added to `slopes`.
     """
     of_moments, z = multipliers(multiplier)
@@ -91,7 +91,7 @@ def clip_norm(sizes: Floats) -> float:
     >>> clip_norm(np.array([50.0, 50.0])), clip_norm(np.array([1.0, 100.0]))
     (0.5, 1.0)
     """
-    return CLIP * min(1.0, (1 + float(log_shares(sizes, 0.0).std())) / 2)
+    return CLIP * min(1.0, (1 + float(np.log(sizes).std())) / 2)
 
 
 def facts(sizes: Floats, multiplier: float) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def facts(sizes: Floats, multiplier: float) -> dict[str, Any]:
         "gradient steps": STEPS,
         "noise multiplier of the second moments": of_moments,
         "noise multiplier of a step": of_step,
-        "gradient clip norm": clip_norm(sizes),
+        "gradient clip norm": clip_norm(sizes) if multiplier else "none",
         "log class shares": f"times {BALANCE:g}",
         "sampling": "none; every record is used in every step",
     }
