@@ -381,7 +381,7 @@ MUTANTS = [
     _of(MODELS, "calibration", "calibration: public rows keep what differs between classes", "kept = np.sqrt(1 - private_kind *", "kept = np.sqrt(1 - 0 * private_kind *"),
     _of(MODELS, "calibration", "calibration: shares are not added", "errors = softmax(scores + balance * np.log(shares), axis=1)", "errors = softmax(scores, axis=1)"),
     _of(MODELS, "calibration", "calibration: shares are added once, whatever the balance", "scores + balance * np.log(shares)", "scores + np.log(shares)"),
-    _of(MODELS, "calibration", "calibration: many derivatives are surer than one", "max(noise, residual, LEAST_ERROR)", "max(noise / 5, residual / 5, LEAST_ERROR)"),
+    _of(MODELS, "calibration", "calibration: many derivatives are surer than one", "max(ERRORS * noise, ERRORS * residual, LEAST_ERROR)", "max(noise / 5, residual / 5, LEAST_ERROR)"),
     _of(MODELS, "calibration", "calibration: public rows are never foreign", "(1 + EXCESS * foreign)", "(1 + 0 * foreign)"),
     _of(MODELS, "calibration", "calibration: the gradients count for nothing", "((slope - derivative) / error) ** 2", "0 * ((slope - derivative) / error) ** 2"),
     _of("releases", "onnx_graph", "onnx: no even share", "if probabilities.even > 0:", "if probabilities.even > 1:", "releases/test_onnx.py"),

@@ -14,10 +14,10 @@ steps fitted to the spread), with a deviation of `DEVIATION` in its logarithm.
 
 Gradient steps tell k better. A noisy gradient G of the loss at coefficients B, released at step t, also gives the
 derivative <G, B> of the loss by the logarithm of the scale, here at 1. The line through the last `LAST` of them ends
-in the derivative at the released coefficients. Its error counts as that of a single derivative, because noise of
-earlier steps has moved all of the last coefficients alike, and the simulated rows do not contain it. The k that is used
-is the most likely under this and the expectation. The loss has a multiple of the log class shares added to the scores,
-and its gradients are clipped; so are the simulated ones.
+in the derivative at the released coefficients. Its error counts as `ERRORS` times that of a single derivative, because
+noise of earlier steps has moved all of the last coefficients alike, and the simulated rows do not contain it. The k
+that is used is the most likely under this and the expectation. The loss has a multiple of the log class shares added to
+the scores, and its gradients are clipped; so are the simulated ones.
 
 Without gradient steps the posterior itself may be wrong; heavier tails of the error are then fitted as a share of
 probability that is spread evenly. Where the constants were chosen is said in docs/probabilities.md.
@@ -42,8 +42,8 @@ from tacit.models.probabilities import Probabilities
 from tacit.models.quadratic import posterior_share
 from tacit.models.rows import Floats
 
-EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.25, 0.15, 6.0
-LAST, LEAST_ERROR = 15, 0.03
+EXCESS, EXCESS_OF_LEARNED, DEVIATION, FREEDOM = 2.4, 1.0, 0.15, 6.0
+LAST, ERRORS, LEAST_ERROR = 15, 2.0, 0.03
 NEAR = 0.15  # |g|^2 over the squared distance of class means from g, at which public rows count half as private
 ROWS, FEWEST, ENTRIES = 4096, 512, 2**21
 WIDTHS = np.exp(np.linspace(-0.6, 0.6, 31))  # of k over its expectation
@@ -71,11 +71,11 @@ class Slopes:
         """The derivative at the last step, by a line through the last `LAST` steps, and the error it counts with."""
         values, noise = np.array(self.values[-LAST:]), math.sqrt(np.mean(np.square(self.noises[-LAST:])))
         if len(values) < 3:
-            return float(values[-1]), max(noise, LEAST_ERROR)
+            return float(values[-1]), max(ERRORS * noise, LEAST_ERROR)
         design = np.stack([np.ones(len(values)), np.arange(1.0 - len(values), 1.0)], axis=1)
         line = np.linalg.lstsq(design, values, rcond=None)[0]
         residual = math.sqrt(float(np.sum((values - design @ line) ** 2)) / (len(values) - 2))
-        return float(line[0]), max(noise, residual, LEAST_ERROR)
+        return float(line[0]), max(ERRORS * noise, ERRORS * residual, LEAST_ERROR)
 
 
 @dataclass(frozen=True, eq=False)
