@@ -326,10 +326,10 @@ def test_aliases_without_end_are_refused_at_once(tmp_path):
     lines += [f"{new}: &{new} [{','.join(['*' + old] * 9)}]" for old, new in pairwise(names)]
     file.write_text("\n".join(lines))
     assert file.stat().st_size < 442
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(PlanError, match="more than 10000 parts, counted once for each alias") as error:
         load(file)
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
     assert "\n" not in str(error.value)
 
 
