@@ -167,7 +167,7 @@ def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
     def keep(release):
         def kept(*arguments, **settings):
             released = release(*arguments, **settings)
-            drawn.setdefault(release.__name__, released / settings["multiplier"])
+            drawn.setdefault(release.__name__, released / settings["multiplier"] / settings.get("clip", 1.0))
             return released.copy()
 
         return kept
