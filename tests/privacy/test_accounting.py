@@ -11,7 +11,7 @@ from scipy.stats import norm
 from privacy.events.samples import gaussian_delta
 from tacit.errors import InputError
 from tacit.privacy import accounting
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, PureDP
+from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, NoisyArgmax, NoisyCheck, PureDP
 from tacit.privacy.events.base import ORDERS
 
 
@@ -58,6 +58,17 @@ def test_mixtures_beat_basic_composition_and_stay_valid():
     epsilon = accounting.epsilon(mixed, 1e-5)
     true_delta = p * gaussian_delta(0.5, epsilon - 0.25) + (1 - p) * gaussian_delta(0.5, epsilon + 0.25)
     assert true_delta <= 1e-5
+
+
+def test_functions_of_gaussian_releases_have_their_curve_where_it_is_lower():
+    label, check = NoisyArgmax(9.0, order=1.5), NoisyCheck(12.0, order=1.5)
+    both, behind = 3 * label + 2 * check, 3 * label.behind() + 2 * check.behind()
+    assert accounting.epsilon(both, 1e-5) == accounting.epsilon(behind, 1e-5)
+    mu = math.sqrt(3 * 2 / 9**2 + 2 / 12**2)
+    assert gaussian_delta(mu, accounting.epsilon(both, 1e-5)) == pytest.approx(1e-5)
+    # not where other losses are added
+    more = accounting.epsilon(both + Exponential(0.5), 1e-5)
+    assert accounting.epsilon(both, 1e-5) < more < accounting.epsilon(both, 1e-5) + 0.5
 
 
 def test_attack_rate_is_the_gaussian_trade_off():

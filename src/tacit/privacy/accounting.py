@@ -7,7 +7,8 @@ Each bound is an upper bound on epsilon at a given delta:
   [Balle and Wang 2018; Dong, Roth and Su 2019];
 - the exact curve of uses of one event that states it in closed form, as `Exponential` does for two;
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
-- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled.
+- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled;
+  in closed form for functions of Gaussian releases, which have the losses of these.
 
 Loss distributions, and noise for a given epsilon, are computed by dp_accounting. It is imported where it is used, so
 that predicting from most releases, which checks their numbers, does without it.
@@ -291,7 +292,10 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
 
 
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
-    parts = [_loss_distribution(losses, interval) for part, n in event.counted() if (losses := part.losses(n))]
+    each = [losses for part, n in event.counted() if (losses := part.losses(n))]
+    if all(losses.law == "gaussian" and losses.uses is None for losses in each):
+        return _gaussian_epsilon(event.mu, delta)
+    parts = [_loss_distribution(losses, interval) for losses in each]
     return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
 
 
