@@ -76,19 +76,27 @@ class Filter:
         self.limits = np.array([self.allowances[group].total for group in self.groups]) * (1 - _ROUNDING)
         self.spent = np.zeros(len(self.groups))
         self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
+        self.priced: dict[tuple[int, float, Measure], tuple[float, float]] = {}
 
     def costs(self, sensitivities: Floats, measure: Measure = Allowance.cost) -> tuple[Floats, Floats]:
         """Cost of the check and of the label of each query to each account, of shape (accounts, queries)."""
         of_accounts = sensitivities[self.payers]
         check, label = np.zeros_like(of_accounts), np.zeros_like(of_accounts)
-        for group, allowance in enumerate(self.allowances):
+        for group in range(len(self.allowances)):
             rows = self.groups == group
             for value in np.unique(of_accounts[rows][of_accounts[rows] > 0]):
                 alike = rows[:, None] & (of_accounts == value)
-                check_event = self.aggregator.check(float(value), order_of(allowance))
-                check[alike] = 0.0 if check_event is None else measure(allowance, check_event)
-                label[alike] = measure(allowance, self.aggregator.label(float(value), order_of(allowance)))
+                check[alike], label[alike] = self._prices(group, float(value), measure)
         return check, label
+
+    def _prices(self, group: int, sensitivity: float, measure: Measure) -> tuple[float, float]:
+        """Cost of a check and of a label to an account of this group."""
+        key, allowance = (group, sensitivity, measure), self.allowances[group]
+        if key not in self.priced:
+            check = self.aggregator.check(sensitivity, order_of(allowance))
+            label = self.aggregator.label(sensitivity, order_of(allowance))
+            self.priced[key] = (0.0 if check is None else measure(allowance, check)), measure(allowance, label)
+        return self.priced[key]
 
     def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
         """How many of these queries may be asked in order, where `paid` says which of them buy a label."""
