@@ -75,7 +75,7 @@ class Slopes:
         design = np.stack([np.ones(len(values)), np.arange(1.0 - len(values), 1.0)], axis=1)
         line = np.linalg.lstsq(design, values, rcond=None)[0]
         residual = math.sqrt(float(np.sum((values - design @ line) ** 2)) / (len(values) - 2))
-        return float(line[0]), max(ERRORS * noise, ERRORS * residual, LEAST_ERROR)
+        return float(line[0]), max(ERRORS * max(noise, residual), LEAST_ERROR)
 
 
 @dataclass(frozen=True, eq=False)
