@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from mutants import MUTANTS, Mutant
@@ -130,6 +131,9 @@ def import_libraries() -> None:
     sys.dont_write_bytecode = True
     for name in LIBRARIES:
         importlib.import_module(name)
+    # a failing example is not made smaller, which can take twenty seconds
+    hypothesis.settings.register_profile("as found", phases=set(hypothesis.Phase) - {hypothesis.Phase.shrink})
+    hypothesis.settings.load_profile("as found")
     target = sys.modules["numba.core.registry"].cpu_target
     target.typing_context.refresh()
     target.target_context.refresh()

@@ -46,6 +46,7 @@ def attack(epsilon, runs, seed):
     for world in (0, 1):
         for run in range(runs):
             voting, ratio = Voting(plan, np.arange(CLASSES)), 0.0
+            voting.odometer.charge = lambda *_: None  # what the owner learns of the votes takes a third of the time
             while not voting.over:
                 which = int(abs(ratio) < 0.5)
                 asked = voting.asked
