@@ -55,6 +55,7 @@ def main() -> None:
     errors(*((100, 500, 64, 5) if quick else (2_000, 4_000, 1280, 20)))
     growth(*((100, 4096, 32, 4) if quick else (2_000, 16_384, 256, 20)))
     by_person(*((600, 60, 64, 5) if quick else (50_000, 5_000, 1280, 100)))
+    columns(*((200, 500, 64, 72) if quick else (4_000, 16_384, 7_000, 8_192)))
     if given.data is not None:
         accuracy(given.data)
     if given.paper is not None:
@@ -404,6 +405,21 @@ def paper(folder: Path, ceilings: Ceilings) -> None:
         rows,
     )
     print(f"\nUnclipped takes 1/{seconds['clipped'] / seconds['unclipped']:.0f} of clipped.", flush=True)
+
+
+def columns(n: int, m: int, of_auto: int, of_least_squares: int) -> None:
+    """Peak memory of methods with d x d matrices, near the largest d that they accept; the stores are not in it."""
+    rows = []
+    for method, d in (("auto", of_auto), ("least-squares", of_least_squares)):
+        with tempfile.TemporaryDirectory() as folder:
+            write_store(Path(folder) / "private", n, d, 10, labelled=True)
+            write_store(Path(folder) / "public", m, d, 10, labelled=False)
+            line = f"fit {method} {folder}/private --public {folder}/public --out {folder}/release --budget rho=8"
+            line += " --classes 10 --noise research --seed 0 --allow-research"
+            seconds, peak = watched(line.split())
+        rows.append([method, f"{d}", f"{seconds:.0f} s", f"{peak / 2**30:.2f} GiB"])
+    title = f"Many columns: {n} records, {m} public rows, 10 classes, from stores to a release"
+    table(title, ["method", "columns", "whole command", "peak anonymous memory"], rows)
 
 
 def write_store(folder: Path, rows: int, d: int, n_classes: int, labelled: bool) -> None:
