@@ -408,7 +408,7 @@ def paper(folder: Path, ceilings: Ceilings) -> None:
 
 
 def columns(n: int, m: int, of_auto: int, of_least_squares: int) -> None:
-    """Peak memory of methods with d x d matrices, near the largest d that they accept; the stores are not in it."""
+    """Peak memory of methods with d x d matrices at many columns d; the stores are not in it."""
     rows = []
     for method, d in (("auto", of_auto), ("least-squares", of_least_squares)):
         with tempfile.TemporaryDirectory() as folder:

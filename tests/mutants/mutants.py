@@ -529,7 +529,7 @@ MUTANTS = [
     _of(PRIVACY, "words", "the statement rounds down", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', "releases/test_card.py::test_numbers_and_conversions_are_there"),
     _of(MODELS, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
     _of(MODELS, "metrics", "the interval is too narrow", "value - 1.96 * deviation", "value - 0.1 * deviation"),
-    _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases/test_adapting.py::test_an_adapted_release_is_better_and_says_so"),
+    _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases/test_release.py::test_research_noise_is_stamped_and_saved_only_when_asked"),
     _of("data/formats", "text", "csv: a cell hides further records", "if lines.line_num > before + 1:", "if False:", "data/test_imports.py"),
     _of("releases", "reading", "a folder without a release is replaced", "return DOCUMENT in plain and", "return", "releases/test_publishing.py"),
     _of("compute", "checkpoint", "checkpoint: parts of another key are taken", "path.read_bytes() == key.encode()", "True"),

@@ -69,6 +69,7 @@ def test_functions_of_gaussian_releases_have_their_curve_where_it_is_lower():
     # not where other losses are added
     more = accounting.epsilon(both + Exponential(0.5), 1e-5)
     assert accounting.epsilon(both, 1e-5) < more < accounting.epsilon(both, 1e-5) + 0.5
+    assert 2 * accounting.work(both, 1e-5) < accounting.work(both + Exponential(0.5), 1e-5)
 
 
 def test_attack_rate_is_the_gaussian_trade_off():

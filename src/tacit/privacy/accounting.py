@@ -72,7 +72,7 @@ def work(event: Event, delta: float) -> float:
     if _closed_form(event, delta) is not None:
         return 0.0
     curves = sum(part.curve_work for part, _ in event.contained())
-    if curves > _MOST_CURVES:
+    if curves > _MOST_CURVES or _has_losses_of_one_gaussian(event):
         return curves
     interval = _interval(event, delta, min(event.pure, _renyi_epsilon(event, delta)))
     points = _points(event, interval) if interval > 0 else math.inf
@@ -87,6 +87,11 @@ def _without_free_parts(event: Event) -> Event:
 
 def _has_exact_curve(event: Event, delta: float) -> bool:
     return delta >= _LEAST_DELTA_OF_CURVE and all(part.exact_mu for part, _ in event.counted())
+
+
+def _has_losses_of_one_gaussian(event: Event) -> bool:
+    each = [part.losses(n) for part, n in event.counted()]
+    return all(losses is not None and losses.law == "gaussian" and losses.uses is None for losses in each)
 
 
 def _closed_form(event: Event, delta: float) -> float | None:
@@ -292,10 +297,9 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
 
 
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
-    each = [losses for part, n in event.counted() if (losses := part.losses(n))]
-    if all(losses.law == "gaussian" and losses.uses is None for losses in each):
+    if _has_losses_of_one_gaussian(event):
         return _gaussian_epsilon(event.mu, delta)
-    parts = [_loss_distribution(losses, interval) for losses in each]
+    parts = [_loss_distribution(losses, interval) for part, n in event.counted() if (losses := part.losses(n))]
     return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
 
 

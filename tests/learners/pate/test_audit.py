@@ -9,6 +9,7 @@ from scipy.stats import beta
 import tacit
 from mechanisms.exact_votes import log_label_chances
 from tacit.errors import BudgetError
+from tacit.learners.pate.data_dependent import Odometer
 from tacit.learners.pate.scheme import scheme
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import noise_source
@@ -46,7 +47,6 @@ def attack(epsilon, runs, seed):
     for world in (0, 1):
         for run in range(runs):
             voting, ratio = Voting(plan, np.arange(CLASSES)), 0.0
-            voting.odometer.charge = lambda *_: None  # what the owner learns of the votes takes a third of the time
             while not voting.over:
                 which = int(abs(ratio) < 0.5)
                 asked = voting.asked
@@ -71,7 +71,8 @@ def largest_epsilon(ratios, confidence=1e-6):
 
 
 @pytest.mark.thorough
-def test_an_adaptive_attack_on_ten_thousand_votings_stays_within_the_promise():
+def test_an_adaptive_attack_on_ten_thousand_votings_stays_within_the_promise(monkeypatch):
+    monkeypatch.setattr(Odometer, "charge", lambda *_: None)  # what the owner learns takes a third of the time
     ratios, voting = attack(1.0, 10_000, seed=0)
     promise = voting.answers().guarantee_.epsilon(DELTA)
     assert promise == pytest.approx(1.0, rel=1e-6)
