@@ -93,8 +93,8 @@ class Filter:
         """Cost of a check and of a label to an account of this group."""
         key, allowance = (group, sensitivity, measure), self.allowances[group]
         if key not in self.priced:
-            check = self.aggregator.check(sensitivity, order_of(allowance))
-            label = self.aggregator.label(sensitivity, order_of(allowance))
+            order = order_of(allowance)
+            check, label = self.aggregator.check(sensitivity, order), self.aggregator.label(sensitivity, order)
             self.priced[key] = (0.0 if check is None else measure(allowance, check)), measure(allowance, label)
         return self.priced[key]
 
