@@ -24,7 +24,7 @@ ROUGH_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, math.inf)
 FEW_EPSILONS = (0.1, 0.5, 2.0, 8.0, math.inf)
 NAMED_EPSILONS = (0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 8.0)
 SETTING_EPSILONS = (0.1, 0.5, 2.0)  # of settings with few cells
-SEEDS, FEW_SEEDS, SETTING_SEEDS = 5, 3, 2
+SEEDS, FEW_SEEDS, NAMED_SEEDS = 5, 3, 2
 NAMED = " with names"
 K = 5
 NOISE_SEEDS = 1000  # differs from the seeds of the problems, so that noise is independent of the choice of records
@@ -114,8 +114,8 @@ def needs_names(method: str) -> bool:
 
 def grid(method: str, few: bool = False) -> tuple[tuple[float, ...], int]:
     """Rough epsilons and number of seeds of a method, in a setting with few or many cells."""
-    if few:
-        return SETTING_EPSILONS, SETTING_SEEDS if method in IN_FEW or needs_names(method) else 0
     if needs_names(method):
-        return NAMED_EPSILONS, SETTING_SEEDS
+        return SETTING_EPSILONS if few else NAMED_EPSILONS, NAMED_SEEDS
+    if few:
+        return SETTING_EPSILONS, SEEDS if method in IN_FEW else 0
     return (FEW_EPSILONS, FEW_SEEDS) if method in EXPENSIVE else (ROUGH_EPSILONS, SEEDS)

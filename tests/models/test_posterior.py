@@ -291,9 +291,11 @@ def test_the_length_of_names_is_the_posterior_mean_of_a_weighted_regression():
     prior = prior_of([0.5, 0.3, 0.2], rng.normal(size=(4, 3)))
     names, sizes, noise = unit_rows(rng.normal(size=(6, 3))), rng.uniform(5, 50, 6), 2.0
     sums = sizes[:, None] * (0.4 * names + 0.3 * rng.normal(size=(6, 3)))
-    released = NoisySums(sums, noise, sizes, 1.0)
+    released = NoisySums(sums, noise, sizes, 20.0)
     plain = ClassPosterior(names, names, sizes + 1, 0.5, 0.7)
-    weights = 1 / (ELSEWHERE / 3 + 0.7 / 3 / (sizes + 1) + (noise / (sizes + 1)) ** 2)
+    total = (sizes + 1).sum()
+    sure = (sizes + 1) * (1 - 6 * 20.0**2 / total**2) ** 0.5  # the total is a sum of six counts
+    weights = 1 / (ELSEWHERE / 3 + 0.7 / 3 / sure + (noise / sure) ** 2)
     design = np.column_stack([np.kron(np.ones((6, 1)), np.eye(3)), names.ravel()])
     normal = design.T @ (np.repeat(weights, 3)[:, None] * design)
     fitted = np.linalg.solve(normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel()))
@@ -350,8 +352,10 @@ def test_names_are_kept_at_their_usual_length_where_sums_say_nothing():
 @pytest.mark.parametrize("noise", [1e3, 1e5, 1e7])
 def test_noise_alone_contradicts_no_names(noise):
     for seed in range(60):
-        prior, released, names, plain = named(seed=seed, noise=noise, n_classes=10, width=20)
-        assert named_centres(prior, released, plain, names) is not None
+        prior, released, names, _ = named(seed=seed, noise=noise, n_classes=10, width=20)
+        counts = released.counts + 5 * noise * np.random.default_rng(seed).normal(size=10)
+        released = replace(released, counts=counts, count_noise=5 * noise)
+        assert named_centres(prior, released, class_posterior(prior, released), names) is not None
 
 
 def test_names_that_do_not_differ_are_no_information():

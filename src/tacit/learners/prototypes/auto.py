@@ -31,7 +31,7 @@ from tacit.privacy.events import Event, compose
 
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
-COUNT_SHARE = 0.1
+COUNT_SHARE = 0.05
 SMALL_CLASSES, CLEAR = 0.4, 0.7
 START, LONGEST_START = 0.5, 2.0
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
