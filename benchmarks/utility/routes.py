@@ -39,13 +39,13 @@ ROWS = ((3, 9), (10, 29), (30, 100))  # of the table: numbers of classes
 COLUMNS = (0.0, 0.4, 0.8, 1.6, 3.2, np.inf)  # of the table: signals
 
 
-def drawn(embeddings: Path, number: int) -> tuple[Problem, float] | None:
-    """A random problem and its rough epsilon; None if it is too large or a class has no record."""
+def drawn(embeddings: Path, number: int, most: int = CLASSES[1]) -> tuple[Problem, float] | None:
+    """A random problem of at most so many classes and its rough epsilon; None if too large or a class has no record."""
     rng = np.random.default_rng([STREAM, number])
     store = list(STORES)[rng.integers(len(STORES))]
     (x, y), (test_x, test_y) = read(embeddings, store, "train"), read(embeddings, store, "test")
     number_of_all = int(y.max()) + 1
-    n_classes = min(number_of_all, round(np.exp(rng.uniform(*np.log(CLASSES)))))
+    n_classes = min(number_of_all, most, round(np.exp(rng.uniform(*np.log(CLASSES)))))
     position = np.full(number_of_all, -1)
     position[rng.permutation(number_of_all)[:n_classes]] = np.arange(n_classes)
     x, y, test_x, test_y = x[position[y] >= 0], position[y], test_x[position[test_y] >= 0], position[test_y]

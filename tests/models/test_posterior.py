@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from tacit.models import posterior as module
 from tacit.models.named_posterior import (
     SCALE,
     SCALE_DEVIATION,
@@ -24,6 +25,7 @@ from tacit.models.posterior import (
     _expectation_maximisation,
     _Family,
     class_posterior,
+    distinctness,
     grand_mean,
     normalised,
     within_share,
@@ -410,6 +412,56 @@ def test_no_variance_is_negative_and_nothing_overflows(noise, size, n_classes, g
     assert ((found.clarity(noise) >= 0) & (found.clarity(noise) <= 1)).all()
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.variance).all()
+
+
+def two_classes(seed, apart, width=30):
+    """Public rows of two classes alike in number, the first of which is ten times as large here; `apart` moves both."""
+    rng = np.random.default_rng(seed)
+    middles = np.stack([3 * rng.normal(size=width), 3 * rng.normal(size=width)])
+    rows = [middle + rng.normal(size=(200, width)) for middle in middles]
+    public = unit_rows(np.concatenate(rows))
+    centre = public.mean(axis=0)
+    away = apart * rng.normal(size=width)
+    private = [unit_rows_about(own[:n] + away, centre) for own, n in zip(rows, (200, 20), strict=True)]
+    prior = public_prior(public, centre)
+    sums = np.stack([own.sum(axis=0) for own in private]) @ prior.axes
+    return prior, NoisySums(sums + rng.normal(size=sums.shape), 1.0, np.array([200.0, 20.0]), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_mean_of_two_classes_tells_whether_public_rows_are_of_their_kind(seed):
+    prior, release = two_classes(seed, apart=0.0)
+    assert class_posterior(prior, release).trust > 0.9
+    prior, release = two_classes(seed, apart=10.0)
+    assert class_posterior(prior, release).trust < 0.1
+
+
+def test_distinctness_is_that_of_the_distance_over_the_public_variance_in_its_direction():
+    variances, direction = np.array([0.5, 0.3, 0.2]), np.array([2.0, 1.0, -2.0]) / 3
+    along = direction**2 @ variances
+    for ratio, expected in ((2.5, 0.5), (1.25, 1 / 17), (5.0, 16 / 17), (1e-200, 0.0), (1e60, 1.0)):
+        assert distinctness((ratio * along) ** 0.5 * direction, variances) == pytest.approx(expected)
+    assert distinctness(direction, np.zeros(3)) == 1.0
+    assert distinctness(np.zeros(3), np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])
+def test_two_classes_have_their_grand_mean_and_trust_by_distinctness(monkeypatch, apart):
+    prior, release = two_classes(0, apart)
+    grand = grand_mean(release)
+    share = distinctness(grand, prior.variances)
+    found = class_posterior(prior, release)
+    assert found.trust == pytest.approx(1 - share)
+    assert class_posterior(prior, release, found.mean).trust == 1.0
+    monkeypatch.setattr(module, "grand_mean", lambda _: share * grand)
+    monkeypatch.setattr(module, "distinctness", lambda *_: 1.0)
+    assert np.allclose(found.mean, class_posterior(prior, release).mean, rtol=1e-12, atol=1e-15)
+
+
+def test_more_classes_have_their_trust_by_the_families(monkeypatch):
+    prior, _, _, release = simulated(20, n_classes=3)
+    monkeypatch.setattr(module, "distinctness", lambda *_: pytest.fail("asked of three classes"))
+    class_posterior(prior, release)
 
 
 def test_normalising_large_logs():

@@ -151,6 +151,11 @@ def test_trust_is_that_of_the_classes_and_a_few_more(n_classes, trust):
     assert 0 < found <= 1
 
 
+@pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
+def test_trust_of_two_classes_is_taken_as_it_is(trust):
+    assert prudent_trust(ClassPosterior(np.zeros((2, 5)), np.zeros((2, 5)), np.ones(2), trust, 0.7)) == trust
+
+
 def direct_blend(rows, trust, f, names, linear):
     """Scores of rows, the first 40 being those that standardise."""
     scores = standard(direct_cosine(rows, trust))

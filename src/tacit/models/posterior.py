@@ -17,6 +17,9 @@ classes at once estimates the family weights and the distribution of n, with `PI
 is its posterior estimate, scaled so that sizes add up to no more than the counts, or the count where that is precise
 (`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
+Two classes say too little about the families, and their grand mean may be little else than the mean of one of them.
+There, how far g lies from the public rows decides (`distinctness`): g is multiplied by it, and the trust is 1 less it.
+
 Where the constants were chosen is said in docs/auto.md.
 """
 
@@ -35,6 +38,7 @@ from tacit.models.spectra import spaced
 ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
+DISTINCT = 2.5  # squared distance of the private mean from the public one, over the public variance, that says half
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 
 
@@ -93,6 +97,8 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
     sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
     within, grand = within_share(release), grand_mean(release)
+    apart = distinctness(grand, prior.variances) if len(counts) == 2 else None
+    grand = grand if apart is None else apart * grand
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
@@ -109,7 +115,8 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     weights = normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    trust = 1.0 if centres is not None else float(1 - of_families[-1])
+    trust = float(1 - of_families[-1]) if apart is None else 1 - apart
+    trust = trust if centres is None else 1.0
     return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
 
 
@@ -127,6 +134,22 @@ def grand_mean(release: NoisySums) -> Floats:
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
+
+
+def distinctness(grand: Floats, variances: Floats) -> float:
+    """From 0, public rows are of the private kind, to 1, they are of another; from the private rows' mean, (p,).
+
+    R, its squared distance from the public mean over the variance of public rows in its direction, is about 1 or less
+    if private classes are among the public ones. The result is 1/(1 + (2.5/R)^4).
+
+    >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
+    (0.025, 0.0)
+    """
+    square = grand**2
+    distance = float(square.sum())
+    spread = DISTINCT * float(square @ variances) / distance if distance > 0 else 0.0
+    both = distance**4 + spread**4
+    return distance**4 / both if both > 0 else 0.0
 
 
 class _Family:
