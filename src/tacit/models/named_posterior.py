@@ -44,9 +44,9 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
     have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
     noise, which leaves b where the prior has it, contradicts none. Of ten classes or more wrong names still have some
-    0.1, since names resemble one another, and right ones more than 0.2: b and half a deviation must reach 0.2. The
-    precision takes off the squared sizes the share that noise has in their squared total: sizes that are noise
-    themselves would make the sums look precise.
+    0.1, since names resemble one another, and right ones more than 0.2: b and half a deviation must reach 0.2. For
+    the precision the squared sizes are reduced by the share of noise in their squared total: sizes that are mostly
+    noise would otherwise make the sums look precise.
     """
     n, w = plain.sizes[:, None], float(prior.variances.mean())
     doubt = len(n) * (release.count_noise / float(n.sum())) ** 2

@@ -17,8 +17,9 @@ classes at once estimates the family weights and the distribution of n, with `PI
 is its posterior estimate, scaled so that sizes add up to no more than the counts, or the count where that is precise
 (`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
-Two classes say too little about the families, and their grand mean may be little else than the mean of one of them.
-There, how far g lies from the public rows decides (`distinctness`): g is multiplied by it, and the trust is 1 less it.
+Two classes are too few to tell which family holds, and their grand mean may be almost the mean of the larger one. So
+how far g lies from the public rows decides (`distinctness`): g is multiplied by it, except about names, and the trust
+is 1 minus it.
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -38,7 +39,7 @@ from tacit.models.spectra import spaced
 ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
-DISTINCT = 2.5  # squared distance of the private mean from the public one, over the public variance, that says half
+DISTINCT = 2.5  # R at which `distinctness` is one half
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 
 
@@ -56,7 +57,8 @@ class NoisySums:
 class ClassPosterior:
     """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
 
-    `trust` is the weight of the families whose centres differ between classes, from 0 to 1; `within` is the share of
+    `trust` is the weight of the families whose centres differ between classes, from 0 to 1, or of two classes what
+    `distinctness` leaves of 1; `within` is the share of
     the variance of rows that lies within classes.
     """
 
@@ -137,19 +139,19 @@ def grand_mean(release: NoisySums) -> Floats:
 
 
 def distinctness(grand: Floats, variances: Floats) -> float:
-    """From 0, public rows are of the private kind, to 1, they are of another; from the private rows' mean, (p,).
+    """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private mean, (p,).
 
-    R, its squared distance from the public mean over the variance of public rows in its direction, is about 1 or less
-    if private classes are among the public ones. The result is 1/(1 + (2.5/R)^4).
+    R is its squared distance from the public mean over the variance of public rows in its direction, about 1 or less if
+    the public rows are of the private classes. The result is 1/(1 + (2.5/R)^4).
 
     >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
     (0.025, 0.0)
     """
-    square = grand**2
-    distance = float(square.sum())
-    spread = DISTINCT * float(square @ variances) / distance if distance > 0 else 0.0
-    both = distance**4 + spread**4
-    return distance**4 / both if both > 0 else 0.0
+    distance = float(np.linalg.norm(grand))
+    if distance == 0:
+        return 0.0
+    deviation = math.sqrt(DISTINCT * float((grand / distance) ** 2 @ variances))
+    return 1 / (1 + min(deviation / distance, 1e9) ** 8)
 
 
 class _Family:

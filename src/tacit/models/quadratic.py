@@ -10,9 +10,9 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
             trust over C^2, which discounts a poorly known class among few.
 "names"     the inner product of u and the name's direction, where there are names.
 
-Density and cosine have the weights 1 - trust and trust, the trust of three classes or more as if three more were
-trusted. This blend and the names have the weights f : 0.05, f being the mean clarity of the classes. Each score is
-first divided by its standard deviation within rows, so that weights mean the same for all. To h w a floor of
+Density and cosine have the weights 1 - trust and trust, the trust as if three more classes were trusted, unless
+there are two. This blend and the names have the weights f : 0.05, f being the mean clarity of the classes. Each score
+is first divided by its standard deviation within rows, so that weights mean the same for all. To h w a floor of
 0.003 max w is added.
 """
 
@@ -118,7 +118,7 @@ def posterior_share(clarity: Floats) -> float:
 
 
 def prudent_trust(posterior: ClassPosterior) -> float:
-    """The trust; of three classes or more, as if three more had been seen that look like public rows."""
+    """The trust as if three more classes had been seen that look like public rows, unless there are two."""
     n_classes = len(posterior.mean)
     if n_classes == 2:
         return posterior.trust
