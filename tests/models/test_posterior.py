@@ -25,12 +25,11 @@ from tacit.models.posterior import (
     _expectation_maximisation,
     _Family,
     class_posterior,
-    distinctness,
     grand_mean,
     normalised,
     within_share,
 )
-from tacit.models.public_prior import PublicPrior, public_prior
+from tacit.models.public_prior import PublicPrior, distinctness, public_prior
 from tacit.models.rows import unit_rows, unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -434,15 +433,6 @@ def test_the_mean_of_two_classes_tells_whether_public_rows_are_of_their_kind(see
     assert class_posterior(prior, release).trust > 0.9
     prior, release = two_classes(seed, apart=10.0)
     assert class_posterior(prior, release).trust < 0.1
-
-
-def test_distinctness_is_that_of_the_distance_over_the_public_variance_in_its_direction():
-    variances, direction = np.array([0.5, 0.3, 0.2]), np.array([2.0, 1.0, -2.0]) / 3
-    along = direction**2 @ variances
-    for ratio, expected in ((2.5, 0.5), (1.25, 1 / 17), (5.0, 16 / 17), (1e-300, 0.0), (1e300, 1.0)):
-        assert distinctness((ratio * along) ** 0.5 * direction, variances) == pytest.approx(expected)
-    assert distinctness(direction, np.zeros(3)) == 1.0
-    assert distinctness(np.zeros(3), np.zeros(3)) == 0.0
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])

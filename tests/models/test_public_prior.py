@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tacit.models import public_prior as module
-from tacit.models.public_prior import ISOTROPIC, public_prior
+from tacit.models.public_prior import ISOTROPIC, distinctness, public_prior
 from tacit.models.rows import unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -45,3 +45,12 @@ def test_any_public_rows_give_a_prior(public):
     prior = public_prior(public, centre)
     assert (prior.variances > 0).all()
     assert np.isfinite(prior.neighbourhoods).all()
+
+
+def test_distinctness_is_that_of_the_distance_over_the_public_variance_in_its_direction():
+    variances, direction = np.array([0.5, 0.3, 0.2]), np.array([2.0, 1.0, -2.0]) / 3
+    along = direction**2 @ variances
+    for ratio, expected in ((2.5, 0.5), (1.25, 1 / 17), (5.0, 16 / 17), (1e-300, 0.0), (1e300, 1.0)):
+        assert distinctness((ratio * along) ** 0.5 * direction, variances) == pytest.approx(expected)
+    assert distinctness(direction, np.zeros(3)) == 1.0
+    assert distinctness(np.zeros(3), np.zeros(3)) == 0.0

@@ -359,7 +359,7 @@ MUTANTS = [
     _of(MODELS, "posterior", "posterior: two classes with the grand mean of many", "grand if apart is None else apart * grand", "grand"),
     _of(MODELS, "posterior", "posterior: two classes trusted where they are distinct", "if apart is None else 1 - apart", "if apart is None else apart"),
     _of(MODELS, "posterior", "posterior: three classes as if two", "if len(counts) == 2 else None", "if len(counts) <= 3 else None"),
-    _of(MODELS, "posterior", "posterior: distinct by distance alone", "DISTINCT * float((grand / distance) ** 2 @ variances)", "DISTINCT * float(variances.mean())"),
+    _of(MODELS, "public_prior", "public prior: distinct by distance alone", "DISTINCT * float((grand / distance) ** 2 @ variances)", "DISTINCT * float(variances.mean())"),
     _of(MODELS, "posterior", "posterior: clarity of one axis", "self.mean.shape[1] * noise**2", "noise**2"),
     _of(MODELS, "public_prior", "posterior: farthest neighbours", "np.argpartition(-similarity,", "np.argpartition(similarity,"),
     _of(MODELS, "public_prior", "posterior: no variance is spread evenly", "+ ISOTROPIC * variances.mean()", "+ ISOTROPIC * variances"),

@@ -32,14 +32,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.compute.timing import SOLVING, phase
-from tacit.models.public_prior import PublicPrior
+from tacit.models.public_prior import PublicPrior, distinctness
 from tacit.models.rows import Floats
 from tacit.models.spectra import spaced
 
 ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
-DISTINCT = 2.5  # R at which `distinctness` is one half
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 
 
@@ -136,22 +135,6 @@ def grand_mean(release: NoisySums) -> Floats:
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
-
-
-def distinctness(grand: Floats, variances: Floats) -> float:
-    """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private mean, (p,).
-
-    R is its squared distance from the public mean over the variance of public rows in its direction, about 1 or less if
-    the public rows are of the private classes. The result is 1/(1 + (2.5/R)^4).
-
-    >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
-    (0.025, 0.0)
-    """
-    distance = float(np.linalg.norm(grand))
-    if distance == 0:
-        return 0.0
-    deviation = math.sqrt(DISTINCT * float((grand / distance) ** 2 @ variances))
-    return 1 / (1 + min(deviation / distance, 1e9) ** 8)
 
 
 class _Family:

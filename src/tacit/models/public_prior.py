@@ -1,7 +1,10 @@
-"""What public rows say about classes: their principal axes, and the means of neighbourhoods, where classes may lie."""
+"""What public rows say about classes: their principal axes, the means of neighbourhoods, where classes may lie, and
+whether private rows are of their kind.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +15,7 @@ from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
 
 ROWS, ANCHORS, SAMPLE, NEIGHBOURS = 16_384, 2_048, 1_024, 0.01
 ISOTROPIC = 0.1
+DISTINCT = 2.5  # R at which `distinctness` is one half
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,22 @@ def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPr
         variances = np.ones_like(variances) / len(variances)
     variances = (1 - ISOTROPIC) * variances + ISOTROPIC * variances.mean()
     return PublicPrior(axes, variances, _neighbourhoods(rows) @ axes, spaced(rows, SAMPLE) @ axes)
+
+
+def distinctness(grand: Floats, variances: Floats) -> float:
+    """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private mean, (p,).
+
+    R is its squared distance from the public mean over the variance of public rows in its direction, about 1 or less if
+    the public rows are of the private classes. The result is 1/(1 + (2.5/R)^4).
+
+    >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
+    (0.025, 0.0)
+    """
+    distance = float(np.linalg.norm(grand))
+    if distance == 0:
+        return 0.0
+    deviation = math.sqrt(DISTINCT * float((grand / distance) ** 2 @ variances))
+    return 1 / (1 + min(deviation / distance, 1e9) ** 8)
 
 
 def _neighbourhoods(rows: Floats) -> Floats:
