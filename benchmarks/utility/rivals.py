@@ -17,7 +17,7 @@ import numpy as np
 from methods import IN_FEW, METHODS
 from numpy.typing import NDArray
 from problems import Problem
-from routes import RATIOS, command, drawn
+from routes import CLASSES, RATIOS, command, drawn
 
 from tacit.models.metrics import evaluate
 
@@ -26,9 +26,9 @@ LEVEL = 1.0  # points
 WORST = 8
 
 
-def work(embeddings: Path, number: int) -> dict[str, Any]:
-    """Facts of a problem, and each method's accuracies by seed, in percent; nothing if it cannot be drawn."""
-    problem = drawn(embeddings, number)
+def work(embeddings: Path, number: int, most: int = CLASSES[1]) -> dict[str, Any]:
+    """What `accuracies` finds of a problem of at most so many classes; nothing if it cannot be drawn."""
+    problem = drawn(embeddings, number, most)
     if problem is None:
         return {}
     return accuracies(*problem)
@@ -67,6 +67,8 @@ def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     }
     losses = []
     for name, group in (groups | {"all": problems}).items():
+        if not group:
+            continue
         ahead = np.array([gaps(problem).mean(axis=1) for problem in group])
         level, first = np.zeros(2), np.zeros(2)
         for problem in group:

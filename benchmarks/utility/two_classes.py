@@ -6,24 +6,18 @@ Problems are drawn as in `routes.py`, but with only two classes; the report, two
 `rivals.py`. If you choose a constant on problems from `FIRST` on, raise `FIRST` first.
 """
 
-from pathlib import Path
-from typing import Any
+from functools import partial
 
-from rivals import accuracies, report
-from routes import command, drawn
+from rivals import report, work
+from routes import command
 
 FIRST = 8000
 
 
-def work(embeddings: Path, number: int) -> dict[str, Any]:
-    """Facts of a problem, and each method's accuracies by seed, in percent; nothing if it cannot be drawn."""
-    problem = drawn(embeddings, number, most=2)
-    return {} if problem is None else accuracies(*problem)
-
-
 def main() -> None:
     """Run."""
-    command("auto and its rivals on random problems of two classes.", work, FIRST, 150, "two-classes.md", report)
+    of_two = partial(work, most=2)
+    command("auto and its rivals on random problems of two classes.", of_two, FIRST, 150, "two-classes.md", report)
 
 
 if __name__ == "__main__":
