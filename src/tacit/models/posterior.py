@@ -57,8 +57,7 @@ class ClassPosterior:
     """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
 
     `trust` is the weight of the families whose centres differ between classes, from 0 to 1, or of two classes what
-    `distinctness` leaves of 1; `within` is the share of
-    the variance of rows that lies within classes.
+    `distinctness` leaves of 1; `within` is the share of the variance of rows that lies within classes.
     """
 
     mean: Floats
