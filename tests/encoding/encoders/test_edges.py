@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 import tacit
 from tacit.encoding.encoders import load_encoder
-from tacit.encoding.encoders.edges import DIRECTIONS
+from tacit.encoding.encoders.edges import BLUR, DIRECTIONS, SMOOTHING, STEP
 from tacit.errors import InputError
 
 
@@ -29,6 +30,21 @@ def test_directions_are_those_of_the_edges():
         strength = (row**2).sum(axis=0)
         assert set(np.argsort(strength)[-2:]) == expected
         assert strength[list(expected)].sum() > 0.98
+
+
+@pytest.mark.parametrize("side", [8, 28, 31])
+def test_a_point_has_the_gaussian_mean_of_what_is_around_it(side):
+    picture = np.random.default_rng(side).integers(0, 256, (side, side)).astype(np.uint8)
+    down, right = np.gradient(gaussian_filter(picture / 255, SMOOTHING))
+    of_direction = np.arctan2(down, right) % (2 * np.pi) * (DIRECTIONS / (2 * np.pi))
+    expected = []
+    for direction in range(DIRECTIONS):
+        apart = np.abs(of_direction - direction)
+        share = np.maximum(1 - np.minimum(apart, DIRECTIONS - apart), 0)
+        expected.append(gaussian_filter(np.hypot(down, right) * share, BLUR)[STEP // 2 :: STEP, STEP // 2 :: STEP])
+    expected = np.sqrt(np.stack(expected, axis=-1).ravel())
+    found = tacit.encode([picture], f"edges:{side}")[0]
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)
 
 
 def test_brightness_plays_no_part_and_a_record_is_alone():

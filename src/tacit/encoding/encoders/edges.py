@@ -37,6 +37,10 @@ class Edges(Backbone):
     batch = BATCH
 
     def __init__(self, side: int) -> None:
+        from scipy.ndimage import gaussian_filter1d
+
+        # weights of the pixels of a column, or of a row, at each point of the grid
+        self._around = gaussian_filter1d(np.eye(side, dtype=np.float32), BLUR, axis=0)[STEP // 2 :: STEP]
         self.input = PictureInput(size=(side, side), channels="grey", scale=255.0)
         self.card = {
             "name": f"edges:{side}",
@@ -52,6 +56,6 @@ class Edges(Backbone):
         for direction in range(DIRECTIONS):
             apart = np.abs(turn - direction)
             share = np.clip(1 - np.minimum(apart, DIRECTIONS - apart), 0, None)
-            maps.append(gaussian_filter(strength * share, (0, BLUR, BLUR))[:, STEP // 2 :: STEP, STEP // 2 :: STEP])
+            maps.append(self._around @ (strength * share) @ self._around.T)
         rows = np.sqrt(np.stack(maps, axis=-1).reshape(len(inputs), -1))
         return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
