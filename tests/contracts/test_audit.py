@@ -17,8 +17,10 @@ from scipy.stats import norm
 
 from contracts.learners import NEEDS, learner_class
 from tacit.learners.methods import METHODS
+from tacit.learners.prototypes import auto
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.models import calibration
+from tacit.models.probabilities import Probabilities
 
 pytestmark = pytest.mark.thorough
 
@@ -113,8 +115,12 @@ def measured_mu(without, record):
 
 @pytest.fixture(autouse=True)
 def few_simulated_rows(monkeypatch):
-    """Simulated rows take most of the time of a fit to a few records, and the promise does not rest on them."""
+    """Simulated rows take most of the time of a fit to a few records, and the promise does not rest on them.
+
+    Nor does it rest on the scale of probabilities that they give, which scales the start of the steps of `auto`.
+    """
     monkeypatch.setattr(calibration, "ROWS", calibration.FEWEST)
+    monkeypatch.setattr(auto, "posterior_probabilities", lambda *_: Probabilities(0.5))
 
 
 def audited(attack, draws):
