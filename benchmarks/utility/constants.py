@@ -36,7 +36,7 @@ CONSTANTS = {
     "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),
     "`SOFTNESS` of the density": (f"{MODELS}.quadratic.SOFTNESS",),
     "`WIDENING` of the density": (f"{MODELS}.quadratic.WIDENING",),
-    "`PRIOR_CLASSES` that are trusted": (f"{MODELS}.quadratic.PRIOR_CLASSES",),
+    "`PRIOR_CLASSES` that are trusted": (f"{MODELS}.posterior.PRIOR_CLASSES",),
     "`OFFSETS`: weight of the offsets": (f"{MODELS}.calibration.OFFSETS",),
     "`ABOUT_NEIGHBOURHOOD`: variance of the public families": (f"{MODELS}.posterior.ABOUT_NEIGHBOURHOOD",),
     "`ELSEWHERE`: variance of the third family": (f"{MODELS}.posterior.ELSEWHERE",),

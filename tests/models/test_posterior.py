@@ -19,11 +19,13 @@ from tacit.models.posterior import (
     ELSEWHERE,
     LEAST_BETWEEN,
     LEAST_WITHIN,
+    PRIOR_CLASSES,
     SIZES,
     ClassPosterior,
     NoisySums,
     _expectation_maximisation,
     _Family,
+    _trust,
     class_posterior,
     grand_mean,
     normalised,
@@ -210,7 +212,10 @@ def test_in_much_noise_a_mean_is_that_of_the_prior():
     centres = RNG.normal(size=(5, 8))
     assert np.linalg.norm(prior.neighbourhoods.mean(axis=0)) > 0.1
     public = [prior.neighbourhoods, prior.neighbourhoods - prior.neighbourhoods.mean(axis=0)]
-    thirds = [(np.zeros((5, 8)), ELSEWHERE, None, 2 / 3), (centres, ABOUT_NAME, centres, 1.0)]
+    thirds = [
+        (np.zeros((5, 8)), ELSEWHERE, None, (2 / 3 * 5 + PRIOR_CLASSES) / (5 + PRIOR_CLASSES)),
+        (centres, ABOUT_NAME, centres, 1.0),
+    ]
     for third, spread, given, trust in thirds:
         found = class_posterior(prior, nothing, given)
         assert np.allclose(found.mean, (prior.neighbourhoods.mean(axis=0) + third) / 3, atol=1e-6)
@@ -436,7 +441,7 @@ def test_the_mean_of_two_classes_tells_whether_public_rows_are_of_their_kind(see
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])
-def test_two_classes_have_their_grand_mean_and_trust_by_distinctness(monkeypatch, apart):
+def test_the_grand_mean_counts_as_far_as_it_is_distinct(monkeypatch, apart):
     prior, release = two_classes(0, apart)
     grand = grand_mean(release)
     share = distinctness(grand, prior.variances)
@@ -448,10 +453,24 @@ def test_two_classes_have_their_grand_mean_and_trust_by_distinctness(monkeypatch
     assert np.allclose(found.mean, class_posterior(prior, release).mean, rtol=1e-12, atol=1e-15)
 
 
-def test_more_classes_have_their_trust_by_the_families(monkeypatch):
-    prior, _, _, release = simulated(20, n_classes=3)
-    monkeypatch.setattr(module, "distinctness", lambda *_: pytest.fail("asked of three classes"))
-    class_posterior(prior, release)
+@pytest.mark.parametrize("n_classes", [1, 3, 1000])
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("apart", [0.0, 0.4, 1.0])
+def test_trust_is_that_of_the_classes_and_a_few_more_unless_public_rows_are_of_another_kind(n_classes, weight, apart):
+    found = _trust(weight, apart, n_classes)
+    more = PRIOR_CLASSES * (1 - apart)
+    assert found == pytest.approx((n_classes * weight + more) / (n_classes + more))
+    assert weight <= found + 1e-12 <= 1 + 2e-12
+    assert _trust(weight, apart, 2) == 1 - apart
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.4, 1.0])
+def test_trust_is_by_the_weight_of_the_families_and_by_distinctness(monkeypatch, apart):
+    prior, _, _, release = simulated(20, n_classes=40)
+    monkeypatch.setattr(module, "distinctness", lambda *_: apart)
+    found = np.full((40, SIZES), 1 / SIZES), np.array([0.5, 0.25, 0.25])
+    monkeypatch.setattr(module, "_expectation_maximisation", lambda *_: found)
+    assert class_posterior(prior, release).trust == pytest.approx(_trust(0.75, apart, 40))
 
 
 def test_normalising_large_logs():

@@ -8,7 +8,6 @@ from tacit.models.posterior import ClassPosterior
 from tacit.models.quadratic import (
     FLOOR,
     NAMES,
-    PRIOR_CLASSES,
     ROOT,
     SOFTNESS,
     STEEP,
@@ -17,7 +16,6 @@ from tacit.models.quadratic import (
     blended,
     cosine,
     density,
-    prudent_trust,
 )
 from tacit.models.rows import unit_rows
 
@@ -42,8 +40,7 @@ def direct_cosine(rows, trust):
     """The cosine after division by (h w)^(a/2), times the length of the row; lengths of means as expected."""
     a = min(ROOT, STEEP * 0.3**0.5)
     means, own, variance = POSTERIOR.mean / W ** (a / 2), rows / W ** (a / 2), POSTERIOR.variance / W**a
-    share = 2 * prudent_trust(replace(POSTERIOR, trust=trust)) / 4**2
-    lengths = np.sqrt((means**2).sum(axis=1) + share * variance.sum(axis=1))
+    lengths = np.sqrt((means**2).sum(axis=1) + 2 * trust / 4**2 * variance.sum(axis=1))
     return np.stack([own @ mean / length for mean, length in zip(means, lengths, strict=True)], axis=1)
 
 
@@ -141,27 +138,11 @@ def test_diffuse_classes_are_whitened_less(within, power):
     assert np.allclose(unit_rows(scores.slopes), unit_rows(expected))
 
 
-@pytest.mark.parametrize("n_classes", [1, 4, 1000])
-@pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
-def test_trust_is_that_of_the_classes_and_a_few_more(n_classes, trust):
-    means = np.zeros((n_classes, 5))
-    found = prudent_trust(ClassPosterior(means, means, np.ones(n_classes), trust, 0.7))
-    more = PRIOR_CLASSES / (n_classes + PRIOR_CLASSES)
-    assert found == pytest.approx((1 - more) * trust + more)
-    assert 0 < found <= 1
-
-
-@pytest.mark.parametrize("trust", [0.0, 0.3, 1.0])
-def test_trust_of_two_classes_is_taken_as_it_is(trust):
-    assert prudent_trust(ClassPosterior(np.zeros((2, 5)), np.zeros((2, 5)), np.ones(2), trust, 0.7)) == trust
-
-
 def direct_blend(rows, trust, f, names, linear):
     """Scores of rows, the first 40 being those that standardise."""
     scores = standard(direct_cosine(rows, trust))
     if not linear:
-        share = prudent_trust(replace(POSTERIOR, trust=trust))
-        scores = standard(share * scores + (1 - share) * standard(direct_density(rows)))
+        scores = standard(trust * scores + (1 - trust) * standard(direct_density(rows)))
     if names is not None:
         share = f / (f + NAMES)
         scores = standard(share * scores + (1 - share) * standard(rows @ names.T))

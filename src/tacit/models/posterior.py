@@ -17,9 +17,10 @@ classes at once estimates the family weights and the distribution of n, with `PI
 is its posterior estimate, scaled so that sizes add up to no more than the counts, or the count where that is precise
 (`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
-Two classes are too few to tell which family holds, and their grand mean may be almost the mean of the larger one. So
-how far g lies from the public rows decides (`distinctness`): g is multiplied by it, except about names, and the trust
-is 1 minus it.
+Under imbalance g may be almost the mean of the largest class. So g is multiplied, except about names, by how clearly
+public rows are of another kind (`distinctness`). The weight of the first two families is the trust. A few classes say
+little about it, so three more are counted as trusted, fewer if public rows are of another kind. Two classes are too few
+to tell which family holds: their trust is 1 minus the distinctness.
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -39,6 +40,7 @@ from tacit.models.spectra import spaced
 ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
+PRIOR_CLASSES = 3.0
 KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
 
 
@@ -56,8 +58,8 @@ class NoisySums:
 class ClassPosterior:
     """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
 
-    `trust` is the weight of the families whose centres differ between classes, from 0 to 1, or of two classes what
-    `distinctness` leaves of 1; `within` is the share of the variance of rows that lies within classes.
+    `trust` is the weight, from 0 to 1, of the families whose centres differ between classes (`_trust`); `within` is the
+    share of the variance of rows that lies within classes.
     """
 
     mean: Floats
@@ -97,8 +99,8 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
     sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
     within, grand = within_share(release), grand_mean(release)
-    apart = distinctness(grand, prior.variances) if len(counts) == 2 else None
-    grand = grand if apart is None else apart * grand
+    apart = distinctness(grand, prior.variances)
+    grand = apart * grand
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
     evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
@@ -115,9 +117,16 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     weights = normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    trust = float(1 - of_families[-1]) if apart is None else 1 - apart
-    trust = trust if centres is None else 1.0
+    trust = _trust(float(1 - of_families[-1]), apart, len(counts)) if centres is None else 1.0
     return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
+
+
+def _trust(weight: float, apart: float, n_classes: int) -> float:
+    """Trust in the families whose centres differ between classes: their weight by EM, corrected for few classes."""
+    if n_classes == 2:
+        return 1 - apart
+    more = PRIOR_CLASSES * (1 - apart)
+    return (weight * n_classes + more) / (n_classes + more)
 
 
 def _total(release: NoisySums) -> float:

@@ -10,10 +10,9 @@ Rows u and all arrays are along the public principal axes, with variances w; h i
             trust over C^2, which discounts a poorly known class among few.
 "names"     the inner product of u and the name's direction, where there are names.
 
-Density and cosine have the weights 1 - trust and trust, the trust as if three more classes were trusted, unless
-there are two. This blend and the names have the weights f : 0.05, f being the mean clarity of the classes. Each score
-is first divided by its standard deviation within rows, so that weights mean the same for all. To h w a floor of
-0.003 max w is added.
+Density and cosine have the weights 1 - trust and trust. This blend and the names have the weights f : 0.05, f being the
+mean clarity of the classes. Each score is first divided by its standard deviation within rows, so that weights mean the
+same for all. To h w a floor of 0.003 max w is added.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from tacit.models.rows import Floats
 
 FLOOR, SOFTNESS, WIDENING = 0.003, 0.6, 0.5
 ROOT, STEEP = 0.3, 0.6
-PRIOR_CLASSES = 3.0
 NAMES = 0.05  # clarity at which names and the posterior have equal weight
 
 
@@ -99,7 +97,7 @@ def blended(
     linear: bool = False,
 ) -> QuadraticScores:
     """The scores of the module's docstring, standardised on public rows (b, p); `linear` leaves the density out."""
-    trust, n_classes = prudent_trust(posterior), len(posterior.mean)
+    trust, n_classes = posterior.trust, len(posterior.mean)
     weights = _within(posterior, variances) ** -min(ROOT, STEEP * math.sqrt(posterior.between))
     scores = cosine(posterior.mean, weights, 2 * trust / n_classes**2 * posterior.variance).standardised(rows)
     if not linear:
@@ -115,14 +113,6 @@ def blended(
 def posterior_share(clarity: Floats) -> float:
     """The weight of the posterior in scores that names have the rest of."""
     return float(clarity.mean() / (clarity.mean() + NAMES))
-
-
-def prudent_trust(posterior: ClassPosterior) -> float:
-    """The trust as if three more classes had been seen that look like public rows, unless there are two."""
-    n_classes = len(posterior.mean)
-    if n_classes == 2:
-        return posterior.trust
-    return (posterior.trust * n_classes + PRIOR_CLASSES) / (n_classes + PRIOR_CLASSES)
 
 
 def _within(posterior: ClassPosterior, variances: Floats) -> Floats:

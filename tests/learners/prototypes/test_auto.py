@@ -26,7 +26,7 @@ from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import public_prior
-from tacit.models.quadratic import FLOOR, NAMES, ROOT, STEEP, blended, prudent_trust
+from tacit.models.quadratic import FLOOR, NAMES, ROOT, STEEP, blended
 from tacit.models.rows import unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
@@ -251,8 +251,7 @@ def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_one
     model = tacit.AutoPrototypes(f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC)
     sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
     posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, trust, within)
-    share = prudent_trust(posterior)
-    n = share * np.quantile(sizes, SMALL_CLASSES) + (1 - share) * sizes.mean()
+    n = trust * np.quantile(sizes, SMALL_CLASSES) + (1 - trust) * sizes.mean()
     expected = n * posterior.between / (12 * multiplier**2 + n * within) ** 0.5
     assert model._signal(posterior) == pytest.approx(expected, rel=1e-9)
 
@@ -284,7 +283,7 @@ def directly(posterior, prior, names=None, clip=np.inf):
     within = posterior.within * prior.variances + FLOOR * prior.variances.max()
     a = min(ROOT, STEEP * posterior.between**0.5)
     slopes, variance = posterior.mean / within**a, posterior.variance / within**a
-    lengths = (slopes * posterior.mean).sum(axis=1) + 2 * prudent_trust(posterior) / 16 * variance.sum(axis=1)
+    lengths = (slopes * posterior.mean).sum(axis=1) + 2 * posterior.trust / 16 * variance.sum(axis=1)
     slopes = slopes / lengths[:, None] ** 0.5 @ prior.axes.T
     slopes /= unit_deviation(rows @ slopes.T)
     if names is not None:

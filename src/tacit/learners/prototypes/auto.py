@@ -24,7 +24,7 @@ from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.named_posterior import named_posterior
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import blended, prudent_trust
+from tacit.models.quadratic import blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.privacy.events import Event, compose
@@ -190,7 +190,7 @@ class AutoPrototypes(UnitRowClassifier):
 
         Of a small class where public rows can be trusted, since more sums would help it; else of a class on average.
         """
-        trust = prudent_trust(posterior)
+        trust = posterior.trust
         n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
         noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
