@@ -81,7 +81,7 @@ def learner(attack, **parameters):
 
 
 def released(attack, seeds, *, with_record):
-    """All arrays that leave, one row per fit."""
+    """All arrays of the decision, one row per fit."""
     rows, labels = attack.data
     if with_record:
         rows, labels = np.vstack([rows, attack.record]), np.append(labels, 0)
@@ -117,7 +117,7 @@ def measured_mu(without, record):
 def few_simulated_rows(monkeypatch):
     """Simulated rows take most of the time of a fit to a few records, and the promise does not rest on them.
 
-    Nor does it rest on the scale of probabilities that they give, which scales the start of the steps of `auto`.
+    The scale of the probabilities of `auto` is post-processing, and sets only where its gradient steps start.
     """
     monkeypatch.setattr(calibration, "ROWS", calibration.FEWEST)
     monkeypatch.setattr(auto, "posterior_probabilities", lambda *_: Probabilities(0.5))

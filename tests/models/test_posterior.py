@@ -31,7 +31,7 @@ from tacit.models.posterior import (
     normalised,
     within_share,
 )
-from tacit.models.public_prior import PublicPrior, distinctness, public_prior
+from tacit.models.public_prior import PublicPrior, public_prior
 from tacit.models.rows import unit_rows, unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -440,28 +440,37 @@ def test_the_mean_of_two_classes_tells_whether_public_rows_are_of_their_kind(see
     assert class_posterior(prior, release).trust < 0.1
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])
-def test_the_grand_mean_counts_as_far_as_it_is_distinct(monkeypatch, apart):
-    prior, release = two_classes(0, apart)
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_grand_mean_is_multiplied_by_its_distinctness(monkeypatch, n_classes, share):
+    prior, _, n, release = simulated(n_classes, n_classes=n_classes, sizes=np.geomspace(20, 500, n_classes))
+    release = replace(release, sums=release.sums + 0.05 * n[:, None])
     grand = grand_mean(release)
-    share = distinctness(grand, prior.variances)
-    found = class_posterior(prior, release)
-    assert found.trust == pytest.approx(1 - share)
-    assert class_posterior(prior, release, found.mean).trust == 1.0
-    monkeypatch.setattr(module, "grand_mean", lambda _: share * grand)
+    monkeypatch.setattr(module, "distinctness", lambda *_: share)
+    found = class_posterior(prior, release).mean
     monkeypatch.setattr(module, "distinctness", lambda *_: 1.0)
-    assert np.allclose(found.mean, class_posterior(prior, release).mean, rtol=1e-12, atol=1e-15)
+    assert not np.allclose(found, class_posterior(prior, release).mean, rtol=1e-3)
+    monkeypatch.setattr(module, "grand_mean", lambda _: share * grand)
+    assert np.allclose(found, class_posterior(prior, release).mean, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("n_classes", [1, 3, 1000])
+def test_trust_is_that_of_the_classes_and_of_a_few_more_that_are_trusted():
+    for weight in (0.0, 0.3, 1.0):
+        assert _trust(weight, 1.0, 7) == weight
+        assert _trust(weight, 0.0, 3) == pytest.approx((weight + 1) / 2)
+        assert _trust(weight, 0.0, 10**9) == pytest.approx(weight, abs=1e-8)
+    assert [_trust(1.0, apart, n) for apart in (0.0, 0.4, 1.0) for n in (1, 3, 9)] == pytest.approx([1.0] * 9)
+    assert 0.9 > _trust(0.2, 0.0, 1) > _trust(0.2, 0.5, 1) > _trust(0.2, 0.9, 1) > 0.2
+
+
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("apart", [0.0, 0.4, 1.0])
-def test_trust_is_that_of_the_classes_and_a_few_more_unless_public_rows_are_of_another_kind(n_classes, weight, apart):
-    found = _trust(weight, apart, n_classes)
-    more = PRIOR_CLASSES * (1 - apart)
-    assert found == pytest.approx((n_classes * weight + more) / (n_classes + more))
-    assert weight <= found + 1e-12 <= 1 + 2e-12
-    assert _trust(weight, apart, 2) == 1 - apart
+def test_trust_of_two_classes_is_what_distinctness_leaves(weight):
+    assert [_trust(weight, apart, 2) for apart in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
+
+
+def test_about_names_all_are_trusted():
+    prior, _, _, release = simulated(1, n_classes=2)
+    assert class_posterior(prior, release, np.zeros((2, 60))).trust == 1.0
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.4, 1.0])

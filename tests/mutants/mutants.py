@@ -357,6 +357,7 @@ MUTANTS = [
     _of(MODELS, "named_posterior", "posterior: clear classes rely on their names", "f * plain.mean + (1 - f) * named.mean", "(1 - f) * plain.mean + f * named.mean", "models/test_posterior.py"),
     _of(MODELS, "named_posterior", "posterior: clarity without its root", "f = np.sqrt(plain.clarity(release.noise))", "f = (plain.clarity(release.noise))", "models/test_posterior.py"),
     _of(MODELS, "posterior", "posterior: the grand mean counts in full", "    grand = apart * grand\n", ""),
+    _of(MODELS, "posterior", "posterior: the grand mean counts in full beside two classes alone", "grand = apart * grand", "grand = apart * grand if len(counts) == 2 else grand"),
     _of(MODELS, "posterior", "posterior: two classes trusted where they are distinct", "        return 1 - apart", "        return apart"),
     _of(MODELS, "posterior", "posterior: two classes are trusted as five", "if n_classes == 2:", "if False:"),
     _of(MODELS, "posterior", "posterior: few classes are trusted as many", "(weight * n_classes + more) / (n_classes + more)", "weight"),

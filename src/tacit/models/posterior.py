@@ -18,9 +18,9 @@ is its posterior estimate, scaled so that sizes add up to no more than the count
 (`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
 Under imbalance g may be almost the mean of the largest class. So g is multiplied, except about names, by how clearly
-public rows are of another kind (`distinctness`). The weight of the first two families is the trust. A few classes say
-little about it, so three more are counted as trusted, fewer if public rows are of another kind. Two classes are too few
-to tell which family holds: their trust is 1 minus the distinctness.
+public rows are of another kind (`distinctness`). The trust is the weight of the first two families, which EM
+estimates poorly with few classes: three more are counted as trusted, fewer if public rows are of another kind. With two
+classes EM cannot tell which family holds, and the trust is 1 minus the distinctness.
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -58,8 +58,8 @@ class NoisySums:
 class ClassPosterior:
     """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
 
-    `trust` is the weight, from 0 to 1, of the families whose centres differ between classes (`_trust`); `within` is the
-    share of the variance of rows that lies within classes.
+    `trust`, from 0 to 1, is that in the families whose centres differ between classes (`_trust`); `within` is the share
+    of the variance of rows that lies within classes.
     """
 
     mean: Floats

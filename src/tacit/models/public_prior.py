@@ -45,8 +45,8 @@ def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPr
 def distinctness(grand: Floats, variances: Floats) -> float:
     """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private mean, (p,).
 
-    R is its squared distance from the public mean over the variance of public rows in its direction, about 1 or less if
-    the public rows are of the private classes. The result is 1/(1 + (2.5/R)^4).
+    R is its squared distance from the public mean over the variance of public rows in its direction, 1 or less if the
+    public rows are of two private classes alike in number. The result is 1/(1 + (2.5/R)^4).
 
     >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
     (0.025, 0.0)
