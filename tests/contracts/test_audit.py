@@ -19,7 +19,6 @@ from contracts.learners import NEEDS, learner_class
 from tacit.learners.methods import METHODS
 from tacit.learners.prototypes import auto
 from tacit.mechanisms.noise import ResearchNoise
-from tacit.models import calibration
 from tacit.models.probabilities import Probabilities
 
 pytestmark = pytest.mark.thorough
@@ -114,12 +113,11 @@ def measured_mu(without, record):
 
 
 @pytest.fixture(autouse=True)
-def few_simulated_rows(monkeypatch):
-    """Simulated rows take most of the time of a fit to a few records, and the promise does not rest on them.
+def given_scale(monkeypatch):
+    """The scale of the probabilities of `auto` takes half of the time of a fit to a few records.
 
-    The scale of the probabilities of `auto` is post-processing, and sets only where its gradient steps start.
+    It is post-processing, and sets only where the gradient steps start.
     """
-    monkeypatch.setattr(calibration, "ROWS", calibration.FEWEST)
     monkeypatch.setattr(auto, "posterior_probabilities", lambda *_: Probabilities(0.5))
 
 

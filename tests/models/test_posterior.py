@@ -31,7 +31,7 @@ from tacit.models.posterior import (
     normalised,
     within_share,
 )
-from tacit.models.public_prior import PublicPrior, public_prior
+from tacit.models.public_prior import PublicPrior, distinctness, public_prior
 from tacit.models.rows import unit_rows, unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -468,9 +468,12 @@ def test_trust_of_two_classes_is_what_distinctness_leaves(weight):
     assert [_trust(weight, apart, 2) for apart in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
 
 
-def test_about_names_all_are_trusted():
-    prior, _, _, release = simulated(1, n_classes=2)
-    assert class_posterior(prior, release, np.zeros((2, 60))).trust == 1.0
+@pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])
+def test_two_classes_have_their_trust_by_the_distinctness_of_their_mean_but_all_beside_names(apart):
+    prior, release = two_classes(0, apart)
+    found = class_posterior(prior, release)
+    assert found.trust == pytest.approx(1 - distinctness(grand_mean(release), prior.variances))
+    assert class_posterior(prior, release, found.mean).trust == 1.0
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.4, 1.0])
