@@ -155,7 +155,7 @@ MUTANTS = [
     _of(PROTOTYPES, "public", "public: persons are scored as records", "if Unit(self.unit).per_person and math.isfinite(epsilon) else None", "if False else None", f"{BY_PERSON}::test_a_person_moves_the_scores_of_all_classes_together_by_one_at_most"),
     _of(PROTOTYPES, "public", "public: a set as if a person were in one class", "how.classes or 1", "1", f"{BY_PERSON}::test_a_set_is_chosen_for_the_sensitivity_and_the_classes_of_a_person"),
     _of(PROTOTYPES, "projected", "projected: persons are scored as records", "if Unit(self.unit).per_person and self._multiplier() > 0 else None", "if False else None", f"{BY_PERSON}::test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice"),
-    _of(SCORED, "window", "windows: each public row is compared with itself", "np.triu_indices(len(rows), 1)", "np.triu_indices(len(rows), 0)", f"{SCORES}::test_windows_from_public_rows_are_quantiles_of_their_similarities"),
+    _of(SCORED, "window", "windows: each public row is compared with itself", "~np.tri(len(rows), dtype", "~np.tri(len(rows), k=-1, dtype", f"{SCORES}::test_windows_from_public_rows_are_quantiles_of_their_similarities"),
     _of(SCORED, "window", "windows: rows are not centred", "unit_rows_about(np.asarray(public[chosen]), centre)", "unit_rows_about(np.asarray(public[chosen]), None)", f"{SCORES}::test_windows_from_public_rows_are_quantiles_of_their_similarities"),
     _of(SCORED, "unclipped", "scores: zero rows count without a clip", "weighted * rows.any(axis=1)", "weighted", f"{SCORES}::test_zero_rows_contribute_nothing"),
     _of(SCORED, "unclipped", "scores: unclipped, a person counts by all their records", "2**SHARE_BITS // person_sizes", "2**SHARE_BITS // np.ones_like(person_sizes)", BY_PERSON),

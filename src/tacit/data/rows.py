@@ -111,11 +111,11 @@ def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         exact = block.astype(np.float64, copy=False)
         squared_norms = np.einsum("ij,ij->i", exact, exact)
-        stored = block.astype(dtype, copy=False)
+        stored = exact if dtype == exact.dtype else block.astype(dtype, copy=False)
     finite = "is not finite (NaN, infinity, or a norm beyond float64); drop or repair that row"
     _refuse(~np.isfinite(squared_norms), start, name, finite)
     _refuse(squared_norms == 0, start, name, "is all zeros, which has no direction; drop that row")
-    if dtype != block.dtype:
+    if dtype not in (block.dtype, exact.dtype):
         wider = "float32" if dtype == np.float16 else "float64"
         remedy = f'rescale all rows by one public factor, or pass dtype="{wider}"'
         overflow = f"exceeds the largest {dtype} ({np.finfo(dtype).max:.6g}); {remedy}"

@@ -51,6 +51,6 @@ def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
     """1 plus the quantiles, rounded to six digits so that machines agree; 0 and 2 if they are then equal."""
     chosen = np.unique(np.linspace(0, len(public) - 1, min(len(public), SAMPLE)).astype(np.int64))
     rows = unit_rows_about(np.asarray(public[chosen]), centre)
-    pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+    pairs = (rows @ rows.T)[~np.tri(len(rows), dtype=np.bool_)]
     low, high = (1 + np.quantile(pairs, QUANTILES)).round(6).clip(0, 2).tolist() if len(pairs) else (1.0, 1.0)
     return (low, high) if low < high else (0.0, 2.0)
