@@ -21,13 +21,17 @@ pytestmark = [
 
 
 class Found:
-    """Mean accuracy over seeds of the cells of a quick plan, by any of their fields; of some learners and budgets."""
+    """Mean accuracy over seeds of the cells of a quick plan, by any of their fields.
+
+    Where learners or budgets are given, only these are run.
+    """
 
     def __init__(self, name, folder, learners, budgets):
         plan = yaml.safe_load((QUICK / f"{name}.yaml").read_text(encoding="utf-8"))
         if learners:
             plan["learners"] = [one for one in plan["learners"] if one["name"] in learners]
         if budgets:
+            assert set(budgets) <= set(plan["budgets"])
             plan["budgets"] = [one for one in plan["budgets"] if one in budgets]
         folder.mkdir()
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")

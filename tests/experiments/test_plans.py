@@ -50,7 +50,7 @@ def test_full_and_quick_plans_are_read(path):
 @pytest.mark.thorough
 @EACH
 def test_full_and_quick_plans_fit_the_data(path, tmp_path):
-    """With the first and the last budget; at each a learner reads the same public rows anew."""
+    """Only the first and the last budget, since public rows are read again for each."""
     if not DATA.is_dir():
         pytest.skip("../shared/data is not there")
     plan = yaml.safe_load(path.read_text(encoding="utf-8"))
