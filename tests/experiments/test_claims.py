@@ -142,7 +142,7 @@ def test_coinpress_diverges_at_small_budgets(swept):
 
 
 def test_declared_true_counts_are_marked(swept):
-    found = swept("coinpress", budgets=("rho=8",))
+    found = swept("coinpress")
     true = [one for one in found.results if "true counts" in one.learner]
     assert true
     assert all("class counts (realised)" in one.guarantee for one in true)
