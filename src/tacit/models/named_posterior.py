@@ -43,8 +43,8 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
 
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
     have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
-    noise, which leaves b where the prior has it, contradicts none. Of ten classes or more wrong names still have some
-    0.1, since names resemble one another, and right ones more than 0.2: b and a quarter of a deviation must reach 0.2.
+    noise, which leaves b near its prior, rarely contradicts any. Of ten classes or more wrong names still have some
+    0.1, since names resemble one another, and right ones more than 0.2: b less a quarter of a deviation must reach 0.2.
     For the precision the squared sizes are reduced by the share of noise in their squared total: sizes that are mostly
     noise would otherwise make the sums look precise.
     """
@@ -58,7 +58,7 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
         return None
     variance = 1 / (information + 1 / SCALE_DEVIATION**2)
     b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
-    of_many = len(names) >= MANY and b + math.sqrt(variance) / 4 < USEFUL_OF_MANY
+    of_many = len(names) >= MANY and b - math.sqrt(variance) / 4 < USEFUL_OF_MANY
     if of_many or b + 2 * math.sqrt(variance) < USEFUL:
         return None
     return np.asarray(grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))
