@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from tacit.compute.shared import digest, locked, shared, sharing
+from tacit.compute import shared as module
+from tacit.compute.shared import KEPT, digest, keeping, kept, locked, shared, sharing
 
 
 def test_without_a_folder_it_is_computed_each_time():
@@ -36,6 +37,49 @@ def test_a_failure_keeps_nothing(tmp_path):
         with pytest.raises(ZeroDivisionError):
             shared("x", list, lambda: 1 / 0)
         assert shared("x", list, lambda: np.zeros(1)).tolist() == [0]
+
+
+def test_results_in_memory_are_of_the_same_objects(tmp_path):
+    calls = []
+
+    def total(*arrays):
+        return kept("total", arrays, lambda: calls.append(1) or sum(0 if one is None else one.sum() for one in arrays))
+
+    one, same = np.ones(3), np.ones(3)
+    assert [total(one), total(one)] == [3, 3]
+    assert len(calls) == 2  # not asked to keep anything
+    for block in (keeping, lambda: sharing(tmp_path)):
+        calls.clear()
+        with block():
+            assert [total(one), total(one), total(one, same), total(one, None), total(one, None)] == [3, 3, 6, 3, 3]
+            assert kept("other", [one], lambda: 7) == 7
+            assert len(calls) == (3 if block is keeping else 0)  # what is kept outlives the block
+    assert total(one) == 3
+    assert len(calls) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_in_memory_are_not_of_arrays_that_were_there_before(monkeypatch):
+    monkeypatch.setattr(module, "id", lambda _: 1, raising=False)  # as when an address is used again
+    one = np.ones(3)
+    with keeping():
+        assert kept("address", [one], one.sum) == 3
+        other = np.zeros(3)
+        assert kept("address", [other], other.sum) == 0
+        del one
+        assert kept("address", [None], lambda: 5) == 5
+        assert kept("address", [other], other.sum) == 0
+
+
+def test_few_results_stay_in_memory_and_no_failure():
+    arrays = [np.full(2, i) for i in range(KEPT + 1)]
+    calls = []
+    with keeping():
+        with pytest.raises(ZeroDivisionError):
+            kept("many", [arrays[0]], lambda: 1 / 0)
+        for array in [*arrays, arrays[-1], arrays[0]]:
+            assert kept("many", [array], lambda array=array: calls.append(array[0]) or array[0]) == array[0]
+    assert calls == [*range(KEPT + 1), 0]  # the first had made room for the last
 
 
 @pytest.mark.parametrize(

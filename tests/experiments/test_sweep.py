@@ -14,6 +14,7 @@ import pytest
 import tacit
 from experiments.conftest import SMALL
 from tacit.cli.main import main
+from tacit.compute import shared
 from tacit.data.digits import load_digits_split
 from tacit.errors import InputError
 from tacit.experiments import results
@@ -21,6 +22,7 @@ from tacit.experiments.data import Records, records
 from tacit.experiments.run import prepare, sweep
 from tacit.experiments.work import STARTED, means_2d
 from tacit.learners.methods import METHODS, load
+from tacit.learners.prototypes.scores import window
 from tacit.report.groups import SweepResults
 from tacit.report.sweep import figures
 
@@ -102,6 +104,15 @@ def test_shared_work_is_done_once(plan, tmp_path):
     kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
     assert (tmp_path / "runs" / "shared").stat().st_mode & 0o077 == 0  # it may hold private data
     assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
+
+
+def test_public_rows_are_read_once_for_all_budgets(plan, tmp_path, monkeypatch):
+    read, quantiles = [], window._quantiles
+    monkeypatch.setattr(shared, "_kept", {})
+    monkeypatch.setattr(window, "_quantiles", lambda *of: read.append(1) or quantiles(*of))
+    found = sweep(plan(), tmp_path / "runs")
+    assert len([one for one in found if one.method == "public"]) == 16
+    assert len(read) == 1
 
 
 def test_a_failing_cell_is_kept_with_its_error_and_stops_no_other(plan, tmp_path):

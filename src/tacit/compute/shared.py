@@ -3,16 +3,19 @@
 Within `sharing(folder)`, `shared` looks for a result in the folder before it computes; a second process that needs the
 same result waits for the first. File names are hashes of everything that decides a result, so none is ever stale. The
 folder may hold private data, such as scores of private rows; that of a sweep is readable by its owner alone.
+
+Within `keeping()`, `kept` does the same in the memory of a process, by object, for what takes no longer than a hash.
 """
 
 import hashlib
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +24,22 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.locks import lock
 
 BLOCK_ROWS = 8192
+KEPT = 6  # results in memory
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
+_keeping: ContextVar[bool] = ContextVar("keeping", default=False)
+_kept: dict[tuple[Any, ...], tuple[list[Callable[[], Any]], Any]] = {}
+
+Result = TypeVar("Result")
 
 
 @contextmanager
 def sharing(folder: Path | str) -> Iterator[None]:
-    """Look for shared work in `folder` within the block; it must exist."""
+    """Look for shared work in `folder`, which must exist, and in memory within the block."""
     token = _folder.set(Path(folder))
     try:
-        yield
+        with keeping():
+            yield
     finally:
         _folder.reset(token)
 
@@ -50,6 +59,30 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
             if not checkpoint.has(f"{name}.npy"):
                 checkpoint.write(f"{name}.npy", np.asarray(compute()))
     return np.asarray(checkpoint.read(f"{name}.npy"))
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Let `kept` find earlier results within the block; the arrays that it is given must never change."""
+    token = _keeping.set(True)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
+
+
+def kept(what: str, arrays: Sequence[Any], compute: Callable[[], Result]) -> Result:
+    """The result of `compute`, which these arrays (or None) decide: an earlier one, if it was for the same objects."""
+    if not _keeping.get():
+        return compute()
+    key = (what, *map(id, arrays))
+    found = _kept.get(key)
+    if found is None or any(one() is not array for one, array in zip(found[0], arrays, strict=True)):
+        found = [(lambda: None) if array is None else weakref.ref(array) for array in arrays], compute()
+        _kept[key] = found
+        while len(_kept) > KEPT:
+            del _kept[next(iter(_kept))]
+    return found[1]
 
 
 @lru_cache(maxsize=1)

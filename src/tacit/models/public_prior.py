@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.shared import kept
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
 
@@ -34,6 +35,10 @@ class PublicPrior:
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
     """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
+    return kept("prior", [public, centre], lambda: _learned(public, centre))
+
+
+def _learned(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
     rows = unit_rows_about(spaced(public, min(ROWS, MOST_ENTRIES // public.shape[1])), centre)
     variances, axes = principal_axes(rows)
     if variances.max() <= 0:

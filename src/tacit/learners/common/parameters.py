@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.foreign import of_tensor
+from tacit.compute.shared import kept
 from tacit.data.rows import as_rows, checked_blocks, refuse_sparse
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
@@ -100,6 +101,10 @@ def public_centre(public: Any, width: int) -> Floats | None:
     if public is None:
         return None
     rows = public_rows(public, width)
+    return kept("centre", [rows], lambda: _mean_of_unit_rows(rows))
+
+
+def _mean_of_unit_rows(rows: Any) -> Floats:
     sums = (unit_rows(block).sum(axis=0) for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public"))
     return np.asarray(sum(sums) / len(rows))
 

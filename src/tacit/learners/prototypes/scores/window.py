@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.compute.shared import kept
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
 from tacit.models.rows import Floats, unit_rows_about
@@ -34,7 +35,8 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
     """
     if not needs_public(d_min, d_max):
         return float(d_min), float(d_max)
-    bounds = zip((d_min, d_max), _quantiles(public, centre), strict=True)
+    quantiles = kept("window", [public, centre], lambda: _quantiles(public, centre))
+    bounds = zip((d_min, d_max), quantiles, strict=True)
     low, high = (quantile if _is_public(bound) else float(bound) for bound, quantile in bounds)
     if high - low < NARROWEST:
         bounds_are = f"d_min={d_min!r}, d_max={d_max!r} are {low:.6f} and {high:.6f} with these public rows"
