@@ -14,7 +14,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items):
-    """Thorough tests, and those in slow.txt (a second and a half or more together), are left out of `make check`."""
+    """Thorough tests, and those in slow.txt (a second or more together), are left out of `make check`."""
     listed = set((TESTS / "slow.txt").read_text(encoding="utf-8").split())
     for item in items:
         if f"tests/{item.path.relative_to(TESTS).as_posix()}::{item.originalname}" in listed:

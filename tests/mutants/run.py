@@ -55,6 +55,7 @@ def tree(folder: str) -> Path:
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc"))  # what numba keeps is kept
     shutil.copy(ROOT / "pyproject.toml", copy)
+    (copy / "docs").symlink_to(ROOT / "docs")
     return copy
 
 
