@@ -36,6 +36,7 @@ CONSTANTS = {
     "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),
     "`SOFTNESS` of the density": (f"{MODELS}.quadratic.SOFTNESS",),
     "`WIDENING` of the density": (f"{MODELS}.quadratic.WIDENING",),
+    "`DISTINCT`: R at which public rows are half of another kind": (f"{MODELS}.public_prior.DISTINCT",),
     "`PRIOR_CLASSES` that are trusted": (f"{MODELS}.posterior.PRIOR_CLASSES",),
     "`OFFSETS`: weight of the offsets": (f"{MODELS}.calibration.OFFSETS",),
     "`ABOUT_NEIGHBOURHOOD`: variance of the public families": (f"{MODELS}.posterior.ABOUT_NEIGHBOURHOOD",),
