@@ -36,7 +36,7 @@ CONSTANTS = {
     "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),
     "`SOFTNESS` of the density": (f"{MODELS}.quadratic.SOFTNESS",),
     "`WIDENING` of the density": (f"{MODELS}.quadratic.WIDENING",),
-    "`DISTINCT`: R at which public rows are half of another kind": (f"{MODELS}.public_prior.DISTINCT",),
+    "`DISTINCT`: the R at which the distinctness is one half": (f"{MODELS}.public_prior.DISTINCT",),
     "`PRIOR_CLASSES` that are trusted": (f"{MODELS}.posterior.PRIOR_CLASSES",),
     "`OFFSETS`: weight of the offsets": (f"{MODELS}.calibration.OFFSETS",),
     "`ABOUT_NEIGHBOURHOOD`: variance of the public families": (f"{MODELS}.posterior.ABOUT_NEIGHBOURHOOD",),
@@ -47,7 +47,7 @@ OF_NAMES = {
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
     "`SCALE`: expected length of names": (f"{MODELS}.named_posterior.SCALE",),
     "`USEFUL`: least length of names": (f"{MODELS}.named_posterior.USEFUL",),
-    "`USEFUL_OF_MANY`: the same of many classes": (f"{MODELS}.named_posterior.USEFUL_OF_MANY",),
+    "`USEFUL_OF_MANY`: least share of the class means": (f"{MODELS}.named_posterior.USEFUL_OF_MANY",),
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 from tacit.compute import shared as module
-from tacit.compute.shared import KEPT, digest, keeping, kept, locked, shared, sharing
+from tacit.compute.shared import CACHE_SIZE, cached, caching, digest, locked, shared, sharing
 
 
 def test_without_a_folder_it_is_computed_each_time():
@@ -39,47 +40,58 @@ def test_a_failure_keeps_nothing(tmp_path):
         assert shared("x", list, lambda: np.zeros(1)).tolist() == [0]
 
 
-def test_results_in_memory_are_of_the_same_objects(tmp_path):
+@pytest.fixture
+def cache(monkeypatch):
+    """An empty cache."""
+    monkeypatch.setattr(module, "_cache", OrderedDict())
+    return module._cache
+
+
+def test_results_are_cached_by_the_identity_of_their_arrays(cache, tmp_path):
     calls = []
 
     def total(*arrays):
-        return kept("total", arrays, lambda: calls.append(1) or sum(0 if one is None else one.sum() for one in arrays))
+        def compute():
+            calls.append(arrays)
+            return sum(array.sum() for array in arrays if array is not None)
 
-    one, same = np.ones(3), np.ones(3)
+        return cached("total", arrays, compute)
+
+    one, equal = np.ones(3), np.ones(3)
     assert [total(one), total(one)] == [3, 3]
-    assert len(calls) == 2  # not asked to keep anything
-    for block in (keeping, lambda: sharing(tmp_path)):
-        calls.clear()
-        with block():
-            assert [total(one), total(one), total(one, same), total(one, None), total(one, None)] == [3, 3, 6, 3, 3]
-            assert kept("other", [one], lambda: 7) == 7
-            assert len(calls) == (3 if block is keeping else 0)  # what is kept outlives the block
+    assert len(calls) == 2  # no cache outside the block
+    with caching():
+        assert [total(one), total(one), total(one, equal), total(one, None), total(one, None)] == [3, 3, 6, 3, 3]
+        assert cached("other", [one], lambda: 7) == 7
+    assert len(calls) == 5
+    with sharing(tmp_path):
+        assert [total(one), total(equal)] == [3, 3]
+    assert len(calls) == 6  # the cache outlives the block, and an equal array is another one
     assert total(one) == 3
-    assert len(calls) == 1
+    assert len(calls) == 7
     assert not list(tmp_path.iterdir())
 
 
-def test_results_in_memory_are_not_of_arrays_that_were_there_before(monkeypatch):
+def test_a_cached_result_goes_with_its_arrays(cache, monkeypatch):
     monkeypatch.setattr(module, "id", lambda _: 1, raising=False)  # as when an address is used again
-    one = np.ones(3)
-    with keeping():
-        assert kept("address", [one], one.sum) == 3
-        other = np.zeros(3)
-        assert kept("address", [other], other.sum) == 0
+    with caching():
+        one, other = np.ones(3), np.zeros(3)
+        assert cached("address", [one, None], one.sum) == 3
         del one
-        assert kept("address", [None], lambda: 5) == 5
-        assert kept("address", [other], other.sum) == 0
+        assert not cache
+        assert cached("address", [other, None], other.sum) == 0
 
 
-def test_few_results_stay_in_memory_and_no_failure():
-    arrays = [np.full(2, i) for i in range(KEPT + 1)]
+def test_the_cache_holds_few_results_and_no_failures(cache):
+    arrays = [np.full(2, i) for i in range(CACHE_SIZE + 1)]
     calls = []
-    with keeping():
+    with caching():
         with pytest.raises(ZeroDivisionError):
-            kept("many", [arrays[0]], lambda: 1 / 0)
+            cached("many", [arrays[0]], lambda: 1 / 0)
         for array in [*arrays, arrays[-1], arrays[0]]:
-            assert kept("many", [array], lambda array=array: calls.append(array[0]) or array[0]) == array[0]
-    assert calls == [*range(KEPT + 1), 0]  # the first had made room for the last
+            assert cached("many", [array], lambda array=array: calls.append(array[0]) or array[0]) == array[0]
+    assert calls == [*range(CACHE_SIZE + 1), 0]  # the first had made room for the last
+    assert len(cache) == CACHE_SIZE
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 
 import numpy as np
 import pytest
@@ -106,13 +106,19 @@ def test_shared_work_is_done_once(plan, tmp_path):
     assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
 
 
-def test_public_rows_are_read_once_for_all_budgets(plan, tmp_path, monkeypatch):
-    read, quantiles = [], window._quantiles
-    monkeypatch.setattr(shared, "_kept", {})
-    monkeypatch.setattr(window, "_quantiles", lambda *of: read.append(1) or quantiles(*of))
+@pytest.fixture
+def windows(monkeypatch):
+    """Each computation of a window adds to the list."""
+    computed, quantiles = [], window._quantiles
+    monkeypatch.setattr(shared, "_cache", OrderedDict())
+    monkeypatch.setattr(window, "_quantiles", lambda *given: computed.append(given) or quantiles(*given))
+    return computed
+
+
+def test_the_window_is_computed_once_for_all_cells(plan, tmp_path, windows):
     found = sweep(plan(), tmp_path / "runs")
-    assert len([one for one in found if one.method == "public"]) == 16
-    assert len(read) == 1
+    assert sum(one.method == "public" for one in found) == 16
+    assert len(windows) == 1
 
 
 def test_a_failing_cell_is_kept_with_its_error_and_stops_no_other(plan, tmp_path):
@@ -303,14 +309,16 @@ def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
         assert results.read_results(tmp_path / "runs", f"mu = {shown}")
 
 
-def test_timed_cells_share_nothing_and_tell_their_phases(plan, tmp_path, monkeypatch):
+def test_timed_cells_share_nothing_and_tell_their_phases(plan, tmp_path, monkeypatch, windows):
     text = SMALL.replace("imbalance: [1, 10]", "imbalance: [10]").replace("rho=0.1, inf", "rho=0.1")
     text = text.replace("method: noisy-sum", "method: least-squares")
     untimed = sweep(plan(text), tmp_path / "untimed")
     calls = Counter()
     for kind in (tacit.LeastSquares, tacit.PublicPrototypes):
         counted(monkeypatch, kind, calls)
+    windows.clear()
     found = sweep(plan(text + "timed: true\n"), tmp_path / "runs")
+    assert len(windows) == 8  # the check of the plan took it from the cache
     assert calls == {"LeastSquares": 4, "PublicPrototypes": 8}  # two seeds, each fitted twice, of one and two learners
     assert not list((tmp_path / "runs" / "shared").glob("public-scores*"))
     assert not {one.key for one in found} & {one.key for one in untimed}

@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal, norm
 
 from tacit.models import posterior as module
 from tacit.models.named_posterior import (
+    MANY,
     SCALE,
     SCALE_DEVIATION,
     USEFUL,
@@ -334,15 +335,22 @@ def test_names_of_other_classes_or_tasks_are_contradicted(seed):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize(("n_classes", "deviations", "least"), [(9, 2, USEFUL), (10, -0.25, USEFUL_OF_MANY)])
-def test_names_are_contradicted_if_some_deviations_more_would_still_be_useless(n_classes, deviations, least, sign):
+@pytest.mark.parametrize(
+    ("n_classes", "within", "length", "noise"),
+    [(9, 0.5, 1, 0), (10, 0.5, 1, 0), (10, 0.9, 1, 0), (10, 0.5, 0.3, 0), (10, 0.9, 1, 3e5)],
+)
+def test_names_are_contradicted_below_the_least_useful_length(n_classes, within, length, noise, sign):
     prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6, n_classes=n_classes)
-    spread = names - names.mean(axis=0)
-    information = (spread**2).sum() / (ELSEWHERE / 60 + plain.within / 60 / 10**6)
+    names, plain = length * names, replace(plain, within=within)
+    squares = ((names - names.mean(axis=0)) ** 2).sum()
+    information = squares / (ELSEWHERE / 60 + within / 60 / 10**6 + (noise / 10**6) ** 2)
     of_prior = 1 / SCALE_DEVIATION**2
-    edge = (information + of_prior) * (least - deviations * (information + of_prior) ** -0.5) - of_prior * SCALE
-    edge /= information
-    exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names)
+    least = USEFUL - 2 * (information + of_prior) ** -0.5
+    if n_classes >= MANY:
+        of_noise = (2 * n_classes * 60) ** 0.5 * noise**2 / (n_classes * 10**12)  # its deviation in 1 - within
+        least = USEFUL_OF_MANY * min(((1 - within + of_noise / 2) / (squares / n_classes)) ** 0.5, 1)
+    edge = ((information + of_prior) * least - of_prior * SCALE) / information
+    exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names, noise=noise)
     found = named_centres(prior, exact, plain, names)
     assert (found is not None) == (sign > 0)
 
@@ -362,6 +370,17 @@ def test_noise_alone_contradicts_no_names(noise):
         counts = released.counts + 5 * noise * np.random.default_rng(seed).normal(size=10)
         released = replace(released, counts=counts, count_noise=5 * noise)
         assert named_centres(prior, released, class_posterior(prior, released), names) is not None
+
+
+@pytest.mark.parametrize("noise", [80.0, 160.0])
+def test_most_names_are_told_apart_in_as_much_noise_as_there_is_signal(noise):
+    right, wrong = 0, 0
+    for seed in range(25):
+        prior, released, names, plain = named(b=0.4, seed=seed, noise=noise)
+        right += named_centres(prior, released, plain, names) is not None
+        wrong += named_centres(prior, released, plain, np.roll(names, 1, axis=0)) is not None
+    assert right >= 24
+    assert wrong <= 3
 
 
 def test_names_that_do_not_differ_are_no_information():

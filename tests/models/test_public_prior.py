@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tacit.compute.shared import caching
 from tacit.models import public_prior as module
 from tacit.models.public_prior import ISOTROPIC, distinctness, public_prior
 from tacit.models.rows import unit_rows_about
@@ -19,6 +20,16 @@ def test_the_prior_of_public_rows():
     assert np.allclose(prior.axes.T @ moments @ prior.axes, np.diag((prior.variances - spread) / (1 - ISOTROPIC)))
     assert (np.diff(prior.variances) <= 0).all()
     assert np.allclose(prior.sample, rows @ prior.axes)
+
+
+def test_a_cached_prior_is_of_the_same_rows_and_centre():
+    with caching():
+        prior = public_prior(PUBLIC, CENTRE)
+        assert public_prior(PUBLIC, CENTRE) is prior
+        for rows, centre in ((PUBLIC.copy(), CENTRE), (PUBLIC, 0 * CENTRE), (PUBLIC, None), (PUBLIC[:200], CENTRE)):
+            other = public_prior(rows, centre)
+            assert other is not prior
+            assert np.array_equal(other.sample, module._learned(rows, centre).sample)
 
 
 def test_the_sample_is_evenly_spaced(monkeypatch):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from learners.blobs import unit
+from tacit.compute.shared import caching
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_centre
 from tacit.models.rows import check_finite, unit_rows, unit_rows_about, with_lengths
@@ -37,6 +38,10 @@ def test_the_centre_is_the_mean_of_unit_public_rows():
     assert np.allclose(public_centre(ROWS.tolist(), 5), unit(ROWS).mean(axis=0))
     assert np.allclose(public_centre(ROWS.astype(np.float32), 5), unit(ROWS).mean(axis=0), atol=1e-6)
     assert public_centre(None, 5) is None
+    with caching():
+        centre = public_centre(ROWS, 5)
+        assert public_centre(ROWS, 5) is centre
+        assert np.allclose(public_centre(ROWS[:2], 5), unit(ROWS[:2]).mean(axis=0))
     with pytest.raises(InputError, match="encode both the same way"):
         public_centre(ROWS, 4)
     with pytest.raises(InputError, match="public row 1 is all zeros"):

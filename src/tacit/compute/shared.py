@@ -4,11 +4,13 @@ Within `sharing(folder)`, `shared` looks for a result in the folder before it co
 same result waits for the first. File names are hashes of everything that decides a result, so none is ever stale. The
 folder may hold private data, such as scores of private rows; that of a sweep is readable by its owner alone.
 
-Within `keeping()`, `kept` does the same in the memory of a process, by object, for what takes no longer than a hash.
+Within `caching()`, `cached` keeps results of public rows in the memory of this process, keyed by the identity of the
+arrays: for work that takes about as long as hashing them.
 """
 
 import hashlib
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,11 +26,11 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.locks import lock
 
 BLOCK_ROWS = 8192
-KEPT = 6  # results in memory
+CACHE_SIZE = 6
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
-_keeping: ContextVar[bool] = ContextVar("keeping", default=False)
-_kept: dict[tuple[Any, ...], tuple[list[Callable[[], Any]], Any]] = {}
+_caching: ContextVar[bool] = ContextVar("caching", default=False)
+_cache: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Any]], Any]] = OrderedDict()
 
 Result = TypeVar("Result")
 
@@ -38,7 +40,7 @@ def sharing(folder: Path | str) -> Iterator[None]:
     """Look for shared work in `folder`, which must exist, and in memory within the block."""
     token = _folder.set(Path(folder))
     try:
-        with keeping():
+        with caching():
             yield
     finally:
         _folder.reset(token)
@@ -62,27 +64,30 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
 
 
 @contextmanager
-def keeping() -> Iterator[None]:
-    """Let `kept` find earlier results within the block; the arrays that it is given must never change."""
-    token = _keeping.set(True)
+def caching() -> Iterator[None]:
+    """Let `cached` use earlier results within the block; arrays that it is given must never change."""
+    token = _caching.set(True)
     try:
         yield
     finally:
-        _keeping.reset(token)
+        _caching.reset(token)
 
 
-def kept(what: str, arrays: Sequence[Any], compute: Callable[[], Result]) -> Result:
-    """The result of `compute`, which these arrays (or None) decide: an earlier one, if it was for the same objects."""
-    if not _keeping.get():
+def cached(what: str, arrays: Sequence[Any], compute: Callable[[], Result]) -> Result:
+    """The result of `compute`, which these arrays (or None) decide; it is not to be changed in place.
+
+    A result leaves the cache when one of its arrays is freed, or when there are six newer ones.
+    """
+    if not _caching.get():
         return compute()
     key = (what, *map(id, arrays))
-    found = _kept.get(key)
-    if found is None or any(one() is not array for one, array in zip(found[0], arrays, strict=True)):
-        found = [(lambda: None) if array is None else weakref.ref(array) for array in arrays], compute()
-        _kept[key] = found
-        while len(_kept) > KEPT:
-            del _kept[next(iter(_kept))]
-    return found[1]
+    entry = _cache.get(key)
+    if entry is None:
+        references = [weakref.ref(array, lambda _: _cache.pop(key, None)) for array in arrays if array is not None]
+        entry = _cache[key] = references, compute()
+        while len(_cache) > CACHE_SIZE:
+            _cache.popitem(last=False)
+    return entry[1]
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import engine as engine_of
 from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
-from tacit.compute.shared import digest, keeping, locked
+from tacit.compute.shared import caching, digest, locked
 from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.cell import Cell
@@ -55,7 +55,7 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
     for number, one in enumerate(read.data):
         with lines.placing_errors(("data", number)):
             sources.append(data_source(one, root))
-    with lines.placing_errors(), keeping():
+    with lines.placing_errors(), caching():
         planned = cells(read, sources)
     folder = Path(folder)
     finished = results.read_results(folder) if results.files_of(folder) else []

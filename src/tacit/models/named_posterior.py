@@ -15,7 +15,7 @@ from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 
 SCALE, SCALE_DEVIATION = 0.35, 0.25  # prior of the length of names
-USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.2  # the least length that helps, also of many classes
+USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.25  # the least length that helps; of many classes, times |m|/|t|
 
 
 def named_posterior(
@@ -43,8 +43,10 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
 
     The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c on t_c; wrong names
     have b = 0. Names count as contradicted if b, raised by two standard deviations of its posterior, is below 0.1; so
-    noise, which leaves b near its prior, rarely contradicts any. Of ten classes or more wrong names still have some
-    0.1, since names resemble one another, and right ones more than 0.2: b less a quarter of a deviation must reach 0.2.
+    noise, which leaves b near its prior, rarely contradicts any. Of ten classes or more, wrong names may have some 0.1,
+    since names resemble one another, but explain little of the class means: b must also be a quarter of |m|/|t|, or of
+    1 if that is less. |m| is the length of class means, its square raised by half a deviation of its noise, and |t|
+    that of the names.
     For the precision the squared sizes are reduced by the share of noise in their squared total: sizes that are mostly
     noise would otherwise make the sums look precise.
     """
@@ -58,7 +60,9 @@ def named_centres(prior: PublicPrior, release: NoisySums, plain: ClassPosterior,
         return None
     variance = 1 / (information + 1 / SCALE_DEVIATION**2)
     b = variance * (float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2)
-    of_many = len(names) >= MANY and b - math.sqrt(variance) / 4 < USEFUL_OF_MANY
+    doubtful = math.sqrt(names.size / 2) * release.noise**2 / float((sure**2).sum())
+    ratio = math.sqrt((plain.between + doubtful) * float(precision.sum()) / information)  # |m|/|t|
+    of_many = len(names) >= MANY and b < USEFUL_OF_MANY * min(ratio, 1.0)
     if of_many or b + 2 * math.sqrt(variance) < USEFUL:
         return None
     return np.asarray(grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum()))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.shared import kept
+from tacit.compute.shared import cached
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.spectra import MOST_ENTRIES, principal_axes, spaced
 
@@ -35,7 +35,7 @@ class PublicPrior:
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
     """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
-    return kept("prior", [public, centre], lambda: _learned(public, centre))
+    return cached("prior", [public, centre], lambda: _learned(public, centre))
 
 
 def _learned(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:

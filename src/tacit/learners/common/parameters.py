@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.foreign import of_tensor
-from tacit.compute.shared import kept
+from tacit.compute.shared import cached
 from tacit.data.rows import as_rows, checked_blocks, refuse_sparse
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
@@ -101,7 +101,7 @@ def public_centre(public: Any, width: int) -> Floats | None:
     if public is None:
         return None
     rows = public_rows(public, width)
-    return kept("centre", [rows], lambda: _mean_of_unit_rows(rows))
+    return cached("centre", [rows], lambda: _mean_of_unit_rows(rows))
 
 
 def _mean_of_unit_rows(rows: Any) -> Floats:

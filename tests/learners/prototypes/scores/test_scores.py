@@ -17,6 +17,7 @@ import tacit
 from killing import one_ray_worker_killed
 from tacit.compute import threads
 from tacit.compute.engines import engine_from
+from tacit.compute.shared import caching
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
 from tacit.learners.prototypes.scores import WORK, clipped, unclipped
@@ -226,6 +227,10 @@ def test_windows_of_many_public_rows_are_those_of_rows_at_even_distances():
     places = np.linspace(0, len(public) - 1, SAMPLE).astype(int)
     assert window("public", "public", public, centre) == window("public", "public", public[places], centre)
     assert window("public", "public", public, centre) != window("public", "public", public[:SAMPLE], centre)
+    with caching():
+        of_centres = [window("public", "public", public, about) for about in (centre, 0 * centre, centre)]
+    assert of_centres[0] == of_centres[2] == window("public", "public", public, centre)
+    assert of_centres[1] == window("public", "public", public, 0 * centre) != of_centres[0]
 
 
 def test_bounds_a_millionth_apart_are_a_window():

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.compute.shared import kept
+from tacit.compute.shared import cached
 from tacit.errors import InputError
 from tacit.learners.common.parameters import real
 from tacit.models.rows import Floats, unit_rows_about
@@ -35,7 +35,7 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
     """
     if not needs_public(d_min, d_max):
         return float(d_min), float(d_max)
-    quantiles = kept("window", [public, centre], lambda: _quantiles(public, centre))
+    quantiles = cached("window", [public, centre], lambda: _quantiles(public, centre))
     bounds = zip((d_min, d_max), quantiles, strict=True)
     low, high = (quantile if _is_public(bound) else float(bound) for bound, quantile in bounds)
     if high - low < NARROWEST:
