@@ -44,7 +44,7 @@ def own_order(epsilon):
 
 @cache
 def own_costs(order, s, sigma, sigma1):
-    """Renyi divergence of a label and of a check, by a search for the most expensive counts; 0 of those without a part."""
+    """Renyi divergence of a label and of a check, by a search for the most expensive counts; 0 if nothing can move."""
     if s == 0:
         return 0.0, 0.0
     label = min(share_of_argmax(order, s / sigma), 1.0) * order * s**2 / sigma**2
