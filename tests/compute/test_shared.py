@@ -51,45 +51,58 @@ def test_results_are_cached_by_the_identity_of_their_arrays(cache, tmp_path):
     calls = []
 
     def total(*arrays):
-        def compute():
-            calls.append(arrays)
-            return sum(array.sum() for array in arrays if array is not None)
+        calls.append(arrays)
+        return sum(array.sum() for array in arrays if array is not None)
 
-        return cached("total", arrays, compute)
+    def of(*arrays):
+        return cached(total, *arrays)
 
     one, equal = np.ones(3), np.ones(3)
-    assert [total(one), total(one)] == [3, 3]
+    assert [of(one), of(one)] == [3, 3]
     assert len(calls) == 2  # no cache outside the block
     with caching():
-        assert [total(one), total(one), total(one, equal), total(one, None), total(one, None)] == [3, 3, 6, 3, 3]
-        assert cached("other", [one], lambda: 7) == 7
+        assert [of(one), of(one), of(one, equal), of(one, None), of(one, None)] == [3, 3, 6, 3, 3]
+        assert cached(lambda _: 7, one) == 7
     assert len(calls) == 5
     with sharing(tmp_path):
-        assert [total(one), total(equal)] == [3, 3]
+        assert [of(one), of(equal)] == [3, 3]
     assert len(calls) == 6  # the cache outlives the block, and an equal array is another one
-    assert total(one) == 3
+    assert of(one) == 3
     assert len(calls) == 7
     assert not list(tmp_path.iterdir())
 
 
 def test_a_cached_result_goes_with_its_arrays(cache, monkeypatch):
     monkeypatch.setattr(module, "id", lambda _: 1, raising=False)  # as when an address is used again
+
+    def total(array, _):
+        return array.sum()
+
     with caching():
         one, other = np.ones(3), np.zeros(3)
-        assert cached("address", [one, None], one.sum) == 3
+        assert cached(total, one, None) == 3
         del one
         assert not cache
-        assert cached("address", [other, None], other.sum) == 0
+        assert cached(total, other, None) == 0
 
 
 def test_the_cache_holds_few_results_and_no_failures(cache):
     arrays = [np.full(2, i) for i in range(CACHE_SIZE + 1)]
     calls = []
+
+    def first(array):
+        calls.append(array[0])
+        return array[0]
+
+    def fails(array):
+        raise ZeroDivisionError
+
     with caching():
-        with pytest.raises(ZeroDivisionError):
-            cached("many", [arrays[0]], lambda: 1 / 0)
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                cached(fails, arrays[0])
         for array in [*arrays, arrays[-1], arrays[0]]:
-            assert cached("many", [array], lambda array=array: calls.append(array[0]) or array[0]) == array[0]
+            assert cached(first, array) == array[0]
     assert calls == [*range(CACHE_SIZE + 1), 0]  # the first had made room for the last
     assert len(cache) == CACHE_SIZE
 

@@ -73,18 +73,18 @@ def caching() -> Iterator[None]:
         _caching.reset(token)
 
 
-def cached(what: str, arrays: Sequence[Any], compute: Callable[[], Result]) -> Result:
-    """The result of `compute`, which these arrays (or None) decide; it is not to be changed in place.
+def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
+    """`compute` of these arrays (or None); the result is not to be changed in place.
 
     A result leaves the cache when one of its arrays is freed, or when there are six newer ones.
     """
     if not _caching.get():
-        return compute()
-    key = (what, *map(id, arrays))
+        return compute(*arrays)
+    key = (compute, *map(id, arrays))
     entry = _cache.get(key)
     if entry is None:
         references = [weakref.ref(array, lambda _: _cache.pop(key, None)) for array in arrays if array is not None]
-        entry = _cache[key] = references, compute()
+        entry = _cache[key] = references, compute(*arrays)
         while len(_cache) > CACHE_SIZE:
             _cache.popitem(last=False)
     return entry[1]

@@ -35,7 +35,7 @@ class PublicPrior:
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
     """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
-    return cached("prior", [public, centre], lambda: _learned(public, centre))
+    return cached(_learned, public, centre)
 
 
 def _learned(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:

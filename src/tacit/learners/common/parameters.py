@@ -101,7 +101,7 @@ def public_centre(public: Any, width: int) -> Floats | None:
     if public is None:
         return None
     rows = public_rows(public, width)
-    return cached("centre", [rows], lambda: _mean_of_unit_rows(rows))
+    return cached(_mean_of_unit_rows, rows)
 
 
 def _mean_of_unit_rows(rows: Any) -> Floats:

@@ -35,8 +35,7 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
     """
     if not needs_public(d_min, d_max):
         return float(d_min), float(d_max)
-    quantiles = cached("window", [public, centre], lambda: _quantiles(public, centre))
-    bounds = zip((d_min, d_max), quantiles, strict=True)
+    bounds = zip((d_min, d_max), cached(_quantiles, public, centre), strict=True)
     low, high = (quantile if _is_public(bound) else float(bound) for bound, quantile in bounds)
     if high - low < NARROWEST:
         bounds_are = f"d_min={d_min!r}, d_max={d_max!r} are {low:.6f} and {high:.6f} with these public rows"
