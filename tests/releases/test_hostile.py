@@ -153,7 +153,7 @@ def test_a_malformed_header_is_refused(folder, header):
         ('{"format": "pickle"}', 'does not say "format": "tacit-release"'),
         (
             '{"format": "tacit-release", "version": 1}',
-            "format version 1, this tacit reads 3 and 4; use the tacit that wrote it",
+            "format version 1, this tacit reads 3, 4 and 5; use the tacit that wrote it",
         ),
         ('{"format": "tacit-release"}', "format version None"),
         ('{"format": "tacit-release", "version": 3}', "Field required"),

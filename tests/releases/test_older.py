@@ -1,4 +1,4 @@
-"""Releases of document version 3, which an earlier tacit wrote, load and verify as they are."""
+"""Releases of document versions 3 and 4, which earlier tacits wrote, load and verify as they are."""
 
 import json
 import math
@@ -18,6 +18,7 @@ from tacit.releases.schema import OlderAccounting, OlderProfile
 from tacit.releases.statement import privacy_items
 
 WRITTEN = Path(__file__).parent / "written" / "version-3"
+OF_VERSION_4 = sorted(path.name for path in (WRITTEN.parent / "version-4").iterdir())
 UTILITY = Utility(
     test_set="t",
     rows=10,
@@ -36,6 +37,18 @@ def test_it_verifies_and_says_what_it_said(tmp_path):
     release.save(tmp_path / "again")
     assert (tmp_path / "again" / "CARD.md").read_bytes() == (WRITTEN / "CARD.md").read_bytes()
     assert len(release.predict(np.ones((3, release.width)))) == 3
+
+
+@pytest.mark.parametrize("name", OF_VERSION_4)
+def test_a_release_of_version_4_verifies_and_says_what_it_said(name, tmp_path):
+    written = WRITTEN.parent / "version-4" / name
+    release = Release.load(written).verify()
+    assert release.document.version == 4
+    again = release.save(tmp_path / "again")
+    for file in ("release.json", "CARD.md", "arrays.safetensors"):
+        assert (again / file).read_bytes() == (written / file).read_bytes()
+    measured = Release.load(release.with_utility(UTILITY).save(tmp_path / "measured")).verify()
+    assert (measured.document.version, measured.document.utility) == (4, UTILITY)
 
 
 def test_it_keeps_its_version_when_its_utility_is_added(tmp_path):
@@ -64,6 +77,6 @@ def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
 
 def test_its_attack_rates_are_those_of_its_version():
     selection = Guarantee(Unit.ADD_REMOVE, Exponential(2.0))
-    older, newer = (privacy_items(selection, version)["profile"].attack_rates[-1] for version in (3, 4))
+    older, newer = (privacy_items(selection, version)["profile"].attack_rates[-1] for version in (3, 5))
     assert older.true_positive_rate == pytest.approx(0.1 * math.exp(selection.epsilon(0.1)) + 0.1, rel=1e-9)
     assert newer.true_positive_rate == pytest.approx(0.1 + 0.5, rel=1e-9)  # by the advantage, sqrt(rho/2)

@@ -83,7 +83,8 @@ def parse_document(where: str, data: bytes) -> Document:
         raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
     if stated.get("version") not in VERSIONS:
         version = f"format version {stated.get('version')!r:.40}"
-        known = " and ".join(map(str, VERSIONS))
+        *earlier, last = map(str, VERSIONS)
+        known = f"{', '.join(earlier)} and {last}"
         raise ReleaseError(f"{where} has {version}, this tacit reads {known}; use the tacit that wrote it")
     try:
         return Document.model_validate_json(data)

@@ -2,8 +2,8 @@
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
 value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
-and documents of earlier versions as they were. Documents of version 3 lack epsilon at 1e-5, the advantage and the words
-of item 9; their cards lack how to predict without tacit.
+and documents of earlier versions as they were. Documents of version 4 state the numbers and words of version 4. Those
+of version 3 lack epsilon at 1e-5, the advantage and the words of item 9; their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 from tacit.models.decisions import AnyDecision
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4]
+Version = Literal[3, 4, 5]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
 NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
@@ -330,7 +330,7 @@ class Document(Model):
     """All of `release.json`; each item's title is its heading in the card."""
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Version = 4
+    version: Version = 5
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")
@@ -353,8 +353,8 @@ class Document(Model):
 
     @model_validator(mode="after")
     def _of_its_version(self) -> "Document":
-        if {isinstance(self.profile, Profile), isinstance(self.accounting, Accounting)} != {self.version == VERSION}:
-            raise ValueError(f"advantage and in_words are stated from version {VERSION} on, and there always")
+        if {isinstance(self.profile, Profile), isinstance(self.accounting, Accounting)} != {self.version >= 4}:
+            raise ValueError("advantage and in_words are stated from version 4 on, and there always")
         return self
 
 

@@ -202,13 +202,13 @@ def _computed(value: Any) -> Any:
 
 def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
-    deltas, bounds = (DELTAS, _BOUNDS) if version == VERSION else (OLDER_DELTAS, _OLDER_BOUNDS)
+    deltas, bounds = (DELTAS, _BOUNDS) if version >= 4 else (OLDER_DELTAS, _OLDER_BOUNDS)
     implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
     groups = tuple({"name": name} | _numbers(guarantee, deltas, name) for name, _ in guarantee.groups)
     totals = guarantee.totals()
     of_curve = [delta for total in totals for delta in accounting.advantage_deltas(total.base())]
-    advantage = {"advantage": Computation(lambda: guarantee.advantage, totals, of_curve)} if version == VERSION else {}
-    attack_rate = guarantee.attack_rate if version == VERSION else partial(_older_attack_rate, guarantee)
+    advantage = {"advantage": Computation(lambda: guarantee.advantage, totals, of_curve)} if version >= 4 else {}
+    attack_rate = guarantee.attack_rate if version >= 4 else partial(_older_attack_rate, guarantee)
     attacks = {
         rate: Computation(partial(attack_rate, rate), totals, accounting.attack_deltas(rate))
         for rate in FALSE_POSITIVE_RATES
