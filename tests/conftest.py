@@ -6,8 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tacit.cli import common
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that tests can share helpers under tests/contracts
+
+# no example may fail because the machine is busy
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 TESTS = Path(__file__).parent
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -21,6 +28,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def no_progress_lines(monkeypatch):
+    """Stop the clock of progress lines: on a busy machine they would appear among what a test expects on stderr."""
+    monkeypatch.setattr(common, "monotonic", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

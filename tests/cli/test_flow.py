@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import os
 import re
 import signal
@@ -227,7 +226,7 @@ def test_two_fits_at_once_never_overdraw(stores, run):
     run("ledger private --allow rho=1")
     command = [sys.executable, "-m", "tacit.cli.main", "fit", "noisy-sum", "private", "--budget", "rho=0.7", "--out"]
     workers = [subprocess.Popen([*command, f"r{i}"], stderr=subprocess.PIPE, text=True) for i in range(2)]
-    errors = [worker.communicate(timeout=120)[1] for worker in workers]
+    errors = [worker.communicate(timeout=600)[1] for worker in workers]
     assert sorted(worker.returncode for worker in workers) == [0, 2]
     assert sum("would overdraw" in error for error in errors) == 1
     assert Ledger.beside("private", "private").account().spent.rho == pytest.approx(0.7)
@@ -401,7 +400,7 @@ def start(command, **options):
 
 
 def interrupt_when(process, condition):
-    for _ in range(600):
+    while process.poll() is None:
         if condition():
             process.send_signal(signal.SIGINT)
             return
@@ -413,7 +412,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     command = [sys.executable, "-m", "tacit.cli.main", "demo", "--out", "show", "--seeds", "2000"]
     process = start(command, cwd=tmp_path)
     interrupt_when(process, lambda: any(tmp_path.iterdir()))
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=600)[1]
     assert process.returncode == 130
     assert error.splitlines()[-1].startswith("tacit: interrupted; no output was written")
     assert "Traceback" not in error
@@ -449,7 +448,7 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
         "sys.exit(m.main([]))"
     )
     process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=600)[1]
     assert (process.returncode, error.count("\n")) == (130, 1)
     assert error.startswith("tacit: interrupted")
 
@@ -472,7 +471,7 @@ def test_a_second_interrupt_ends_with_the_same_status(tmp_path, moment):
         "sys.exit(m.main())"
     )
     process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=600)[1]
     assert process.returncode == 130, error
     assert error in ("", f"tacit: {INTERRUPTED}\n")
 
@@ -487,7 +486,7 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     process = start(command)
     ledger = Ledger.beside("private", "private")
     interrupt_when(process, lambda: len(ledger.account().charges) == 1)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == 130
     assert not Path("release").exists()
     assert not [name for name in os.listdir() if name.endswith(".part")]
@@ -536,7 +535,7 @@ def test_published_names_are_understood_and_ours_are_kept(stores, run):
 
 def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys):
     now = 0.0
-    monkeypatch.setattr(common.time, "monotonic", lambda: now)
+    monkeypatch.setattr(common, "monotonic", lambda: now)
     report = common._line_reporter()
     for start in (0.0, 100.0):  # the same work twice: the second has its own start
         for done in range(10):
@@ -553,8 +552,7 @@ def test_the_package_runs_as_a_module():
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # naive Bayes divides by variances, which underflow in float16
-def test_teachers_by_name_measured_on_test_data(stores, run, monkeypatch):
-    monkeypatch.setattr(common, "LINE_SECONDS", math.inf)  # on a slow machine there would be progress
+def test_teachers_by_name_measured_on_test_data(stores, run):
     line = "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --teacher naive-bayes"
     status, _, err = run(f"{line} --student logistic-regression --test test --folder run --out release")
     assert (status, err) == (0, "")

@@ -160,7 +160,11 @@ def test_progress_reaches_its_total(tmp_path):
     assert done == total
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 4), st.integers(1, 5), st.data())
 def test_write_and_appends_read_back_as_one(tmp_path_factory, sizes, dim, shard_rows, data):
     folder = tmp_path_factory.mktemp("round") / "s"

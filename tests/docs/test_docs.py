@@ -52,7 +52,7 @@ def in_shell(line):
     """Anything else, with `tacit` and `python` those of the tests."""
     here = f'tacit() {{ {shlex.quote(sys.executable)} -m tacit.cli.main "$@"; }}\n'
     here += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
-    return subprocess.run(["bash", "-c", here + line], check=False, timeout=120).returncode
+    return subprocess.run(["bash", "-c", here + line], check=False, timeout=600).returncode
 
 
 @pytest.mark.filterwarnings("default::tacit.errors.PrivacyLeakWarning")

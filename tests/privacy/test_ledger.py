@@ -504,7 +504,7 @@ def test_two_processes_never_overdraw_and_lose_no_entry(ledger, tmp_path):
     for worker in workers:
         assert worker.stdout.readline() == "ready\n"
     go.touch()
-    done = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+    done = [int(worker.communicate(timeout=600)[0]) for worker in workers]
     assert sum(done) == 100
     assert len(ledger.account().charges) == 100
     assert ledger.account().spent.rho == pytest.approx(1.0)

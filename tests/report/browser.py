@@ -21,7 +21,7 @@ AS_3_AND_4 = (
     "os.execv(sys.argv[3], sys.argv[3:])"
 )
 """A program that hands the ends of two pipes to the browser, which expects them at these numbers."""
-PATIENCE = 30.0  # seconds
+PATIENCE = 300.0  # seconds; only a page that hangs takes so long
 
 
 def browser():

@@ -70,7 +70,7 @@ def browse(tmp_path_factory):
             *options,
             (folder / "page.html").as_uri(),
         ]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=180).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
 
     return browse
 

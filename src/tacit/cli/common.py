@@ -3,10 +3,10 @@
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InputError
@@ -131,13 +131,13 @@ def shown_progress() -> Iterator[None]:
     from rich.progress import Progress, TaskID
 
     bar = Progress(console=Console(stderr=True), transient=True)
-    tasks, started = dict[str, TaskID](), time.monotonic()
+    tasks, started = dict[str, TaskID](), monotonic()
 
     def report(label: str, done: int, total: int) -> None:
         if label not in tasks:
             tasks[label] = bar.add_task(label, total=total)
         bar.update(tasks[label], completed=done, total=total)
-        if time.monotonic() - started >= QUICK_SECONDS:
+        if monotonic() - started >= QUICK_SECONDS:
             bar.start()
 
     try:
@@ -150,11 +150,11 @@ def shown_progress() -> Iterator[None]:
 
 def _line_reporter() -> "Reporter":
     """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
-    printed, started = time.monotonic(), dict[str, tuple[float, int]]()
+    printed, started = monotonic(), dict[str, tuple[float, int]]()
 
     def report(label: str, done: int, total: int) -> None:
         nonlocal printed
-        now = time.monotonic()
+        now = monotonic()
         first, before = started.get(label, (now, 0))
         if done < before:  # the same work again
             first = now

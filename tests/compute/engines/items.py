@@ -43,8 +43,9 @@ def fails_on_3(item):
 
 
 def sleeps_if_odd(folder, item):
+    """Sleep for an hour on odd items: who waits for one sees that it was not cancelled, on any machine."""
     Path(folder, str(item)).touch()
-    time.sleep(120 * (item % 2))
+    time.sleep(3600 * (item % 2))
 
 
 def dies_once(marker, item):

@@ -72,7 +72,7 @@ def closing_leaves_nothing_running(engine, folder):
         assert next(results) is None
         while engine.jobs > 1 and not (folder / "1").exists():
             time.sleep(0.05)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600  # an item that was not cancelled sleeps for an hour
     while left := processes() - before:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
@@ -137,7 +137,7 @@ def test_a_ray_that_is_there_keeps_the_laws_and_is_left_running(tmp_path):
         start = time.monotonic()
         for law in LAWS[:-1]:
             law(engine, tmp_path)
-        assert time.monotonic() - start < 60  # the item that slept on the only CPU was cancelled
+        assert time.monotonic() - start < 1800  # the item that slept an hour on the only CPU was cancelled
         assert ray.is_initialized()
     finally:
         ray.shutdown()

@@ -539,6 +539,6 @@ def test_two_votings_at_once_draw_one_noise(tmp_path, monkeypatch):
     monkeypatch.setattr(Voting, "ask", slow)
     facts = {"classes": 10, "aggregator": "gnmax", "sigma": 60, "budgets": 5.0}
     out = tacit.pate.aggregate(votes, **facts, folder=tmp_path / "run")
-    assert runs[0].communicate(timeout=60)[0] == f"{out.labels.tolist()}\n"
+    assert runs[0].communicate(timeout=600)[0] == f"{out.labels.tolist()}\n"
     files = {path for path in (tmp_path / "run").iterdir() if path.name.startswith("voting")}
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
