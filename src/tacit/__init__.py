@@ -6,8 +6,11 @@ table for type checkers and editors; `python tools/stub.py` writes it.
 
 from typing import Any
 
+from tacit.compute.telemetry import disable_telemetry
 from tacit.learners.methods import METHODS, load
 from tacit.version import __version__ as __version__
+
+disable_telemetry()
 
 LAZY: dict[str, str] = {
     "DPSGD": "tacit.learners.networks.dp_sgd:DPSGD",

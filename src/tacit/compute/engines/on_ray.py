@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from tacit.compute.engines import Engine
-from tacit.compute.engines.workers import Packed, environment, pack, unpack
+from tacit.compute.engines.workers import Packed, pack, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
@@ -54,8 +54,7 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
         if address and address != "auto":  # Ray itself would wait forever if no server answers
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), timeout=10).close()
-        with environment({"RAY_USAGE_STATS_ENABLED": "0"}):
-            ray.init(**options, log_to_driver=False, logging_level="ERROR")
+        ray.init(**options, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, OverflowError) as error:
         if address is None and not isinstance(error, ConnectionError):
             raise
