@@ -235,18 +235,18 @@ def test_two_fits_at_once_never_overdraw(stores, run):
 def test_figures_are_recorded_in_the_original_of_a_published_release(stores, run):
     assert run("fit noisy-sum private --budget rho=2 --out release")[0] == 0
     assert run("publish release --to hub")[0] == 0
-    status, out, err = run("evaluate hub test --record --public-test")
+    status, out, err = run("evaluate hub test --record")
     assert (status, out) == (2, "")
     assert (
         "hub was published, or is in git, so nothing is recorded in it; record in the release that it was made" in err
     )
-    assert run("evaluate hub test")[0] == run("evaluate release test --record --public-test")[0] == 0
+    assert run("evaluate hub test")[0] == run("evaluate release test --record")[0] == 0
 
 
 def test_minority_accuracy_needs_the_class_sizes_and_is_listed(stores, run):
     run("fit noisy-sum private --budget rho=2 --out release")
     assert "minority" not in run("evaluate release test")[1]
-    assert "minority accuracy" in run("evaluate release test --class-sizes private --record --public-test")[1]
+    assert "minority accuracy" in run("evaluate release test --class-sizes private --record")[1]
     assert run("evaluate release test --public-test")[0] == 2
     release = tacit.Release.load("release").verify()
     assert any("class sizes" in quantity for quantity in release.guarantee.unprotected)

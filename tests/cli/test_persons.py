@@ -29,7 +29,8 @@ def stores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, n, seed in (("private", 300, 0), ("test", 200, 1)):
         x, y, ids = people(n, seed)
-        EmbeddingStore.write(name, x, y, classes=CLASSES, persons=[f"{name}-{one}" for one in ids.tolist()])
+        persons = [f"{name}-{one}" for one in ids.tolist()]
+        EmbeddingStore.write(name, x, y, classes=CLASSES, persons=persons, declared_public=name == "test")
     return tmp_path
 
 
@@ -166,7 +167,7 @@ def test_no_id_is_in_what_leaves(stores, run):
     works = [
         "import raw.npz --persons who --out store",
         "import raw.npz --persons numbers.npy --out numbered",
-        "split store --n-public 60 --n-test 90 --out parts",
+        "split store --n-public 60 --n-test 90 --out parts --declare-public",
         "ledger parts/private --allow rho=3 --unit add-remove-person",
         f"fit noisy-sum parts/private --budget rho=1 {person} --out release",
         f"fit least-squares parts/private --budget rho=1 {person} --out other",

@@ -109,6 +109,14 @@ def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
     return Ledger.in_use(path, store, data.identity)
 
 
+def check_declaration(path: Path, store: Path, data: "Data") -> None:
+    """Refuse `--declare-public` for data that a ledger covers; `store` is where the data of `path` are."""
+    ledger = ledger_of(None, store, data)
+    if ledger is not None:
+        fault = f"--declare-public does not apply to {path}, whose rows are private: {ledger.path} counts their uses"
+        raise InputError(f"{fault}; leave it out")
+
+
 def tell_of_ledger(path: Path, data: "Data") -> None:
     """Say how fits on a part of the data are charged to the ledger beside the data, if there is one."""
     from tacit.data.imports import located
@@ -172,8 +180,8 @@ def present_classes(scores: "Scores") -> dict[str, float]:
     return {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
 
 
-def utility_of(scores: "Scores", identity: str, rows: int, *, public: bool) -> "Utility":
-    """What was measured on a test set, for the card."""
+def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
+    """What was measured on a public test set, for the card."""
     from tacit.models import metrics
     from tacit.releases.provenance import one_line
     from tacit.releases.release import Utility
@@ -189,6 +197,6 @@ def utility_of(scores: "Scores", identity: str, rows: int, *, public: bool) -> "
         interval=scores.interval,
         interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
         minority_accuracy=scores.minority,
-        protection="public test set" if public else "test records are not protected",
+        protection="public test set",
         seeds=f"this one release; the interval is over test {over}",
     )

@@ -75,16 +75,16 @@ def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
     records, stores = data.records, folder / "stores"
     stores.mkdir()
     private = EmbeddingStore.write(stores / "private", records.x, records.y, classes=10, identity="digits-demo")
-    EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public")
+    EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public", declared_public=True)
     test = EmbeddingStore.write(
-        stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test"
+        stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test", declared_public=True
     )
     learner = AutoPrototypes(BUDGET, classes=private.classes, public=data.public)
     learner.fit(private.x, private.labels)
     Release.of(learner, name="digits demo", intended_use="demonstration").save(folder / "release")
     release = Release.load(folder / "release").verify()
     scores = evaluate(np.asarray(test.labels), release.predict(test.x), release.classes)
-    release = release.with_utility(utility_of(scores, test.identity, len(test.x), public=True))
+    release = release.with_utility(utility_of(scores, test.identity, len(test.x)))
     release.save(folder / "release", force=True)
     say(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
     say(release.guarantee.statement())

@@ -39,6 +39,7 @@ def encode(
     through_texts: Path | None = None,
     identity: str | None = None,
     public: bool = False,
+    declare_public: bool = False,
     skip_bad: bool = False,
     mirror: bool = False,
     projection: Path | None = None,
@@ -100,6 +101,8 @@ def encode(
         Declared name of the private data, under which a ledger knows it; by default the store's name.
     public
         Keep no labels.
+    declare_public
+        State in the store that all its rows and labels are public, so that figures on them may be published.
     skip_bad
         Leave out records that cannot be decoded; they are listed in OUT.bad.csv.
     mirror
@@ -131,7 +134,7 @@ def encode(
 
     of_records = {
         "split": split, "labels": labels, "x": x, "y": y, "persons": persons, "persons-folder": persons_folder,
-        "public": public, "skip-bad": skip_bad,
+        "public": public, "declare-public": declare_public, "skip-bad": skip_bad,
     }  # fmt: skip
     if source is None:
         check_alone(texts, of_records | {"mirror": mirror})
@@ -143,7 +146,9 @@ def encode(
     check_writable(out, force=force, ours=holds_stores if len(chosen) > 1 else is_store)
     if workers is None:
         workers = max(1, min((os.cpu_count() or 1) - 1, 8))
-    options = Options(read_classes(classes), public, skip_bad, dtype, batch, workers, shard_rows)
+    options = Options(
+        read_classes(classes), public, skip_bad, dtype, batch, workers, shard_rows, declared_public=declare_public
+    )
     templates = template or [TEMPLATE]
     loading: dict[str, Any] = {
         "weights": weights, "sidecar": sidecar, "device": device, "precision": precision, "projection": projection,

@@ -1,9 +1,14 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tacit.cli.common import labels_of, number_of_persons, present_classes, say, shown_progress, utility_of
+from tacit.cli.common import labels_of, ledger_of, number_of_persons, present_classes, say, shown_progress, utility_of
 from tacit.cli.options import Features, Labels, Persons, Split
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
 
 
 def evaluate(
@@ -22,9 +27,12 @@ def evaluate(
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
-    A score on the private training rows is outside the guarantee; use a public test set, or one whose
-    records need no protection. Where the test set has ids of persons, intervals are over persons: rows of one person
-    are alike, and an interval that takes them for independent is too short.
+    Figures are exact, so those on private rows are outside the guarantee and for their owner alone. Only figures on
+    public rows are recorded: rows of a store that was declared public when it was made, or of a plain file that
+    --public-test declares public. Rows that a ledger covers are private whatever was declared.
+
+    Where the test set has ids of persons, intervals are over persons: rows of one person are alike, and an interval
+    that takes them for independent is too short.
 
     Parameters
     ----------
@@ -36,9 +44,9 @@ def evaluate(
         The private training data, whose class sizes decide which classes are small. The minority accuracy then shown
         depends on them; recorded in the card, they are listed as unprotected.
     record
-        Write the figures into the release's card.
+        Write the figures into the release's card; the rows must be public.
     public_test
-        State in the card that the test set is public.
+        Declare that all rows and labels of a plain file are public.
     json
         Print one JSON object instead of lines.
     """
@@ -48,19 +56,20 @@ def evaluate(
     import numpy as np
 
     from tacit.data.imports import read_data
-    from tacit.errors import InputError
     from tacit.models import metrics
     from tacit.releases.reading import is_release
     from tacit.releases.release import Release
 
     if public_test and not record:
-        raise InputError("--public-test is a statement for the card; add --record, or leave it out")
+        raise InputError("--public-test is needed only to record figures; add --record, or leave it out")
     with shown_progress():
         loaded = Release.load(release).verify()
         if record and not is_release(release):
             fault = f"{release} was published, or is in git, so nothing is recorded in it"
             raise InputError(f"{fault}; record in the release that it was made from, then publish that")
         data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
+        if record:
+            _check_public(store, split, data, public_test=public_test)
         labels = labels_of(data, store)
         sizes = None
         if class_sizes is not None:
@@ -71,7 +80,7 @@ def evaluate(
     over = "persons" if by_person else "rows"
     present = present_classes(scores)
     if record:
-        utility = utility_of(scores, data.identity, len(labels), public=public_test)
+        utility = utility_of(scores, data.identity, len(labels))
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     if json:
         shares = {str(c): present.get(str(c)) for c in scores.per_class}
@@ -91,3 +100,26 @@ def evaluate(
     say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:
         say(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
+
+
+def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:
+    """Refuse to record figures on rows that a ledger covers, or that nobody declared public."""
+    from tacit.data.imports import located
+    from tacit.data.manifest import NAME
+
+    place = located(store, split)
+    ledger = ledger_of(None, place, data)
+    if ledger is not None:
+        fault = f"{store} holds private rows: {ledger.path} counts their uses, so no figure on them is recorded"
+        raise InputError(f"{fault}; leave --record out, or evaluate public rows")
+    if data.declared_public:
+        return
+    fault = f"{store} is not declared public, and figures on private rows would reveal facts about them"
+    if (place / NAME).is_file():
+        raise InputError(
+            f"{fault}; leave --record out, or, only if all its rows and labels are public, "
+            f"copy it with tacit import {store} --out COPY --declare-public"
+        )
+    if not public_test:
+        remedy = "leave --record out, or, only if all its rows and labels are public, add --public-test"
+        raise InputError(f"{fault}; {remedy}")

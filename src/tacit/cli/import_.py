@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.cli.common import number_of_persons, read_classes, say, shown_progress
+from tacit.cli.common import check_declaration, number_of_persons, read_classes, say, shown_progress
 from tacit.cli.names import names_for
 from tacit.cli.options import Persons
 from tacit.errors import InputError
@@ -23,6 +23,7 @@ def import_(
     classes: str | None = None,
     names: str | None = None,
     identity: str | None = None,
+    declare_public: bool = False,
     dtype: Literal["float16", "float32", "float64"] = "float16",
     force: bool = False,
 ) -> None:
@@ -54,6 +55,8 @@ def import_(
         for each class in their order. By default those that an imported store carries; `none` leaves them out.
     identity
         Declared name of the private data, under which a ledger knows it; by default the store's name.
+    declare_public
+        State in the store that all its rows and labels are public, so that figures on them may be published.
     dtype
         How rows are stored.
     force
@@ -71,12 +74,15 @@ def import_(
 
     def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
         data = read_data(files, x=x, y=y, persons=persons, split=name, card=card, check=False)
+        if declare_public:
+            check_declaration(files[0], located(files[0], name), data)
         listed = data.classes if declared is None and data.classes_declared else declared
         of_names = names_for(names, data, listed, located(files[0], name))
         store = EmbeddingStore.write(
             folder, _from_bytes(data), data.labels, persons=data.persons, classes=listed, card=data.card,
             identity=identity, names=None if of_names is None else of_names.rows,
             names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
+            declared_public=declare_public or data.declared_public,
         )  # fmt: skip
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tacit.cli.common import number_of_persons, say, shown_progress, tell_of_ledger
+from tacit.cli.common import check_declaration, number_of_persons, say, shown_progress, tell_of_ledger
 from tacit.cli.options import Persons
 
 
@@ -16,6 +16,7 @@ def split(
     n_private: int | None = None,
     seed: int = 0,
     persons: Persons = None,
+    declare_public: bool = False,
     force: bool = False,
 ) -> None:
     """Deal a data set to a private, a public and a test store, by position and never by features or labels.
@@ -37,16 +38,21 @@ def split(
         Records of the private part, 0 for none; all the others if left out.
     seed
         Public: which record goes where.
+    declare_public
+        State in the stores `public` and `test` that all their rows and labels are public, so that figures on them may
+        be published. The part `private` is public only if the data were declared so.
     force
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import read_data
+    from tacit.data.imports import located, read_data
     from tacit.data.manifest import dtype_of, holds_stores
     from tacit.data.splits import split as deal
 
     source = read_data(data, persons=persons)
+    if declare_public:
+        check_declaration(data, located(data), source)
     parts = deal(
         len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed, persons=source.persons
     )
@@ -65,6 +71,7 @@ def split(
                 temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
                 names=source.names, names_card=source.names_card, dtype=dtype_of(source.x),
                 persons=None if name == "public" else ids,
+                declared_public=source.declared_public or (declare_public and name != "private"),
             )  # fmt: skip
             unlabelled = "" if labels is not None else ", no labels"
             lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from tacit.cli.common import labels_of, number_of_persons, say, shown_progress, tell_of_ledger
+from tacit.cli.common import check_declaration, labels_of, number_of_persons, say, shown_progress, tell_of_ledger
 from tacit.cli.options import Persons
 from tacit.errors import InputError
 
@@ -17,6 +17,7 @@ def subset(
     seed: int = 0,
     rows: int | None = None,
     persons: Persons = None,
+    declare_public: bool = False,
     force: bool = False,
 ) -> None:
     """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio and seed.
@@ -35,6 +36,8 @@ def subset(
         Decides which class gets which size and which records stay; `subset_seed` in plans.
     rows
         How many records to take the subset of, as `rows` in plans; all of them by default.
+    declare_public
+        State in the store that all its rows and labels are public, so that figures on them may be published.
     force
         Overwrite the output.
     """
@@ -56,6 +59,8 @@ def subset(
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
     source = read_data(data, persons=persons)
+    if declare_public:
+        check_declaration(data, located(data), source)
     labels = labels_of(source, data)
     if rows is not None and not 1 <= rows <= len(labels):
         raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
@@ -72,6 +77,7 @@ def subset(
             out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
             names=source.names, names_card=source.names_card, dtype=dtype_of(source.x), force=force,
             persons=None if source.persons is None else source.persons[chosen],
+            declared_public=declare_public or source.declared_public,
         )  # fmt: skip
     kept = number_of_persons(None if source.persons is None else source.persons[chosen])
     say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")

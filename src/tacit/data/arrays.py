@@ -38,6 +38,7 @@ class Arrays:
     names: list[NDArray[Any]] | None = None
     names_card: dict[str, Any] = field(default_factory=dict)
     persons: NDArray[Any] | None = field(default=None, repr=False)
+    declared_public: bool = False
 
     @property
     def classes_declared(self) -> bool:

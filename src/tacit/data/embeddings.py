@@ -61,6 +61,8 @@ class EmbeddingStore:
         Public facts about the data and the encoder.
     names : list of arrays of shape (k, dim), or None
         Public rows of each class, in the order of `classes`, if the store carries some; `names_card` has facts.
+    declared_public : bool
+        Whether the owner declared that all rows and labels are public.
     rows, dim, dtype
         Size and type of `x`.
     content_hash : str
@@ -89,6 +91,7 @@ class EmbeddingStore:
         self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
         self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
         self.identity, self.card = manifest.identity, manifest.card
+        self.declared_public = manifest.declared_public
         for cached in ("x", "y", "persons", "names"):
             self.__dict__.pop(cached, None)
 
@@ -118,6 +121,7 @@ class EmbeddingStore:
         metadata: Mapping[str, Sequence[Any]] | None = None,
         names: Any = None,
         names_card: Mapping[str, Any] | None = None,
+        declared_public: bool = False,
         dtype: str = "float16",
         shard_rows: int = 65536,
         force: bool = False,
@@ -146,6 +150,9 @@ class EmbeddingStore:
             Public rows of each declared class, in their order: of its name, or of examples that may be shown.
         names_card : dict, optional
             Public facts about `names`, as JSON: `name` and `hash` of their data, `encoder`, `templates`.
+        declared_public : bool
+            Whether all rows and labels are public, so that figures on them may be published. Rows that are appended
+            later are then public too.
         dtype : {"float16", "float32", "float64"}
             How rows are stored.
         shard_rows : int
@@ -186,6 +193,7 @@ class EmbeddingStore:
                 identity=identity,
                 card=facts,
                 has_persons=ids is not None,
+                declared_public=declared_public,
             )
             if names is not None:
                 manifest = writing.write_names(temporary, names, names_card, manifest)
@@ -325,7 +333,9 @@ class EmbeddingStore:
             classes = f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
         names = "" if self._manifest.names is None else f", {self._manifest.names.file.rows} rows of class names"
         persons = ", with ids of persons" if self._manifest.has_persons else ""
-        return f"EmbeddingStore({self.identity!r}: {self.rows} x {self.dim} {self.dtype}, {classes}{persons}{names})"
+        public = ", declared public" if self.declared_public else ""
+        size = f"{self.rows} x {self.dim} {self.dtype}"
+        return f"EmbeddingStore({self.identity!r}: {size}, {classes}{persons}{names}{public})"
 
     def _column(self, name: str) -> NDArray[Any]:
         """A column of the metadata without gaps: signed whole numbers, or texts."""

@@ -56,6 +56,7 @@ class Manifest:
     card: dict[str, Any] = field(default_factory=dict)
     names: StoredNames | None = None
     has_persons: bool = False
+    declared_public: bool = False
 
     @property
     def records(self) -> tuple[StoredFile, ...]:
@@ -70,7 +71,7 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
         facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        for name in ("names", "has_persons"):  # as stores without them were always written
+        for name in ("names", "has_persons", "declared_public"):  # as stores without them were always written
             if not facts[name]:
                 del facts[name]
         text = json.dumps(facts, indent=1, ensure_ascii=False)
@@ -122,6 +123,7 @@ class Manifest:
             card=_typed(stated["card"], dict),
             names=None if stated.get("names") is None else _stored_names(stated["names"]),
             has_persons=_typed(stated.get("has_persons", False), bool),
+            declared_public=_typed(stated.get("declared_public", False), bool),
         )
         if manifest.dtype not in DTYPES:
             raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")

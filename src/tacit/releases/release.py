@@ -339,8 +339,10 @@ class Release(FittedClassifier):
         return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
 
     def with_utility(self, utility: Utility) -> Release:
-        """Add what was measured on a test set (item 15).
+        """Add what was measured on a public test set (item 15).
 
+        Figures on private rows would reveal facts about them. Nothing here can check where the figures come from;
+        `tacit evaluate --record` checks that the rows were declared public and that no ledger covers them.
         A minority accuracy needs the training class sizes, which the new release lists as unprotected.
         """
         guarantee = self.document.guarantee

@@ -57,7 +57,8 @@ class Options:
         Records in one file of the store, and what an interrupt loses at most.
     names : ClassNames, optional
         Rows of class names that the store shall carry, in the order of the declared class list.
-
+    declared_public : bool
+        Whether all records and labels are public, as the store then states.
     """
 
     classes: Any = None
@@ -68,6 +69,7 @@ class Options:
     workers: int = 0
     shard_rows: int = SHARD_ROWS
     names: ClassNames | None = None
+    declared_public: bool = False
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -197,6 +199,7 @@ class Job:
             identity=self.identity,
             card={"encoder": self.features.card, "source": source, **self.source.facts},
             has_persons=self.persons is not None,
+            declared_public=self.options.declared_public,
         )
         if self.options.names is not None:
             manifest = write_names(folder, self.options.names.rows, self.options.names.facts, manifest)
