@@ -1,6 +1,7 @@
 """Ids of persons on the command line: from files to a release, and never in what leaves."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,7 @@ def test_no_id_is_in_what_leaves(stores, run):
         "predict release parts/test --out labels.parquet",
         "inspect release",
         "overlap parts/private parts/test --out pairs.csv",
+        "overlap store numbered",
         "ledger parts/private",
         "subset parts/private --imbalance 2 --out sub",
         f"fit noisy-sum raw.npz --persons who --budget rho=1 {person} --out bare",
@@ -186,7 +188,6 @@ def test_no_id_is_in_what_leaves(stores, run):
         "import raw.npz --persons nobody --out bad",
         "import store --persons who --out bad",
         "split store --n-public 299 --out bad",
-        "overlap store numbered",
         f"fit noisy-sum parts/private --budget rho=5 {person} --out bad",
         "fit noisy-sum parts/private --budget rho=1 --out bad",
         f"fit noisy-sum raw.npz --budget rho=1 {person} --out bad",
@@ -217,3 +218,28 @@ def test_no_id_is_in_what_leaves(stores, run):
         assert b"patient" not in content, what
         assert "patient".encode("utf-16-le") not in content, what
     assert b"patient" in Path("parts/private/metadata.parquet").read_bytes()
+
+
+def test_ids_that_differ_by_case_are_told_to_the_owner_alone(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    x, y, ids = people(60)
+    ids = [f"{name.upper()} " if row % 2 else name for row, name in enumerate(ids.tolist())]
+    np.savez("d.npz", x=x, y=y, classes=CLASSES, who=ids)
+    counts = Counter(name.strip().casefold() for name in {name.strip() for name in ids})
+    several = sum(size for size in counts.values() if size > 1)
+    assert several > 4
+    message = f"{several} person ids differ from another only by case"
+    for line in (
+        "import d.npz --persons who --out store",
+        "split store --n-public 20 --out parts",
+        "subset store --imbalance 1 --out sub",
+        "fit noisy-sum store --unit add-remove-person --budget rho=1 --out release",
+    ):
+        status, out, err = run(line)
+        assert status == 0, err
+        assert message in err
+        assert "only by case" not in out
+        assert "patient" not in err.lower()
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"only by case" in path.read_bytes() for path in written)
+    assert len(set(EmbeddingStore.open("store").persons.tolist())) == len({name.strip() for name in ids})

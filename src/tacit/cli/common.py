@@ -82,6 +82,15 @@ def number_of_persons(persons: Any) -> str:
     return "" if persons is None else f" of {len(set(persons.tolist()))} persons"
 
 
+def tell_of_case(persons: Any) -> None:
+    """Tell the owner, on stderr alone, how many ids differ only by case."""
+    from tacit.data.person_ids import case_message
+
+    message = case_message(persons)
+    if message is not None:
+        print(f"tacit: {message}", file=sys.stderr)
+
+
 def check_apart(option: str, path: Path, store: Path, why: str) -> None:
     """Refuse private data as the public rows of `--public` or `--names`."""
     if path.resolve() == store.resolve():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tacit.cli.common import number_of_persons, read_classes, say, shown_progress
+from tacit.cli.common import number_of_persons, read_classes, say, shown_progress, tell_of_case
 from tacit.cli.encode_names import PublicClasses, check_alone, class_texts, names_to_carry, write_through
 from tacit.errors import InputError
 
@@ -222,3 +222,4 @@ def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
         said = f"{len(left_out)} files left out that are no pictures or are not in the table"
         facts.append(f"{said} (first: {left_out[0]})")
     say(f"{path}: {', '.join(facts)}")
+    tell_of_case(store.persons)

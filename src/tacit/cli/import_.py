@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.cli.common import check_declaration, number_of_persons, read_classes, say, shown_progress
+from tacit.cli.common import check_declaration, number_of_persons, read_classes, say, shown_progress, tell_of_case
 from tacit.cli.names import names_for
 from tacit.cli.options import Persons
 from tacit.errors import InputError
@@ -84,6 +84,7 @@ def import_(
             names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
             declared_public=declare_public or data.declared_public,
         )  # fmt: skip
+        tell_of_case(store.persons)
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"
         carried = "" if of_names is None else f", {of_names.count} rows of class names"

@@ -29,7 +29,8 @@ Persons = Annotated[
     str | None,
     Parameter(
         help="Person id of each row: a file with one id per line, an .npy array, or a table with FILE#COLUMN, else "
-        "the name of a column or array of the data. A store may carry ids. They are private, and shown nowhere."
+        "the name of a column or array of the data. A store may carry ids. They are private, and shown nowhere. "
+        "Spellings that differ by white space at the ends, Unicode form or .0 are one person."
     ),
 ]
 Features = Annotated[str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")]

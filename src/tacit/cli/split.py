@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from tacit.cli.common import check_declaration, number_of_persons, say, shown_progress, tell_of_ledger
+from tacit.cli.common import (
+    check_declaration,
+    number_of_persons,
+    say,
+    shown_progress,
+    tell_of_case,
+    tell_of_ledger,
+)
 from tacit.cli.options import Persons
 
 
@@ -76,4 +83,5 @@ def split(
             unlabelled = "" if labels is not None else ", no labels"
             lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
     say("\n".join(lines))
+    tell_of_case(source.persons)
     tell_of_ledger(data, source)

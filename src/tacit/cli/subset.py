@@ -3,7 +3,15 @@
 import math
 from pathlib import Path
 
-from tacit.cli.common import check_declaration, labels_of, number_of_persons, say, shown_progress, tell_of_ledger
+from tacit.cli.common import (
+    check_declaration,
+    labels_of,
+    number_of_persons,
+    say,
+    shown_progress,
+    tell_of_case,
+    tell_of_ledger,
+)
 from tacit.cli.options import Persons
 from tacit.errors import InputError
 
@@ -82,4 +90,5 @@ def subset(
     kept = number_of_persons(None if source.persons is None else source.persons[chosen])
     say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
     say("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
+    tell_of_case(source.persons)
     tell_of_ledger(data, source)

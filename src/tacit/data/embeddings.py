@@ -137,7 +137,8 @@ class EmbeddingStore:
         y : sequence of length rows, optional
             Class values, or whole-number indexes into a list of class names.
         persons : sequence of length rows, optional
-            Whose record each row is: texts or whole numbers, which are kept as they are. They are private.
+            Whose record each row is: texts or whole numbers, compared and kept by the rule of `tacit.data.person_ids`.
+            They are private.
         classes : list or int, optional
             The class list as a public fact; N stands for 0..N-1. Classes need not have records.
         card : dict, optional
@@ -266,9 +267,11 @@ class EmbeddingStore:
         """Ids of persons, (rows,), or None."""
         if not self._manifest.has_persons:
             return None
-        persons = self._column(PERSON)
-        if persons.dtype.kind == "U" and not persons.astype(bool).all():  # an empty text
-            raise self._altered(self.folder / self._manifest.metadata.file)
+        try:
+            # a store of an earlier version holds ids as they were given
+            persons = stored_ids(self._column(PERSON), self.rows)
+        except InputError as error:
+            raise self._altered(self.folder / self._manifest.metadata.file) from error
         persons.flags.writeable = False
         return persons
 

@@ -1,4 +1,7 @@
-"""Ids of persons from files: one per line, an array, or a column of a table. No error shows an id."""
+"""Ids of persons from files: one per line, an array, or a column of a table. No error shows an id.
+
+They are given as they are read; `person_ids` brings them into the form in which they are compared.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -37,10 +40,10 @@ def read_ids(given: str) -> Any:
     if path.suffix == ".npy":
         return map_npy(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+        lines: list[str] = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"persons={given} is not a readable text in UTF-8; give one id per line") from error
-    return [line.strip() for line in lines]
+    return lines
 
 
 def _place(given: str) -> tuple[Path, str | None] | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import Data
+from tacit.data.person_ids import as_texts
 from tacit.errors import InputError
 
 NEAR = 0.98
@@ -82,12 +83,11 @@ def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> 
 
 
 def shared_persons(one: Data, other: Data) -> int | None:
-    """How many persons have records in both, by their ids as they are; None unless both carry ids."""
+    """How many persons have records in both, by their canonical ids; None unless both carry ids."""
     if one.persons is None or other.persons is None:
         return None
     if one.persons.dtype.kind != other.persons.dtype.kind:
-        fault = "ids of persons are texts on one side and whole numbers on the other"
-        raise InputError(f"{fault}; import both from ids of one kind")
+        return len(np.intersect1d(as_texts(one.persons), as_texts(other.persons)))
     return len(np.intersect1d(one.persons, other.persons))
 
 

@@ -1,28 +1,26 @@
 """Whose each record is: ids of persons, one for each record, and records in the order of persons.
 
-Ids are private. They are compared exactly, no message quotes them, and learners see codes from 0 in their place.
+Ids are private. They are compared exactly once they are in the one form of `person_ids`, no message quotes them, and
+learners see codes from 0 in their place.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.foreign import of_tensor
 from tacit.data.labels import MOST_LETTERS
+from tacit.data.person_ids import RULE, PersonIdsWarning, canonical_ids, case_message
 from tacit.errors import InputError
 from tacit.privacy.unit import Unit
 
 Integers = NDArray[np.int64]
-
-_RULE = "persons must be one id for each record, all text or all whole numbers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +103,11 @@ def persons_under(unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stac
         if ids is None:
             said = f"unit={unit} needs to know whose each record is"
             raise InputError(f"{said}; pass persons=..., an id for each record")
-        return Persons.of(ids, n)
+        values = canonical_ids(ids)
+        message = case_message(values)
+        if message is not None:
+            warnings.warn(message, PersonIdsWarning, stacklevel=stacklevel + 1)
+        return Persons(_codes(values, n))
     if ids is not None:
         what = "label" if unit is Unit.CHANGE_LABEL else "record"
         others = [other for other in offered if other.per_person]
@@ -116,36 +118,28 @@ def persons_under(unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stac
 
 
 def person_codes(ids: Any, n: int) -> Integers:
-    """Ids of n records as codes from 0, of shape (n,); equal ids, and no others, have equal codes.
+    """Ids of n records as codes from 0, of shape (n,); equal canonical ids, and no others, have equal codes.
 
     Raises
     ------
     InputError
-        If they are not n ids, all text or all whole numbers, or one is missing. It shows no id.
+        If they are not n ids, or `canonical_ids` refuses them. It shows no id.
     """
-    values = _values(ids)
-    if values.ndim != 1:
-        raise InputError(f"persons has {values.ndim} dimensions; {_RULE}")
+    return _codes(canonical_ids(ids), n)
+
+
+def _codes(values: NDArray[Any], n: int) -> Integers:
+    """Codes of canonical ids."""
     if len(values) != n:
-        raise InputError(f"persons has {len(values)} ids for {n} records; {_RULE}")
+        raise InputError(f"persons has {len(values)} ids for {n} records; {RULE}")
     if values.dtype.kind in "iu":
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    if values.dtype.kind not in "OUT":
-        raise InputError(f"persons has entries of type {values.dtype}; {_RULE}, none missing")
-    listed = values.tolist()
-    kind = str if isinstance(listed[0], str) else Integral
-    fit = (isinstance(value, kind) and not isinstance(value, bool | np.bool_) for value in listed)
-    if (row := next((row for row, fits in enumerate(fit) if not fits), None)) is not None:
-        said = f"persons has entries that are missing or of several types (first: row {row})"
-        raise InputError(f"{said}; {_RULE}, none missing")
-    if kind is str and "" in listed:
-        raise InputError(f"persons has an empty id (first: row {listed.index('')}); {_RULE}, none missing")
     codes: dict[Any, int] = {}  # compares ids that share a hash
-    return np.fromiter((codes.setdefault(value, len(codes)) for value in listed), np.int64, len(listed))
+    return np.fromiter((codes.setdefault(value, len(codes)) for value in values.tolist()), np.int64, n)
 
 
 def stored_ids(ids: Any, n: int) -> NDArray[Any]:
-    """Ids of n records as a store keeps them, of shape (n,): int64, or texts as they are.
+    """Ids of n records as a store keeps them, of shape (n,): canonical, as int64 or texts.
 
     Raises
     ------
@@ -153,13 +147,19 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
         As `person_codes` does, and for ids that no file can keep: beyond 64 bits, of more than 500 letters, or no valid
         text. It shows no id.
     """
-    person_codes(ids, n)
-    listed = _values(ids).tolist()
-    kept = _is_text if isinstance(listed[0], str) else _is_small
-    if (row := next((row for row, value in enumerate(listed) if not kept(value)), None)) is not None:
+    values = canonical_ids(ids)
+    if len(values) != n:
+        raise InputError(f"persons has {len(values)} ids for {n} records; {RULE}")
+    if values.dtype.kind == "i":
+        return values.astype(np.int64)
+    listed = values.tolist()
+    are_texts = bool(listed) and isinstance(listed[0], str)
+    can_be_stored = _is_text if are_texts else _is_small
+    row = next((row for row, value in enumerate(listed) if not can_be_stored(value)), None)
+    if row is not None:
         fault = f"persons has an id that cannot be stored (row {row})"
         raise InputError(f"{fault}; give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits")
-    return np.array(listed, dtype=np.str_ if kept is _is_text else np.int64)
+    return np.array(listed, dtype=np.str_ if are_texts else np.int64)
 
 
 def _is_text(value: str) -> bool:
@@ -170,20 +170,3 @@ def _is_text(value: str) -> bool:
 
 def _is_small(value: int) -> bool:
     return -(2**63) <= value < 2**63
-
-
-def _values(ids: Any) -> NDArray[Any]:
-    """Ids as an array; texts as objects, since numpy's own drop trailing zero characters."""
-    ids = of_tensor(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
-    if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
-        raise InputError(f"persons has masked entries; {_RULE}, none missing")
-    if isinstance(ids, np.ndarray):
-        return ids
-    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__iter__"):  # a set has no order
-        raise InputError(f"persons is a {type(ids).__name__}; {_RULE}")
-    listed = list(ids)
-    if any(isinstance(value, list | tuple | np.ndarray) for value in listed):
-        raise InputError(f"persons has several dimensions; {_RULE}")
-    values = np.empty(len(listed), dtype=object)
-    values[:] = listed
-    return values

@@ -88,6 +88,13 @@ def _joined(old: Any, new: Any) -> Any:
         raise InputError(f"{said}; convert it first") from error
 
 
+def _with_text_ids(table: Any) -> Any:
+    import pyarrow as pa
+
+    place = table.column_names.index(PERSON)
+    return table.set_column(place, PERSON, table[PERSON].cast(pa.string()))
+
+
 def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
     """Write the rows, checked, in files of `shard_rows`, numbered from `first`."""
     if shard_rows < 1:
@@ -174,8 +181,8 @@ def append_rows(
     ids = None if persons is None else stored_ids(persons, len(X))
     new, table = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata), old_table()
     if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
-        kinds = ("texts", "whole numbers") if ids.dtype.kind == "U" else ("whole numbers", "texts")
-        raise InputError(f"persons are {kinds[0]} and those of {folder} are {kinds[1]}; give the kind that it has")
+        # 17 and "17" are one person, so numbers become texts
+        new, table = (_with_text_ids(part) for part in (new, table))
     joined = _joined(table, new)
     first, rows = len(old.shards), old.rows + len(X)
     try:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import reporting
 from tacit.compute.shared import sharing
 from tacit.compute.timing import timing
+from tacit.data.person_ids import PersonIdsWarning
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
 from tacit.experiments.cell import Cell
@@ -91,8 +92,10 @@ def measure(cell: Cell) -> dict[str, Any]:
     scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     guarantee = cell.guarantee(learner)
     extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
-    if caught:
-        extra["warnings"] = sorted({" ".join(str(one.message).split()) for one in caught})
+    # what is said about ids is private, and a result is not
+    said = [one.message for one in caught if not issubclass(one.category, PersonIdsWarning)]
+    if said:
+        extra["warnings"] = sorted({" ".join(str(message).split()) for message in said})
     return {
         "status": "done",
         "accuracy": scores.accuracy,

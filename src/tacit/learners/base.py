@@ -221,7 +221,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             Labels, each in `classes`.
         persons : array-like of shape (n,), optional
             Whose each record is: an id, text or a whole number. Needed under a unit per person, and unused, with a
-            warning, under a unit per record. Ids are private and never released.
+            warning, under a unit per record. Ids are compared as texts, without white space at the ends, in Unicode
+            NFC, and 17.0 as 17; "007" and "7", and "P1" and "p1", are two persons. They are private and never released.
         others
             Refused: a `sample_weight` would multiply what one record can change.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.persons import person_codes
 from tacit.errors import InputError
 
 MINORITY = 0.25
@@ -81,7 +82,7 @@ def evaluate(
     accuracy = float(hits.mean())
     # what each row adds to the error of the balanced accuracy, and to that of the accuracy
     parts = np.stack([(hits - shares[index]) / (counts[index] * present.sum()), (hits - accuracy) / len(hits)])
-    codes = None if persons is None else np.unique(persons, return_inverse=True)[1]
+    codes = None if persons is None else person_codes(persons, len(persons))
     balanced_deviation, accuracy_deviation = (_deviation(part, codes) for part in parts)
     return Scores(
         accuracy=accuracy,

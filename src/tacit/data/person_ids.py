@@ -1,0 +1,198 @@
+"""The one rule for ids of persons, from every source: arrays, columns, files and stores.
+
+An id that is written in two ways would be two persons, each with a budget of their own. So ids are compared as texts in
+one form:
+
+- white space at both ends is left out, and letters are normalised (Unicode NFC);
+- a whole number and its text are one id: 17, "17", 17.0 and "17.0" are the same person;
+- leading zeros and exponents stay: "007", "7" and "7e0" are three persons, since merging two persons is as wrong as
+  splitting one;
+- upper and lower case differ: "P1" and "p1" are two persons. `case_variants` counts such ids for the owner.
+
+Refused are missing ids, fractions, and floats from 2^53 on, where several whole numbers share one float. No error shows
+an id.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from numbers import Integral
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compute.foreign import of_tensor
+from tacit.errors import InputError
+
+
+class PersonIdsWarning(UserWarning):
+    """Tells the owner about ids that may be one person; what it says is private, and no result keeps it."""
+
+
+RULE = "persons must be one id for each record, all text or all whole numbers"
+FIRST_INEXACT = 2**53  # as a float it may have been 2^53 + 1
+_WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")  # as programs write it: 007.0 is none
+
+
+def canonical_ids(ids: Any) -> NDArray[Any]:
+    """Return ids in the form in which they are compared, of shape (n,): whole numbers, or texts as objects.
+
+    Raises
+    ------
+    InputError
+        If they are not all text or all whole numbers, or one is missing, empty, a fraction or a float of 2^53 or more.
+        It shows no id.
+
+    Examples
+    --------
+    >>> canonical_ids([" P1", "17.0", "007", "1e3"]).tolist()
+    ['P1', '17', '007', '1e3']
+    >>> canonical_ids([17.0, 3.0]).tolist()
+    [17, 3]
+    """
+    values = _values(ids)
+    if values.ndim != 1:
+        raise InputError(f"persons has {values.ndim} dimensions; {RULE}")
+    if values.dtype.kind in "iu":
+        return values
+    if values.dtype.kind == "f":
+        return _of_floats(values)
+    if values.dtype.kind not in "OUT":
+        raise InputError(f"persons has entries of type {values.dtype}; {RULE}, none missing")
+
+    listed = values.tolist()
+    if listed and isinstance(listed[0], str):
+        return _of_texts(listed)
+    return _of_numbers(listed)
+
+
+def as_texts(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return canonical ids as texts, which compares those of a source of numbers with those of a source of texts."""
+    return np.array([str(value) for value in ids.tolist()], dtype=object)
+
+
+def case_variants(ids: Iterable[str | int]) -> int:
+    """Return how many different ids differ from another one only in upper and lower case.
+
+    The number is private: it is for the owner, and belongs in no release, store or result.
+
+    >>> case_variants(["P1", "p1", "p1", "P2"])
+    2
+    """
+    texts = {value for value in ids if isinstance(value, str)}
+    sizes = Counter(text.casefold() for text in texts)
+    return sum(size for size in sizes.values() if size > 1)
+
+
+def case_message(ids: NDArray[Any] | None) -> str | None:
+    """Return a message to the owner if ids differ only by case; None if no two do, or there are no ids."""
+    if ids is None or ids.dtype.kind in "iu":
+        return None
+    count = case_variants(ids.tolist())
+    if count == 0:
+        return None
+    return f"{count} person ids differ from another only by case, and each counts as a person; correct them if not"
+
+
+def _of_texts(listed: list[Any]) -> NDArray[Any]:
+    _check_kinds(listed, str)
+    # each spelling is normalised once, however many records a person has
+    canonical = {text: _canonical_text(text) for text in set(listed)}
+    if "" in canonical.values():
+        row = next(row for row, text in enumerate(listed) if canonical[text] == "")
+        raise InputError(f"persons has an empty id (first: row {row}); {RULE}, none missing")
+    if None in canonical.values():
+        raise _inexact(next(row for row, text in enumerate(listed) if canonical[text] is None))
+    return _objects([canonical[text] for text in listed])
+
+
+def _canonical_text(text: str) -> str | None:
+    """Return the text in its one form; None for a float of 2^53 or more."""
+    text = text.strip()
+    if not text.isascii():
+        text = normalize("NFC", text)
+    if not text.endswith(".0"):
+        return text
+    whole = _WHOLE_FLOAT.fullmatch(text)
+    if whole is None:
+        return text
+    digits = whole[1]
+    # compared by length first: int() of a very long text is refused by Python
+    if len(digits) > 17 or abs(int(digits)) >= FIRST_INEXACT:
+        return None
+    return str(int(digits))
+
+
+def _of_numbers(listed: list[Any]) -> NDArray[Any]:
+    _check_kinds(listed, Integral, float, np.floating)
+    numbers: list[int] = []
+    for row, value in enumerate(listed):
+        if isinstance(value, float | np.floating):
+            _check_float(float(value), row, FIRST_INEXACT)
+        numbers.append(int(value))
+    return _objects(numbers)
+
+
+def _of_floats(values: NDArray[Any]) -> NDArray[Any]:
+    missing = np.isnan(values)
+    if missing.any():
+        raise _missing(int(missing.argmax()))
+    # float32 skips whole numbers from 2^24 on
+    limit = min(2 ** (np.finfo(values.dtype).nmant + 1), FIRST_INEXACT)
+    bad = (np.abs(values) >= limit) | (values != np.trunc(values))
+    if bad.any():
+        row = int(bad.argmax())
+        _check_float(float(values[row]), row, limit)
+    return values.astype(np.int64)
+
+
+def _check_float(value: float, row: int, limit: int) -> None:
+    if abs(value) >= limit:
+        raise _inexact(row, limit)
+    if not value.is_integer():
+        raise InputError(f"persons has an id that is a fraction (first: row {row}); {RULE}")
+
+
+def _inexact(row: int, limit: int = FIRST_INEXACT) -> InputError:
+    fault = f"persons has a float of 2^{limit.bit_length() - 1} or more (first: row {row}), which may be several ids"
+    return InputError(f"{fault}; give ids as texts or whole numbers, from before they were floats")
+
+
+def _missing(row: int) -> InputError:
+    fault = f"persons has entries that are missing or of several types (first: row {row})"
+    return InputError(f"{fault}; {RULE}, none missing")
+
+
+def _check_kinds(listed: list[Any], *kinds: type) -> None:
+    """Refuse an entry of another type, such as None or a truth value, and NaN."""
+    types = set(map(type, listed))
+    good = {kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)}
+    if good == types and not any(issubclass(kind, float | np.floating) for kind in types):
+        return
+    for row, value in enumerate(listed):
+        if type(value) not in good or value != value:
+            raise _missing(row)
+
+
+def _objects(listed: list[Any]) -> NDArray[Any]:
+    """Return values as objects: numpy's own texts drop trailing zero characters, and its integers have 64 bits."""
+    values = np.empty(len(listed), dtype=object)
+    values[:] = listed
+    return values
+
+
+def _values(ids: Any) -> NDArray[Any]:
+    """Return ids as an array; texts as objects."""
+    ids = of_tensor(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
+    if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
+        raise InputError(f"persons has masked entries; {RULE}, none missing")
+    if isinstance(ids, np.ndarray):
+        return ids
+    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__iter__"):  # a set has no order
+        raise InputError(f"persons is a {type(ids).__name__}; {RULE}")
+    listed = list(ids)
+    if any(isinstance(value, list | tuple | np.ndarray) for value in listed):
+        raise InputError(f"persons has several dimensions; {RULE}")
+    return _objects(listed)
