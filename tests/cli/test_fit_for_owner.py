@@ -26,7 +26,7 @@ def test_tables_figures_and_readings(labelled, run):
     line = f"{FIT} --public labelled --folder run --test test --noise research --seed 0 --allow-research"
     status, out, err = run(f"{line} --figures figures --limits 3,6")
     assert (status, err) == (0, "")
-    assert "start one: tacit ledger private --allow rho=1 --unit replace" in out
+    assert "start one: tacit ledger private --allow epsilon=8,delta=1e-05 --unit replace" in out
     assert "figures: figures, private as the votes are" in out
     (voting,) = table("votings")
     assert int(voting["labels of ant"]) + int(voting["labels of bee"]) + int(voting["labels of cow"]) > 5
@@ -79,5 +79,5 @@ def test_bad_input_is_one_line_and_charges_nothing(stores, run, line, message):
     assert "0 charges" in run("ledger private")[1]
 
 
-def test_a_missing_ledger_is_told_with_the_unit_of_pate(stores, run):
-    assert "start a ledger with --allow rho=1 (--unit replace for pate)" in run("ledger private")[2]
+def test_a_missing_ledger_is_told_without_an_amount(stores, run):
+    assert "state what may be spent with --allow, and --unit if it is not add-remove" in run("ledger private")[2]

@@ -330,6 +330,7 @@ def test_a_fit_that_dies_at_its_first_noise_is_charged(method, variant, tmp_path
             return super().__getattribute__(name)
 
     monkeypatch.setattr(base, "noise_source", lambda *_: Dying(0))
+    ledger.allow(usual(method, variant), UNITS_OF.get(method, ("add-remove",))[0])
     learner = make(method, variant, budget=usual(method, variant), ledger=ledger)
     with pytest.raises(MemoryError):
         learner.fit(X, Y)

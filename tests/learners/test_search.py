@@ -390,6 +390,7 @@ def test_candidates_that_cost_differently_are_charged_as_the_most_expensive():
 @KIND
 def test_the_ledger_is_charged_once_for_all(kind, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    ledger.allow("rho=inf")
     search = make(kind, ledger=ledger).fit(X, Y)
     (charge,) = ledger.account().charges
     assert charge.guarantee == search.promise()

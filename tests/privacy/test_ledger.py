@@ -7,13 +7,25 @@ import subprocess
 import sys
 import threading
 import time
-from decimal import Decimal
+from decimal import (
+    ROUND_UP,
+    Context,
+    Decimal,
+    FloatOperation,
+    Inexact,
+    InvalidOperation,
+    Rounded,
+    Subnormal,
+    localcontext,
+)
 
 import pytest
 
 from tacit.errors import InputError, LedgerError
 from tacit.privacy.account import balance, figure
+from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import exceeds, subtract
 from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -52,6 +64,13 @@ def ledger(tmp_path):
     return Ledger(tmp_path / "data.ledger.jsonl", "data")
 
 
+def record(ledger, guarantee, what):
+    """Charge a ledger without an allowance, which the charge creates: as ledgers were kept before they had to exist."""
+    with ledger._locked(create=True) as file:
+        chain, account = ledger._read(file)
+        ledger._append(file, chain, account, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()})
+
+
 def test_charges_add_up_and_overdrawing_is_refused(ledger):
     ledger.allow("rho=1")
     ledger.charge(HALF, "first")
@@ -72,14 +91,16 @@ def test_the_file_only_grows(ledger):
 
 
 def test_without_an_allowance_charges_are_only_recorded(ledger):
-    for _ in range(3):
+    record(ledger, HALF, "fit")
+    for _ in range(2):
         ledger.charge(HALF, "fit")
     assert ledger.account().spent.rho == 1.5
-    assert balance(ledger.account()) == "3 charges, no allowance stated"
+    before = "uses before [0-9]{4}-[0-9]{2}-[0-9]{2} are not recorded"
+    assert re.fullmatch(f"3 charges, no allowance stated; {before}", balance(ledger.account()))
 
 
 def test_an_allowance_must_cover_what_was_spent_and_the_last_one_counts(ledger):
-    ledger.charge(HALF, "fit")
+    record(ledger, HALF, "fit")
     with pytest.raises(LedgerError, match="below what .* records as spent: epsilon = .*rho = 0.5 "):
         ledger.allow("rho=0.4")
     ledger.allow("rho=0.6")
@@ -115,7 +136,7 @@ def test_identities_do_not_share_an_allowance(ledger):
 
 def test_an_identity_without_an_allowance_may_not_use_a_ledger_that_allows_others(ledger):
     ledger.allow("rho=0.5")
-    with pytest.raises(LedgerError, match="allows data and nothing for 'copy'"):
+    with pytest.raises(LedgerError, match="is of data and allows nothing for 'copy'; name the ledger of"):
         Ledger(ledger.path, "copy").charge(HALF, "fit")
 
 
@@ -141,8 +162,9 @@ def test_a_charge_reads_and_writes_under_an_exclusive_lock(ledger, monkeypatch):
     for name in ("_read", "_append"):
         own = getattr(Ledger, name)
         monkeypatch.setattr(Ledger, name, lambda *given, own=own: (seen.append(locked()), own(*given))[1])
+    ledger.allow("rho=1")
     ledger.charge(HALF, "fit")
-    assert seen == [True, True]
+    assert seen == [True] * 4
 
 
 def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):
@@ -180,7 +202,7 @@ def test_an_allowance_raised_after_a_charge_is_stated_as_no_guarantee(ledger):
     ledger.allow("rho=0.6")
     ledger.allow("rho=1")  # nothing is charged yet
     ledger.charge(HALF, "fit")
-    assert balance(ledger.account()).endswith("under unit add-remove")
+    assert balance(ledger.account()).partition("; uses before ")[0].endswith("under unit add-remove")
     ledger.allow("rho=2")
     assert "raised from rho=1 after the first charge, so it is a record and no guarantee" in balance(ledger.account())
     with pytest.raises(LedgerError, match="raised from rho=1 after the first charge"):
@@ -209,13 +231,14 @@ def test_a_first_charge_that_is_too_large_is_refused_with_its_epsilon(ledger):
 
 
 @pytest.mark.parametrize(
-    ("allowed", "what"), [("epsilon=1,delta=1e-5", "--allow ..."), ("epsilon=1", "with currency renyi")]
+    ("what", "event"),
+    [("with currency renyi --unit replace", ZCDP(0.05)), ("epsilon=...,delta=... --unit replace", Gaussian(9.0))],
 )
-def test_what_to_allow_is_told_with_its_unit(ledger, allowed, what):
-    ledger.allow(allowed, Unit.REPLACE)
+def test_what_to_allow_is_told_with_its_unit(ledger, what, event):
+    ledger.allow("epsilon=1", Unit.REPLACE)
     with pytest.raises(LedgerError) as caught:
-        ledger.charge(Guarantee(Unit.REPLACE, ZCDP(0.05)), "PATE")
-    assert f"{what} --unit replace" in str(caught.value)
+        ledger.charge(Guarantee(Unit.REPLACE, event), "PATE")
+    assert str(caught.value).endswith(what)
 
 
 def test_a_single_charge_of_an_earlier_version_is_bounded(ledger):
@@ -226,13 +249,13 @@ def test_a_single_charge_of_an_earlier_version_is_bounded(ledger):
 
 
 def test_an_allowance_stated_after_a_charge_is_stated_as_no_guarantee(ledger):
-    ledger.charge(HALF, "fit")
+    record(ledger, HALF, "fit")
     ledger.allow("rho=1")
     assert "stated after the first charge, so it is a record and no guarantee" in balance(ledger.account())
 
 
 def test_a_charge_without_privacy_cost_is_no_first_charge(ledger):
-    ledger.charge(Guarantee(Unit.ADD_REMOVE, compose([])), "names")
+    record(ledger, Guarantee(Unit.ADD_REMOVE, compose([])), "names")
     ledger.allow("epsilon=1,delta=1e-5")
     assert ledger.account().caveat == ""
     ledger.charge(Guarantee(Unit.ADD_REMOVE, PureDP(1.0)), "by its exact curve")
@@ -331,6 +354,7 @@ def test_charges_of_an_earlier_version_that_no_currency_prices_leave_nothing(led
 
 
 def test_every_entry_that_is_written_can_be_read_again(ledger):
+    ledger.allow("rho=9")
     ledger.charge(HALF, "a table named t\udcff.csv\nand more \x1b[2J" + "x" * 1000)
     (charge,) = ledger.account().charges
     assert charge.what.isprintable()
@@ -393,7 +417,7 @@ def test_almost_no_noise_is_refused(ledger, recwarn):
 
 
 def test_charges_without_an_allowance_are_shown_in_their_own_unit(ledger):
-    ledger.charge(Guarantee(Unit.CHANGE_LABEL, PureDP(1.0)), "labels")
+    record(ledger, Guarantee(Unit.CHANGE_LABEL, PureDP(1.0)), "labels")
     assert figure(ledger.account(), ledger.account().charges[0].guarantee).startswith("rho=")
     assert ledger.account().spent == PureDP(1.0)
     other = Ledger(ledger.path, "other")
@@ -453,7 +477,7 @@ def test_a_file_system_without_locks_is_refused(ledger, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", refused)
     with pytest.raises(LedgerError, match=r"cannot be locked \(No locks available\).*file system with locks"):
-        ledger.charge(HALF, "fit")
+        ledger.allow("rho=1")
     assert not ledger.path.exists()
 
 
@@ -493,7 +517,7 @@ def test_an_allowance_is_recorded_to_the_last_digit(ledger):
 
 def test_an_unwritable_ledger_is_refused(tmp_path):
     with pytest.raises(LedgerError, match="cannot be written"):
-        Ledger(tmp_path / "no folder" / "x.jsonl", "data").charge(HALF, "fit")
+        Ledger(tmp_path / "no folder" / "x.jsonl", "data").allow("rho=1")
 
 
 def test_two_processes_never_overdraw_and_lose_no_entry(ledger, tmp_path):
@@ -545,8 +569,88 @@ def test_the_most_records_are_declared_for_a_unit_per_person(ledger, unit, m):
 
 
 def test_an_allowance_per_person_says_which_charge_per_record_does_not_convert(ledger):
-    ledger.charge(HALF, "a fit per record")
+    record(ledger, HALF, "a fit per record")
     with pytest.raises(LedgerError, match=r"a fit per record is private under add-remove, .*--most-records"):
         ledger.allow("rho=100", "add-remove-person")
     ledger.allow("rho=100", "add-remove-person", most_records=3)
     assert ledger.account().left == Decimal("95.5")
+
+
+PROCESS_SETTINGS = {
+    "two digits": {"prec": 2},
+    "rounding up": {"prec": 3, "rounding": ROUND_UP},
+    "no traps": {"prec": 1, "traps": []},
+    "all traps": {"prec": 2, "traps": [Inexact, Rounded, FloatOperation, InvalidOperation, Subnormal]},
+    "small exponents": {"prec": 5, "Emin": -1, "Emax": 1},
+}
+
+
+@pytest.mark.parametrize("settings", PROCESS_SETTINGS.values(), ids=PROCESS_SETTINGS)
+def test_an_allowance_does_not_depend_on_the_decimal_settings_of_the_process(settings):
+    allowance = Allowance.of("rho=1")
+    charge = Guarantee(Unit.ADD_REMOVE, ZCDP(0.004))
+    with localcontext(Context(**settings)):
+        assert allowance.after([charge] * 250) == 0
+        assert allowance.after([charge] * 251) is None
+
+
+@pytest.mark.parametrize("settings", PROCESS_SETTINGS.values(), ids=PROCESS_SETTINGS)
+def test_a_ledger_does_not_depend_on_the_decimal_settings_of_the_process(ledger, settings, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    charge = Guarantee(Unit.ADD_REMOVE, ZCDP(0.04))
+    with localcontext(Context(**settings)):
+        ledger.allow("rho=1")
+        for _ in range(25):
+            ledger.charge(charge, "fit")
+        with pytest.raises(LedgerError, match="rho=1 of rho=1 spent in 25 charges"):
+            ledger.charge(charge, "fit")
+        said = balance(ledger.account())
+    assert balance(ledger.account()) == said
+    assert [json.loads(line)["left"] for line in ledger.path.read_text().splitlines()][-2:] == ["0.04", "0.00"]
+
+
+def test_what_is_left_is_rounded_down():
+    left = subtract(Decimal(1), Decimal("1e-70"))
+    assert left == Decimal("0." + "9" * 60)
+    assert not exceeds(left, Decimal(1))
+
+
+@pytest.mark.parametrize("use", ["charge", "check"])
+def test_a_ledger_that_does_not_exist_is_not_created_by_a_use(ledger, use):
+    with pytest.raises(LedgerError, match=r"does not exist; check its name, or start it by tacit ledger DATA --new"):
+        getattr(ledger, use)(HALF, "fit")
+    assert not ledger.path.exists()
+    with pytest.raises(LedgerError, match="does not exist"):
+        Ledger(ledger.path.parent / "none" / "x.jsonl", "data").charge(HALF, "fit")
+
+
+def test_a_ledger_without_an_allowance_is_of_the_identities_that_it_has_entries_of(ledger):
+    record(ledger, HALF, "fit")
+    content = ledger.path.read_bytes()
+    with pytest.raises(LedgerError, match="is of data and allows nothing for 'copy'"):
+        Ledger(ledger.path, "copy").charge(HALF, "fit")
+    assert ledger.path.read_bytes() == content
+
+
+def test_a_balance_says_since_when_uses_are_recorded(ledger):
+    ledger.path.write_text("".join((OLD % "epsilon=1,delta=1e-05").splitlines(keepends=True)[:2]))
+    Ledger(ledger.path, "other").allow("rho=1")
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1e4)), "fit")
+    assert balance(ledger.account()).endswith("; uses before 2026-01-01 are not recorded")
+    assert "2026-01-01" not in balance(Ledger(ledger.path, "other").account())
+    assert "uses before" not in balance(Ledger(ledger.path, "third").account())
+
+
+def test_the_ledger_of_renamed_data_is_found_by_their_identity(tmp_path):
+    assert Ledger.in_use(None, tmp_path / "data", "data") is None
+    beside = Ledger.beside(tmp_path / "data", "data")
+    beside.allow("rho=1")
+    for name in ("data", "renamed"):
+        assert Ledger.in_use(None, tmp_path / name, "data").path == beside.path
+    assert Ledger.in_use(None, tmp_path / "renamed", "other") is None
+    Ledger(tmp_path / "second.ledger.jsonl", "data").allow("rho=1")
+    assert Ledger.in_use(None, tmp_path / "data", "data").path == beside.path
+    with pytest.raises(LedgerError, match=r"data.ledger.jsonl, second.ledger.jsonl beside .*; name one with --ledger"):
+        Ledger.in_use(None, tmp_path / "renamed", "data")
+    with pytest.raises(LedgerError, match=r"typo.jsonl does not exist"):
+        Ledger.in_use(tmp_path / "typo.jsonl", tmp_path / "data", "data")

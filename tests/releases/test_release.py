@@ -1,6 +1,7 @@
 import doctest
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -252,12 +253,14 @@ def test_the_ledgers_balance_is_stated(tmp_path):
     ledger = Ledger(tmp_path / "survey.jsonl", identity="survey")
     ledger.allow("rho=2")
     document = Release.of(noisy_sum(ledger=ledger)).document
-    assert document.pattern.ledger == "rho=0.5 of rho=2 spent in 1 charge under unit add-remove"
+    balance, before = document.pattern.ledger.split("; ")
+    assert balance == "rho=0.5 of rho=2 spent in 1 charge under unit add-remove"
+    assert re.fullmatch(r"uses before \d{4}-\d{2}-\d{2} are not recorded", before)
     assert "ledger of 'survey'" in document.accesses.covered
     assert Release.of(noisy_sum()).document.pattern.ledger == "no ledger: this run only"
     assert "rho=0.5" in Release.of(noisy_sum(), ledger=ledger).document.pattern.ledger
     assert Release.of(noisy_sum()).document.pattern.pattern.startswith("published once; it does not know of other")
-    assert document.pattern.pattern == "published once; the ledger states all other known uses of the data"
+    assert document.pattern.pattern == "published once; the ledger states all other recorded uses of the data"
     again = Release.of(noisy_sum(ledger=ledger)).document
     assert again.pattern.pattern == "the data are used repeatedly: the ledger has 2 charges"
     assert "once" not in again.pattern.ledger

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError
+from tacit.errors import InputError, LedgerError
 
 if TYPE_CHECKING:
     from tacit.compute.progress import Reporter
@@ -112,7 +112,7 @@ def check_other_data(option: str, path: Path, rows: "Data", private: "Data", sto
 
 
 def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
-    """The ledger at `path`, or the one beside the data, if there is one."""
+    """The ledger at `path`, or that of the data, if there is one; see `Ledger.in_use`."""
     from tacit.privacy.ledger import Ledger
 
     return Ledger.in_use(path, store, data.identity)
@@ -126,12 +126,20 @@ def check_declaration(path: Path, store: Path, data: "Data") -> None:
         raise InputError(f"{fault}; leave it out")
 
 
-def tell_of_ledger(path: Path, data: "Data") -> None:
-    """Say how fits on a part of the data are charged to the ledger beside the data, if there is one."""
+def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
+    """Say how fits on a part of the data are charged to the ledger of the data, if there is one, and note it there."""
     from tacit.data.imports import located
+    from tacit.privacy.ledger_note import note
 
-    ledger = ledger_of(None, located(path), data)
+    try:
+        ledger = ledger_of(None, located(path), data)
+    except LedgerError as error:  # the part is written already; a fit on it is refused until the ledger is named
+        note(part)
+        say(str(error))
+        return
+
     if ledger is not None:
+        note(part)
         say(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
 
 

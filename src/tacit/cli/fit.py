@@ -232,6 +232,33 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
         say(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
     say(learner.guarantee_.statement())
     if learner.ledger is None:
-        unit = learner.guarantee_.unit
-        allow = "rho=1" if unit == "add-remove" else f"rho=1 --unit {unit}"
-        say(f"No ledger counts this run; to limit what is spent, start one: tacit ledger {store} --allow {allow}")
+        limit = _spent(learner)
+        start = "" if limit is None else f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+        say(f"No ledger counts this run{start}")
+
+
+def _spent(learner: Any) -> str | None:
+    """What this fit spent, as an allowance of the kind of its budget and under its unit; None if that is no number."""
+    from tacit.privacy.allowance import free
+    from tacit.privacy.budget import Budget as PrivacyBudget
+    from tacit.privacy.decimals import rounded_down
+
+    guarantee = learner.guarantee_
+    if guarantee.groups or free(guarantee) or not guarantee.bounded:
+        return None
+
+    budget = PrivacyBudget.parse(learner.budget)
+    if budget.kind == "zcdp":
+        name, stated, spent = "rho", budget.rho, guarantee.rho
+    elif budget.kind == "gdp":
+        name, stated, spent = "mu", budget.mu, guarantee.mu
+    else:
+        name, stated, spent = "epsilon", budget.epsilon, guarantee.epsilon(budget.delta or 0.0)
+    if spent is None or stated is None:
+        return None
+
+    limit = str(budget)
+    if spent < stated * (1 - 1e-9):  # a limit above what was spent would be a proposal to spend more
+        delta = "" if budget.delta is None else f",delta={budget.delta:g}"
+        limit = f"{name}={rounded_down(spent)}{delta}"
+    return limit if guarantee.unit == "add-remove" else f"{limit} --unit {guarantee.unit}"

@@ -1,12 +1,15 @@
 """`tacit ledger`: what may be spent on a data set, and what was."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tacit.cli.common import say
 from tacit.cli.options import Split
 from tacit.errors import InputError, excerpt
 from tacit.privacy.unit import Unit
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
 
 
 def ledger(
@@ -18,6 +21,7 @@ def ledger(
     currency: Literal["rho", "epsilon", "mu", "renyi"] | None = None,
     most_records: int | None = None,
     file: Path | None = None,
+    new: bool = False,
     split: Split = None,
 ) -> None:
     """Show the ledger of a data set, or state its allowance.
@@ -38,22 +42,30 @@ def ledger(
         Under a unit per person: the most records that a person has. Charges per record then count as so many; without
         it they are refused.
     file
-        The ledger's file; by default STORE.ledger.jsonl beside the data.
+        The ledger's file, which must have entries of these data; by default STORE.ledger.jsonl beside the data, which
+        --allow creates.
+    new
+        Start a ledger of these data: in a new --file, in one that has entries of other data only, or, for a store
+        whose ledger is lost, beside the store.
     """
     from tacit.data.imports import identity_of, located
     from tacit.privacy.account import balance, figure
     from tacit.privacy.allowance import free
-    from tacit.privacy.ledger import Ledger
 
     name = identity_of(store, split)
-    book = Ledger(file, name) if file is not None else Ledger.beside(located(store, split), name)
+    place = located(store, split)
+    if new and allow is None:
+        raise InputError("--new starts a ledger; pass --allow too, the total that may be spent on the data")
+    book = _new(file, place, name) if new else _existing(file, place, name)
     if allow is not None:
         book.allow(allow, unit, currency, most_records)
+        book.note_in(place)
     elif currency is not None or most_records is not None:
         part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
         raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
-        raise InputError(f"{book.path} does not exist; start a ledger with --allow rho=1 (--unit replace for pate)")
+        remedy = "to start a ledger, state what may be spent with --allow, and --unit if it is not add-remove"
+        raise InputError(f"{book.path} does not exist; {remedy}")
     account = book.account()
     say(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:
@@ -64,3 +76,27 @@ def ledger(
         cost = figure(account, charge.guarantee, exact=exact)
         say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)
+
+
+def _new(file: Path | None, place: Path, identity: str) -> "Ledger":
+    """A ledger without an entry of these data."""
+    from tacit.privacy.ledger import Ledger
+
+    book = Ledger.beside(place, identity) if file is None else Ledger(file, identity)
+    if not book.account().empty:
+        raise InputError(f"{book.path} has entries of {identity!r}; leave --new out")
+    return book
+
+
+def _existing(file: Path | None, place: Path, identity: str) -> "Ledger":
+    """The ledger of these data; without a file, the one beside them, which need not exist yet."""
+    from tacit.privacy.ledger import Ledger
+
+    book = Ledger.in_use(file, place, identity)
+    if book is None:
+        return Ledger.beside(place, identity)
+    account = book.account()
+    if account.empty and account.others:
+        of_others = f"{book.path} has entries of {excerpt(', '.join(account.others))} and none of {identity!r}"
+        raise InputError(f"{of_others}; name the ledger of these data, or add --new to count them in this file")
+    return book

@@ -84,4 +84,4 @@ def split(
             lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
     say("\n".join(lines))
     tell_of_case(source.persons)
-    tell_of_ledger(data, source)
+    tell_of_ledger(data, source, out / "private")

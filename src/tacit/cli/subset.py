@@ -91,4 +91,4 @@ def subset(
     say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
     say("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
     tell_of_case(source.persons)
-    tell_of_ledger(data, source)
+    tell_of_ledger(data, source, out)

@@ -12,9 +12,9 @@ from tacit.compute.atomic import KEPT, atomic_file
 from tacit.compute.documents import read_json
 from tacit.data.labels import MOST_LETTERS, ClassValue, class_list
 from tacit.errors import InputError, StoreError, excerpt, quoted
+from tacit.privacy.ledger_note import FORMAT, KEY, MANIFEST
 
-NAME, NAMES = "manifest.json", "names.npy"
-FORMAT = "tacit-embeddings"
+NAME, NAMES = MANIFEST, "names.npy"
 VERSION = 1
 DTYPES = ("float16", "float32", "float64")
 T = TypeVar("T")
@@ -57,6 +57,8 @@ class Manifest:
     names: StoredNames | None = None
     has_persons: bool = False
     declared_public: bool = False
+    has_ledger: bool = False
+    """Whether a ledger counts what is spent on the records; see `tacit.privacy.ledger_note`."""
 
     @property
     def records(self) -> tuple[StoredFile, ...]:
@@ -71,7 +73,7 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
         facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        for name in ("names", "has_persons", "declared_public"):  # as stores without them were always written
+        for name in ("names", "has_persons", "declared_public", KEY):  # as stores without them were always written
             if not facts[name]:
                 del facts[name]
         text = json.dumps(facts, indent=1, ensure_ascii=False)
@@ -124,6 +126,7 @@ class Manifest:
             names=None if stated.get("names") is None else _stored_names(stated["names"]),
             has_persons=_typed(stated.get("has_persons", False), bool),
             declared_public=_typed(stated.get("declared_public", False), bool),
+            has_ledger=_typed(stated.get(KEY, False), bool),
         )
         if manifest.dtype not in DTYPES:
             raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from tacit.errors import quoted
-from tacit.privacy.allowance import NONE_LEFT, Allowance, free
+from tacit.errors import excerpt, quoted
+from tacit.privacy.allowance import Allowance, free
+from tacit.privacy.decimals import NONE_LEFT, exceeds, read
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -35,7 +36,11 @@ class Account:
     first: Allowance | None = None
     """The allowance in force at the first charge."""
     others: tuple[str, ...] = ()
+    """Other identities that the same file has entries of."""
+    allowed: tuple[str, ...] = ()
     """Other identities for which the same file states an allowance."""
+    since: str = ""
+    """When the first entry was made; empty without entries. Uses before were not recorded."""
     unfiltered: int = 0
     """How many charges an earlier version accepted by a rule that does not bound their sum."""
 
@@ -66,6 +71,11 @@ class Account:
         return all(free(charge.guarantee) for charge in self.charges)
 
     @property
+    def empty(self) -> bool:
+        """Whether the ledger has no entry of this identity."""
+        return self.allowance is None and not self.charges
+
+    @property
     def caveat(self) -> str:
         """Why the sum of the charges is not guaranteed to be within the allowance; empty if it is."""
         if self.allowance is None or self.untouched:
@@ -78,7 +88,7 @@ class Account:
             return ""
         if self.allowance.kind == self.first.kind:
             of_first = self.first.after([charge.guarantee for charge in self.charges])
-            if of_first is not None and self.left is not None and self.left <= of_first:
+            if of_first is not None and self.left is not None and not exceeds(self.left, of_first):
                 return f"lowered after the first charge; what is guaranteed is {self.first}"
         return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
 
@@ -97,12 +107,13 @@ class Account:
 
     def with_entry(self, entry: dict[str, Any]) -> Account:
         """This account after another line of the ledger."""
-        left = Decimal(entry["left"]) if "left" in entry else None
-        if left is not None and not left >= 0:
+        left = read(entry["left"]) if "left" in entry else None
+        if left is not None and exceeds(NONE_LEFT, left):
             raise ValueError(f"left={left} must be zero or positive")
+        since = self.since or str(entry["time"])
         if entry["kind"] == "allow":
             terms = entry["budget"], entry["unit"], entry.get("currency"), entry.get("most_records")
-            return self.with_allowance(Allowance.of(*terms), left)
+            return replace(self, since=since).with_allowance(Allowance.of(*terms), left)
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
         charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
@@ -111,7 +122,7 @@ class Account:
             left = self.after(charge.guarantee)
             unfiltered += left is None
             left = left or NONE_LEFT
-        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered)
+        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered, since=since)
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
@@ -134,8 +145,9 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
 def balance(account: Account) -> str:
     """What is allowed and what was spent, in words."""
     charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
+    before = "" if account.empty else f"; uses before {excerpt(account.since[:10])} are not recorded"
     if account.allowance is None:
-        return f"{charges}, no allowance stated"
+        return f"{charges}, no allowance stated{before}"
     spent = account.allowance.spent(account.left or NONE_LEFT)
     caveat = f" ({account.caveat})" if account.caveat else ""
-    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}{caveat}"
+    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}{caveat}{before}"

@@ -30,12 +30,10 @@ import numpy as np
 from tacit.errors import BudgetError, InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget, calibrate
+from tacit.privacy.decimals import NONE_LEFT, decimal_of, exceeds, subtract
 from tacit.privacy.events import Event, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee, check_most_records
 from tacit.privacy.unit import Unit
-
-NONE_LEFT = Decimal(0)
-_UNLIMITED = Decimal("Infinity")
 
 _MOST_WORK = 4e5  # microseconds that the epsilon of a first charge may take; it is computed a dozen times
 _CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi"), "gdp": ("mu",)}
@@ -132,7 +130,7 @@ class Allowance:
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
         """What these charges leave in the currency, in this order; None if they exceed the allowance."""
-        left, charged = _decimal(self.total), False
+        left, charged = decimal_of(self.total), False
         for charge in charges:
             rest = self.after_next(charge, left) if charged else self.after_first(charge)
             if rest is None:
@@ -142,7 +140,7 @@ class Allowance:
 
     def after_first(self, guarantee: Guarantee) -> Decimal | None:
         """What a first charge leaves; None if it exceeds the allowance."""
-        left = self.after_next(guarantee, _decimal(self.total))
+        left = self.after_next(guarantee, decimal_of(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
         totals = self.converted(guarantee).totals()
@@ -151,16 +149,16 @@ class Allowance:
         if not all(self.budget.permits(total) for total in totals):
             return left
         rest = min(_rest(self.budget, total) for total in totals) if self.currency == "mu" else 0.0
-        return max(left or NONE_LEFT, _decimal(rest))
+        return max(left or NONE_LEFT, decimal_of(rest))
 
     def after_next(self, guarantee: Guarantee, left: Decimal) -> Decimal | None:
         """What a further charge leaves of `left`; None if it exceeds it."""
         if left.is_infinite():
             return left
         cost = self.cost_of(guarantee)
-        if math.isinf(cost) or _decimal(cost) > left:
+        if math.isinf(cost) or exceeds(decimal_of(cost), left):
             return None
-        return left - _decimal(cost)
+        return subtract(left, decimal_of(cost))
 
     @property
     def kind(self) -> str:
@@ -213,8 +211,3 @@ def _rest(budget: Budget, first: Event) -> float:
     if not budget.permits(both(least)):
         return 0.0
     return calibrate(budget, both, least, most, precision=5e-4) ** 2
-
-
-def _decimal(amount: float) -> Decimal:
-    """The decimal number that a float is written as, so that 0.1 and 0.2 add up to 0.3."""
-    return _UNLIMITED if math.isinf(amount) else Decimal(repr(float(amount)))

@@ -14,8 +14,9 @@ import errno
 import math
 import os
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -26,13 +27,16 @@ from tacit.compute.documents import MOST_BYTES
 from tacit.compute.locks import lock
 from tacit.errors import InputError, LedgerError, excerpt, quoted
 from tacit.privacy.account import Account, balance, figure
-from tacit.privacy.allowance import NONE_LEFT, Allowance
+from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
+from tacit.privacy.decimals import NONE_LEFT, written
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger_note import has_note, note
 from tacit.privacy.unit import Unit
 
 _UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+ENDING = ".ledger.jsonl"
 _PATIENCE = 1.0  # seconds to wait for the first entry of a file that another process creates
 
 
@@ -42,7 +46,7 @@ class Ledger:
     Parameters
     ----------
     path : str or Path
-        The file; it is created by the first entry.
+        The file; `allow` creates it. A charge to a file that does not exist is refused.
     identity : str
         Declared name of the private data. Stores of the same records share one identity.
 
@@ -64,20 +68,51 @@ class Ledger:
             raise LedgerError(f"identity={quoted(identity)} must be printable text; pass for example 'survey'")
         self.path = Path(path).resolve()
         self.identity = identity
+        self._data: Path | None = None  # what it lies beside
 
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
         """The ledger beside a store's folder or a data file."""
         data = Path(data).resolve()  # a link to the data shares the ledger of the data
-        return cls(data.with_name(data.name + ".ledger.jsonl"), identity)
+        ledger = cls(data.with_name(data.name + ENDING), identity)
+        ledger._data = data
+        return ledger
 
     @classmethod
     def in_use(cls, path: Path | None, data: str | Path, identity: str) -> Ledger | None:
-        """The ledger at `path`; without a path, the ledger beside the data, if its file exists."""
+        """Return the ledger that counts what is spent on the data, or None if there is none.
+
+        It is the ledger at `path`, which must exist; without a path, that beside the data; where none is there, a
+        ledger in the same folder that has entries of the identity, since data may have been renamed.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger at `path` is missing, several have entries of the identity, or the store notes a ledger that
+            is not found.
+        """
         if path is not None:
-            return cls(path, identity)
+            named = cls(path, identity)
+            named._check_exists()
+            return named
+
         beside = cls.beside(data, identity)
-        return beside if beside.path.exists() else None
+        if beside.path.exists():
+            return beside
+
+        candidates = [cls(file, identity) for file in sorted(beside.path.parent.glob(f"*{ENDING}"))]
+        ledgers = [ledger for ledger in candidates if not ledger.account().empty]
+        if len(ledgers) > 1:
+            listed = ", ".join(ledger.path.name for ledger in ledgers)
+            raise LedgerError(f"{listed} beside {data} all have entries of {identity!r}; name one with --ledger")
+        if ledgers:
+            return ledgers[0]
+        if has_note(Path(data).resolve()):
+            raise LedgerError(
+                f"{data} notes a ledger of {identity!r}, and none is beside it; name it with --ledger FILE, or start "
+                f"another with tacit ledger {data} --new --allow ..."
+            )
+        return None
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, identity={self.identity!r})"
@@ -89,7 +124,7 @@ class Ledger:
         currency: str | None = None,
         most_records: int | None = None,
     ) -> None:
-        """State the allowance; it must cover what was already spent.
+        """State the allowance, which must cover what was already spent; create the file if it does not exist.
 
         State it before the first charge. If you raise it later, the new value may depend on released results. The
         ledger then records what was spent, but the allowance is no longer a guarantee.
@@ -115,7 +150,7 @@ class Ledger:
             If the currency does not count the budget, or `most_records` does not fit the unit.
         """
         allowance = Allowance.of(budget, unit, currency, most_records)
-        with self._locked() as file:
+        with self._locked(create=True) as file:
             chain, account = self._read(file)
             before = account.allowance
             if before is not None and not account.untouched and before.kind != allowance.kind:
@@ -128,12 +163,21 @@ class Ledger:
             left = allowance.after([charge.guarantee for charge in account.charges])
             if left is None:
                 spent = Guarantee(allowance.unit, account.with_allowance(allowance, NONE_LEFT).spent)
-                raise LedgerError(
-                    f"allowance {allowance} is below what {self.path} records as spent: {spent.figures()}; allow more"
-                )
+                recorded = f"{self.path} records as spent: {spent.figures()}"
+                raise LedgerError(f"allowance {allowance} is below what {recorded}; it must cover what was spent")
             stated = {"budget": str(allowance.budget), "unit": allowance.unit.value, "currency": allowance.currency}
             declared = {} if most_records is None else {"most_records": most_records}
-            self._append(file, chain, account, {"kind": "allow", **stated, **declared, "left": str(left)})
+            self._append(file, chain, account, {"kind": "allow", **stated, **declared, "left": written(left)})
+        if self._data is not None:
+            self.note_in(self._data)
+
+    def note_in(self, data: Path) -> None:
+        """Note in the manifest of a store that a ledger counts what is spent on it; warn if it cannot be written."""
+        try:
+            note(data)
+        except (OSError, ValueError) as error:
+            fault = f"{data} cannot note that {self.path.name} counts what is spent on it ({excerpt(str(error))})"
+            warnings.warn(f"{fault}; where the store is moved, name the ledger with --ledger", stacklevel=3)
 
     def charge(self, guarantee: Guarantee, what: str) -> None:
         """Record a guarantee before its noise is drawn; personal budgets are charged at the most expensive group's
@@ -142,25 +186,28 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If it would overdraw the allowance, or has no finite cost in its currency; nothing is recorded then.
+            If the file does not exist or has no entry of this identity, or if the charge would overdraw the allowance
+            or has no finite cost in its currency; nothing is recorded then.
         """
-        with self._locked() as file:
+        with self._locked(create=False) as file:
             chain, account = self._read(file)
             self._append(file, chain, account, self._charge_entry(account, guarantee, what))
 
     def check(self, guarantee: Guarantee, what: str) -> None:
         """Raise the error that `charge` would raise now, and record nothing."""
+        self._check_exists()
         self._charge_entry(self.account(), guarantee, what)
 
     def _charge_entry(self, account: Account, guarantee: Guarantee, what: str) -> dict[str, Any]:
         what = excerpt(what)
         entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
         if account.allowance is not None:
-            return entry | {"left": str(self._left(account, account.allowance, guarantee, what))}
-        if account.others:
+            return entry | {"left": written(self._left(account, account.allowance, guarantee, what))}
+        if account.allowed or (account.empty and account.others):
+            listed = excerpt(", ".join(account.allowed or account.others))
             raise LedgerError(
-                f"ledger {self.path} allows {excerpt(', '.join(account.others))} and nothing for {self.identity!r}; "
-                "state an allowance for it, or use the declared identity"
+                f"ledger {self.path} is of {listed} and allows nothing for {self.identity!r}; name the ledger of "
+                "these data, or state what may be spent on them (tacit ledger DATA --new --file FILE --allow ...)"
             )
         return entry
 
@@ -194,8 +241,8 @@ class Ledger:
                 f"{spent}; choose another method, or keep a ledger that allows {other}{unit}"
             )
         raise LedgerError(
-            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend less, or allow more "
-            f"(`tacit ledger DATA --allow ...{unit}`), which is then only a record and not a limit"
+            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend less: an allowance "
+            "that is raised after a charge is only a record and no limit"
         )
 
     def account(self) -> Account:
@@ -209,18 +256,28 @@ class Ledger:
         except OSError as error:
             raise LedgerError(f"ledger {self.path} cannot be read ({error.strerror}); check its permissions") from error
 
+    def _check_exists(self) -> None:
+        if not self.path.exists():
+            raise LedgerError(
+                f"ledger {self.path} does not exist; check its name, or start it by tacit ledger DATA --new "
+                f"--file {self.path.name} --allow ... (in Python Ledger.allow)"
+            )
+
     @contextmanager
-    def _locked(self) -> Iterator[IO[bytes]]:
+    def _locked(self, *, create: bool) -> Iterator[IO[bytes]]:
         """The file, open for appending and locked; a file that is created here and gets no entry is removed again."""
-        created = True
+        created = False
         try:
-            try:
-                file = self.path.open("xb+", buffering=0)
-            except FileExistsError:
-                created = False
+            if create:
+                with suppress(FileExistsError):
+                    file = self.path.open("xb+", buffering=0)
+                    created = True
+            if not created:
                 self._check_file()
-                file = self.path.open("ab+", buffering=0)
+                file = open(self.path, "ab+", buffering=0, opener=None if create else _existing)  # noqa: SIM115
         except OSError as error:
+            if not create:
+                self._check_exists()
             raise LedgerError(f"ledger {self.path} cannot be written ({error.strerror}); choose another") from error
         with file:
             try:
@@ -261,7 +318,9 @@ class Ledger:
 
     def _read(self, file: IO[bytes]) -> tuple[Chain, Account]:
         """The chain of lines, which the next line continues, and the account of this identity."""
-        chain, account, others = Chain(), Account(), set()
+        chain, account = Chain(), Account()
+        others = set[str]()
+        allowed = set[str]()
         size = file.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
             raise LedgerError(f"ledger {self.path} has {size} bytes, more than {MOST_BYTES}; start another file")
@@ -275,15 +334,22 @@ class Ledger:
                     raise ValueError("it states what is left and has no hash")
                 if entry["identity"] == self.identity:
                     account = account.with_entry(entry)
-                elif entry["kind"] == "allow":
+                else:
                     others.add(entry["identity"])
+                    if entry["kind"] == "allow":
+                        allowed.add(entry["identity"])
             except _UNREADABLE as error:
                 remedy = "restore the file from a copy"
                 if not line.endswith(b"\n"):  # the last line was cut off
                     remedy += ", or remove this line if no release came of the fit that wrote it"
                 fault = f"is not a complete entry ({excerpt(str(error))})"
                 raise LedgerError(f"line {number} of ledger {self.path} {fault}; {remedy}") from error
-        return chain, replace(account, others=tuple(sorted(others)))
+        return chain, replace(account, others=tuple(sorted(others)), allowed=tuple(sorted(allowed)))
+
+
+def _existing(path: str, flags: int) -> int:
+    """Open a file as `open` does, but never create it."""
+    return os.open(path, flags & ~os.O_CREAT)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

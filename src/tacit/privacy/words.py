@@ -5,8 +5,9 @@ Every sentence follows from numbers that a release states, so that it can be che
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Decimal
 
+from tacit.privacy.decimals import fixed_context
 from tacit.privacy.unit import Unit
 
 _CHANGE = {
@@ -127,8 +128,9 @@ def rounded_up(value: float) -> str:
 
 
 def _up(value: float, digits: int) -> str:
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{float(context.create_decimal(value * (1 - 1e-12))):.{digits}g}"
+    context = fixed_context(digits, ROUND_CEILING)
+    exact = Decimal.from_float(value * (1 - 1e-12))
+    return f"{float(context.plus(exact)):.{digits}g}"
 
 
 def _factor(epsilon: float) -> str:

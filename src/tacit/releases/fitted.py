@@ -183,7 +183,7 @@ def _pattern(account: Account | None) -> Pattern:
         once = "published once; it does not know of other releases from the same data"
         return Pattern(pattern=once, ledger="no ledger: this run only")
     charges = len(account.charges)
-    once = "published once; the ledger states all other known uses of the data"
+    once = "published once; the ledger states all other recorded uses of the data"
     repeated = f"the data are used repeatedly: the ledger has {charges} charges"
     return Pattern(pattern=repeated if charges > 1 else once, ledger=balance(account))
 

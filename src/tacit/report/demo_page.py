@@ -37,7 +37,7 @@ tacit predict {out}/release {out}/stores/test --out labels.csv
 tacit fit auto {out}/stores/private --public {out}/stores/public --budget rho=0.1 --out cheaper"""
 _OWN = """tacit encode pictures --encoder timm:vit_small_patch14_dinov2 --out private      # a folder for each class
 tacit import rows.npy labels.npy --out private                                   # or embeddings that you have
-tacit ledger private --allow rho=1                                               # what may be spent in all
+tacit ledger private --allow BUDGET                                            # what may be spent in all
 tacit fit auto private --public public --budget rho=0.5 --out release
 tacit publish release --to hub"""
 

@@ -31,13 +31,14 @@ def make(name, **given):
 @ALL
 def test_what_does_not_fit_is_refused_before_a_charge(name, monkeypatch, tmp_path):
     ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), int(LEARNERS[name][2] * 8 * WIDTH**2)
+    ledger.allow("rho=9")
     monkeypatch.setattr(matrices, "available_memory", lambda: size - 1)
     with pytest.raises(InputError, match=r"60 columns make matrices of 60 x 60.* available; project all rows to fewer"):
         make(name, ledger=ledger).fit(X, Y)
     search = tacit.GridSearch(make(name), [{}], budget="rho=0.5", classes=2, ledger=ledger)
     with pytest.raises(InputError, match="project all rows to fewer columns"):
         search.fit(X, Y)
-    assert not ledger.path.exists()
+    assert not ledger.account().charges
     monkeypatch.setattr(matrices, "available_memory", lambda: size)
     make(name, ledger=ledger).fit(X, Y)
     monkeypatch.setattr(matrices, "available_memory", lambda: None)  # the system does not tell

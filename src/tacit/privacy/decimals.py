@@ -1,0 +1,77 @@
+"""Exact decimal arithmetic of the ledger, independent of the decimal settings of the process.
+
+`decimal.getcontext()` and `decimal.DefaultContext` belong to the process: at two digits of precision 1 - 0.004 is 1,
+and a ledger would accept charges without end. Here precision, rounding, exponents and traps are fixed. A difference
+that needs more digits is rounded down, so that what is left is never too much.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_DOWN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+
+DIGITS = 60  # a float has 17; an allowance of 1e20 less charges of 1e-20 is still exact
+
+
+def fixed_context(digits: int, rounding: str) -> Context:
+    """A context that takes no setting from the process.
+
+    Examples
+    --------
+    >>> fixed_context(2, ROUND_DOWN).divide(Decimal(2), Decimal(3))
+    Decimal('0.66')
+    """
+    return Context(
+        prec=digits,
+        rounding=rounding,
+        Emin=-999_999,
+        Emax=999_999,
+        capitals=1,
+        clamp=0,
+        flags=[],
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )
+
+
+_CONTEXT = fixed_context(DIGITS, ROUND_DOWN)
+NONE_LEFT = _CONTEXT.create_decimal("0")
+_UNLIMITED = _CONTEXT.create_decimal("Infinity")
+
+
+def decimal_of(amount: float) -> Decimal:
+    """The decimal number that a float is written as, so that 0.1 and 0.2 add up to 0.3."""
+    if math.isinf(amount):
+        return _UNLIMITED
+    return read(repr(float(amount)))
+
+
+def read(text: str) -> Decimal:
+    """A number from text, rounded down to DIGITS; ArithmeticError if it is none."""
+    return _CONTEXT.create_decimal(text)
+
+
+def written(amount: Decimal) -> str:
+    """A number as text that `read` reads back."""
+    return _CONTEXT.to_sci_string(amount)
+
+
+def subtract(left: Decimal, cost: Decimal) -> Decimal:
+    """What is left after a cost, rounded down to DIGITS."""
+    return _CONTEXT.subtract(left, cost)
+
+
+def exceeds(cost: Decimal, left: Decimal) -> bool:
+    """Whether a cost is more than what is left; ArithmeticError if one of them is no number."""
+    return _CONTEXT.compare_signal(cost, left) > 0
+
+
+def rounded_down(value: float, digits: int = 6) -> str:
+    """A number with some digits that is not above `value`.
+
+    Examples
+    --------
+    >>> rounded_down(0.12345678)
+    '0.123456'
+    """
+    rounded = fixed_context(digits, ROUND_DOWN).create_decimal(repr(float(value)))
+    return f"{float(rounded):.{digits}g}"

@@ -1,0 +1,51 @@
+"""The note in a store's manifest that a ledger counts what is spent on the store's records.
+
+A store finds its ledger by its path. The note goes with the store when it is moved or renamed: a fit that finds no
+ledger is then refused, where it would have been charged to none. Readers of before the note ignore it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tacit.compute.atomic import atomic_file
+from tacit.compute.documents import read_object
+from tacit.compute.shared import locked
+
+MANIFEST = "manifest.json"
+FORMAT = "tacit-embeddings"
+KEY = "has_ledger"
+
+
+def has_note(data: Path) -> bool:
+    """Whether `data` is a store whose manifest notes a ledger; a manifest that is damaged notes none."""
+    try:
+        return _read(data).get(KEY) is True
+    except (OSError, ValueError):
+        return False
+
+
+def note(data: Path) -> None:
+    """Note a ledger in the manifest of `data`, if `data` is a store.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the manifest cannot be read or written.
+    """
+    if not (data / MANIFEST).is_file():
+        return
+    stated = _read(data)
+    if stated.get("format") != FORMAT or stated.get(KEY) is True:
+        return
+
+    with locked(data / ".lock"):  # an append to the store replaces the manifest too
+        text = json.dumps(_read(data) | {KEY: True}, indent=1, ensure_ascii=False)
+        with atomic_file(data / MANIFEST, force=True) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _read(data: Path) -> dict[str, Any]:
+    return read_object(data / MANIFEST)
