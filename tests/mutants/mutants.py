@@ -544,7 +544,7 @@ MUTANTS = [
     _of(PRIVACY, "accounting", "epsilon of a Gaussian is rounded down", "    return high\n", "    return low\n"),
     _of(PRIVACY, "accounting", "total variation: delta and not its square", "delta**2 + np.expm1(-curve)", "delta + np.expm1(-curve)"),
     _of(PRIVACY, "accounting", "a composed loss distribution forgets its count", "else one.self_compose(losses.uses)", "else one", "privacy/events"),
-    _of(PRIVACY, "words", "the statement rounds down", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', "releases/test_card.py::test_numbers_and_conversions_are_there"),
+    _of(PRIVACY, "words", "the statement rounds down", "fixed_context(digits, ROUND_CEILING)", 'fixed_context(digits, "ROUND_FLOOR")', "releases/test_card.py::test_numbers_and_conversions_are_there"),
     _of(MODELS, "metrics", "the minority are the largest classes", "np.argsort(sizes, kind", "np.argsort(-sizes, kind"),
     _of(MODELS, "metrics", "the interval is too narrow", "value - 1.96 * deviation", "value - 0.1 * deviation"),
     _of("releases", "fitted", "a research release passes as secure", "stamp(guarantee, clf.noise_)", 'stamp(guarantee, "secure")', "releases/test_release.py::test_research_noise_is_stamped_and_saved_only_when_asked"),
