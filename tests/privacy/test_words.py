@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 from statistics import NormalDist
 
@@ -6,7 +7,6 @@ import pytest
 
 from privacy.events.samples import EVENTS
 from tacit.errors import InputError
-from tacit.privacy import accounting
 from tacit.privacy.events import (
     ZCDP,
     Exponential,
@@ -19,6 +19,7 @@ from tacit.privacy.events import (
     compose,
 )
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.older import older_attack_rate, oldest_attack_rate
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, meaning, standing
 
@@ -67,7 +68,9 @@ def test_no_attack_exceeds_the_advantage(event):
     guarantee = of(event)
     for rate in (0.001, 0.1, 0.3, 0.7):
         assert rate < guarantee.attack_rate(rate) <= rate + guarantee.advantage + 1e-12
-        assert guarantee.attack_rate(rate) <= accounting.older_attack_rate(event, rate) * (1 + 1e-9)
+        older = older_attack_rate(event, rate)
+        assert guarantee.attack_rate(rate) <= older * (1 + 1e-9)
+        assert older <= oldest_attack_rate(event, rate) * (1 + 1e-9)
 
 
 def test_no_bound_and_no_cost_are_the_ends():
@@ -86,7 +89,7 @@ def test_the_most_expensive_group_decides():
     assert both.in_words() == f"For records of group high, which cost most: {said.replace('Including', 'including')}"
     of_group = " (of the group whose records cost most): "
     assert f"Epsilon at delta{of_group}4.37718 at 1e-05" in both.statement()
-    assert f"Attacks{of_group}true-positive rate at most 0.0182985 at 0.001" in both.statement()
+    assert f"The best attack{of_group}true-positive rate up to 0.0182985 at 0.001" in both.statement()
     assert of(compose([]), only=Gaussian(1.0)).in_words() == said
 
 
@@ -105,7 +108,7 @@ def test_words_repeat_the_numbers_rounded_up():
     epsilon = guarantee.epsilon(DECISIVE)
     assert "at most 132.5 times as likely" in said
     assert 132.4 < math.exp(epsilon) <= 132.5
-    assert "guesses correctly whether this one is in the data at most 69.2% of the time; a coin flip gets 50%." in said
+    assert "guesses correctly whether this one is in the data up to 69.2% of the time; a coin flip gets 50%." in said
     assert 69.1 < 50 * (1 + guarantee.advantage) <= 69.2
     assert "plus a chance of 1 in 1,000,000 (epsilon = 4.89 at delta = 1e-06)" in said
     assert "above what NIST SP 800-226 calls conservative (up to 1) and within what Ponomareva et al. (2023)" in said
@@ -115,7 +118,7 @@ def test_words_repeat_the_numbers_rounded_up():
 @pytest.mark.parametrize("event", [Exponential(1.0), RandomizedResponse(1.0, 3), PureDP(1.0)])
 def test_a_pure_epsilon_leaves_nothing_to_chance(event):
     said = of(event).in_words()
-    assert "any one record makes any consequence of the release at most 2.719 times as likely (epsilon = 1). An" in said
+    assert "any one record makes any consequence of the release at most 2.719 times as likely (epsilon = 1). " in said
     assert "This epsilon is within what NIST SP 800-226 calls conservative (up to 1)." in said
     assert "delta" not in said
 
@@ -147,14 +150,46 @@ def test_every_unit_says_what_would_have_been_otherwise(unit):
     ],
 )
 def test_where_epsilon_stands(epsilon, said):
-    assert said in standing(epsilon)
+    for unit in set(Unit) - {Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON}:
+        assert said in standing(epsilon, unit)
+
+
+@pytest.mark.parametrize("unit", [Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON])
+def test_words_about_labels_say_what_is_guessed_and_quote_no_guidance_for_records(unit):
+    said = of(RandomizedResponse(2.0, 77), unit).in_words()
+    assert "guesses correctly which of two " in said
+    assert "This epsilon is about labels alone: features, " in said
+    assert said.endswith(" and number of records count as public.")
+    assert "NIST" not in said
+    assert "Ponomareva" not in said
+
+
+def test_at_most_is_said_where_no_attack_is_known_that_reaches_the_rate():
+    known = of(RandomizedResponse(2.0, 77), Unit.CHANGE_LABEL)
+    assert "The best attacker who knows everything but this label" in known.in_words()
+    assert "which of two labels it is up to 53.9% of the time" in known.in_words()
+    assert "The best attack: true-positive rate up to 0.00738906 at 0.001" in known.statement()
+    bounded = of(2 * RandomizedResponse(2.0, 77), Unit.CHANGE_LABEL)
+    assert "An attacker who knows everything but this label" in bounded.in_words()
+    assert re.search(r"it is at most [0-9.]+% of the time", bounded.in_words())
+    assert re.search(r"Attacks: true-positive rate at most .*; advantage at most", bounded.statement())
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=str)
+def test_rates_are_attained_of_one_use_of_a_mechanism_that_is_known(event):
+    closed = (Gaussian, Exponential, RandomizedResponse, Laplace)
+    known = isinstance(event.base(), closed) and not isinstance(event, SampledGaussian)
+    assert of(event).attained is known
+    assert of(event + compose([PureDP(0.0)])).attained is known
+    assert of(2 * event).attained is (known and event.base().exact_mu)
+    assert of(Gaussian(1.0), one=event, other=PureDP(0.1)).attained is False
 
 
 def test_a_promise_states_three_deltas_and_what_attacks_reach():
     said = of(Gaussian(1.0)).statement()
     assert "Epsilon at delta: 4.37718 at 1e-05, 4.88656 at 1e-06, 6.17394 at 1e-09." in said
-    assert "true-positive rate at most 0.0182985 at 0.001, 0.0923623 at 0.01, 0.389144 at 0.1" in said
-    assert "advantage at most 0.382925" in said
+    assert "The best attack: true-positive rate up to 0.0182985 at 0.001, 0.0923623 at 0.01, 0.389144 at 0.1" in said
+    assert "advantage up to 0.382925" in said
     assert of(Gaussian(1.0)).in_words() in said
 
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from tacit.errors import ReleaseError
+from tacit.privacy.accounting import older_epsilon
 from tacit.privacy.events import Exponential, Gaussian, RepeatAndSelect
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases import statement
 from tacit.releases.release import Release, Utility
-from tacit.releases.schema import OlderAccounting, OlderProfile
+from tacit.releases.schema import Document, OlderAccounting, OlderProfile
 from tacit.releases.statement import privacy_items
 
 WRITTEN = Path(__file__).parent / "written" / "version-3"
@@ -77,6 +79,32 @@ def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
 
 def test_its_attack_rates_are_those_of_its_version():
     selection = Guarantee(Unit.ADD_REMOVE, Exponential(2.0))
-    older, newer = (privacy_items(selection, version)["profile"].attack_rates[-1] for version in (3, 5))
-    assert older.true_positive_rate == pytest.approx(0.1 * math.exp(selection.epsilon(0.1)) + 0.1, rel=1e-9)
-    assert newer.true_positive_rate == pytest.approx(0.1 + 0.5, rel=1e-9)  # by the advantage, sqrt(rho/2)
+    rates = {
+        version: privacy_items(selection, version)["profile"].attack_rates[-1].true_positive_rate
+        for version in (3, 4, 5)
+    }
+    by_renyi = older_epsilon(Exponential(2.0), 0.1)
+    assert rates[3] == pytest.approx(0.1 * math.exp(by_renyi) + 0.1, rel=1e-9)
+    assert rates[4] == pytest.approx(0.1 + 0.5, rel=1e-9)  # by the advantage, sqrt(rho/2)
+    odds = math.exp(2) * 0.1 / 0.9
+    assert rates[5] == pytest.approx(odds / (1 + odds), rel=1e-9)
+
+
+def test_its_words_and_epsilons_are_those_of_its_version():
+    document = Release.load(WRITTEN.parent / "version-4" / "response").document
+    assert "at most 88.1% of the time" in document.accounting.in_words
+    assert "conservative" in document.accounting.in_words
+    single = Guarantee(Unit.ADD_REMOVE, Exponential(1.0))
+    epsilons = {version: privacy_items(single, version)["parameters"].epsilons[0].epsilon for version in (4, 5)}
+    assert epsilons[4] == 1.0
+    assert epsilons[5] == pytest.approx(1 + 2 * math.log1p(-math.sqrt(1e-5 * -math.expm1(-1))), rel=1e-9)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_profile_says_whether_attacks_reach_its_rates_from_version_5_on(tmp_path, version):
+    document = Release.load(WRITTEN.parent / "version-4" / "pure").document.model_dump(mode="json")
+    document["version"] = version
+    if version == 4:
+        document["profile"]["rates_are"] = "at most so large"
+    with pytest.raises(ValidationError, match="rates_are is stated from version 5 on, and there always"):
+        Document.model_validate_json(json.dumps(document))

@@ -5,6 +5,8 @@ import io
 import math
 import os
 import re
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +99,30 @@ def with_guarantee(event):
     items = privacy_items(guarantee)
     items["accounting"] = accounting_item(guarantee, items["parameters"], items["profile"], "secure")
     return replace(BASE, document=BASE.document.model_copy(update={"guarantee": recorded, **items}))
+
+
+def test_a_page_is_the_same_bytes_in_whatever_order_arrays_are_read():
+    decision, arrays = DECISIONS["quadratic"]
+    pages = {
+        release_page(with_decision(decision, {name: arrays[name] for name in order}))
+        for order in (sorted(arrays), sorted(arrays, reverse=True), list(arrays))
+    }
+    assert len(pages) == 1
+
+
+def test_a_page_is_the_same_bytes_in_every_process(folder, tmp_path):
+    pages = set()
+    for seed in ("1", "2"):
+        page = tmp_path / f"{seed}.html"
+        lines = (
+            "import sys; from pathlib import Path; from tacit.releases.release import Release; "
+            "from tacit.report.release_page import release_page; "
+            "Path(sys.argv[2]).write_text(release_page(Release.load(sys.argv[1])), encoding='utf-8')"
+        )
+        command = [sys.executable, "-c", lines, str(folder), str(page)]
+        subprocess.run(command, check=True, timeout=300, env=os.environ | {"PYTHONHASHSEED": seed})
+        pages.add(page.read_bytes())
+    assert len(pages) == 1
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ Each bound is an upper bound on epsilon at a given delta:
 - the sum of pure epsilons, if all events have one;
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, if all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
-- the exact curve of uses of one event that states it in closed form, as `Exponential` does for two;
+- the exact curve of uses of one event that states it in closed form, as `Exponential` does for one and for two;
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
 - a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled;
   in closed form for functions of Gaussian releases, which have the losses of these.
@@ -57,6 +57,21 @@ def epsilon(event: Event, delta: float) -> float:
     exact = _closed_form(event, delta)
     if exact is not None:
         return exact
+    return _smallest_bound(event, delta)
+
+
+@lru_cache(maxsize=1024)
+def older_epsilon(event: Event, delta: float) -> float:
+    """`epsilon` without the closed form of a single use, as documents before version 5 state it."""
+    check_delta(delta)
+    event = _without_free_parts(event.base())
+    single = _single_use(event) is not None and not _has_exact_curve(event, delta)
+    if single and delta > 0 and event.pure > 0 and event.bounded:
+        return _smallest_bound(event, delta)
+    return epsilon(event, delta)
+
+
+def _smallest_bound(event: Event, delta: float) -> float:
     best = min(event.pure, _renyi_epsilon(event, delta))
     interval = _interval(event, delta, best)
     if interval > 0 and _points(event, interval) <= MOST_POINTS:
@@ -119,20 +134,53 @@ def _points(event: Event, interval: float) -> float:
 
 
 def attack_rate(event: Event, false_positive_rate: float) -> float:
-    """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate."""
-    event = event.base()
+    """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate.
+
+    The trade-off function of Gaussian events, and of one use of an event that states its own; `attained` says whether
+    an attack reaches it. For all other sums of events the smallest of several bounds.
+    """
+    event = _without_free_parts(event.base())
+    if event.pure == 0:
+        return false_positive_rate
     if all(part.exact_mu for part, _ in event.counted()):
         return _gaussian_rate(event.mu, false_positive_rate)
-    return min(older_attack_rate(event, false_positive_rate), false_positive_rate + advantage(event))
+    one = _single_use(event)
+    exact = None if one is None else one.attack_rate(false_positive_rate)
+    return bounded_attack_rate(event, false_positive_rate) if exact is None else exact
 
 
-def older_attack_rate(event: Event, false_positive_rate: float) -> float:
-    """`attack_rate` without the bound by the advantage, as documents of version 3 state it."""
-    event = event.base()
+def attained(event: Event) -> bool:
+    """Whether neighbouring data sets exist against which an attack reaches `attack_rate` and `advantage`."""
+    event = _without_free_parts(event.base())
+    one = _single_use(event)
+    return all(part.exact_mu for part, _ in event.counted()) or (one is not None and one.attained)
+
+
+def _single_use(event: Event) -> Event | None:
+    """The event that was used once and is all that was used; None if there is none."""
+    parts = event.counted()
+    return parts[0][0] if [n for _, n in parts] == [1] else None
+
+
+def bounded_attack_rate(
+    event: Event, false_positive_rate: float, epsilon_at: Callable[[Event, float], float] = epsilon
+) -> float:
+    """Smallest of the bounds on `attack_rate` that follow from the advantage, pure epsilon, epsilon at deltas and mu.
+
+    `epsilon_at` is the function that computes epsilon at delta.
+    """
+    by_advantage = false_positive_rate + bounded_advantage(event, epsilon_at)
+    return min(attack_rate_by_curve(event, false_positive_rate, epsilon_at), by_advantage)
+
+
+def attack_rate_by_curve(
+    event: Event, false_positive_rate: float, epsilon_at: Callable[[Event, float], float]
+) -> float:
+    """`bounded_attack_rate` without the bound by the advantage."""
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
-    bounds = [math.exp(min(epsilon(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
+    bounds = [math.exp(min(epsilon_at(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):
         bounds.append(_gaussian_rate(event.mu, fpr))
@@ -153,14 +201,25 @@ def attack_deltas(false_positive_rate: float) -> list[float]:
 def advantage(event: Event) -> float:
     """Most by which the true-positive rate of any attack exceeds its false-positive rate: the total variation distance.
 
-    The smallest of these bounds: 2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) /
-    (exp(epsilon) + 1) at each of `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by Pinsker's
-    inequality.
+    2 Phi(mu/2) - 1 of Gaussian events; in closed form for one use of an event that states it; for all other sums of
+    events the smallest of several bounds.
     """
-    event = event.base()
+    event = _without_free_parts(event.base())
+    one = _single_use(event)
+    exact = None if one is None else one.total_variation()
+    return bounded_advantage(event) if exact is None else exact
+
+
+def bounded_advantage(event: Event, epsilon_at: Callable[[Event, float], float] = epsilon) -> float:
+    """Smallest of these bounds on `advantage`.
+
+    2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1) at each of
+    `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by Pinsker's inequality. `epsilon_at` is
+    the function that computes epsilon at delta.
+    """
     if event.pure == 0:
         return 0.0
-    curve = [(epsilon(event, delta), delta) for delta in advantage_deltas(event)]
+    curve = [(epsilon_at(event, delta), delta) for delta in advantage_deltas(event)]
     bounds = [math.tanh(bound / 2) + delta * (1 - math.tanh(bound / 2)) for bound, delta in [(event.pure, 0.0), *curve]]
     if math.isfinite(event.mu):
         bounds.append(math.erf(event.mu / math.sqrt(8)))

@@ -112,8 +112,20 @@ class Guarantee:
 
     @property
     def advantage(self) -> float:
-        """Most by which any membership attack's true-positive rate exceeds its false-positive rate; 2 Phi(mu/2) - 1."""
+        """Most by which any membership attack's true-positive rate exceeds its false-positive rate."""
         return self._advantage()
+
+    @property
+    def attained(self) -> bool:
+        """Whether an attack is known that reaches the advantage and the attack rates; otherwise they are bounds.
+
+        It is known for Gaussian noise and for a single use of most other events: on some pair of neighbouring data sets
+        the best attack has these rates. With groups it is known if it is for every group.
+        """
+        return self._attained()
+
+    def _attained(self, group: str | None = None) -> bool:
+        return all(accounting.attained(event) for event in self.totals(group))
 
     def _advantage(self, group: str | None = None) -> float:
         return max(accounting.advantage(event) for event in self.totals(group))
@@ -133,7 +145,12 @@ class Guarantee:
         """
         named = group or most_expensive({name: self.epsilon(DECISIVE, name) for name, _ in self.groups})
         return in_words(
-            self.unit, self.epsilon(DECISIVE, group), self.epsilon(0.0, group), self._advantage(group), named
+            self.unit,
+            self.epsilon(DECISIVE, group),
+            self.epsilon(0.0, group),
+            self._advantage(group),
+            named,
+            attained=self._attained(group),
         )
 
     def to(self, unit: Unit | str) -> Guarantee:
@@ -239,9 +256,10 @@ class Guarantee:
         most = " (of the group whose records cost most)" if len(self.groups) > 1 else ""
         epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
         rates = [f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES]
+        subject, bound = ("The best attack", "up to ") if self.attained else ("Attacks", "at most ")
         return [
             f"Epsilon at delta{most}: {', '.join(epsilons)}.",
-            f"Attacks{most}: true-positive rate at most {', '.join(rates)} (false-positive rate); advantage at most "
+            f"{subject}{most}: true-positive rate {bound}{', '.join(rates)} (false-positive rate); advantage {bound}"
             f"{rounded_up(self.advantage)}.",
         ]
 

@@ -27,13 +27,16 @@ _KNOWN_AND_GUESSED = {
     Unit.CHANGE_LABELS_OF_PERSON: ("everything but these labels", "which of two sets of labels they are"),
 }
 _CONSERVATIVE, _REASONABLE = 1.0, 10.0
+_CLEARLY_SMALLER = 1.005  # factor between a pure epsilon and an epsilon at DECISIVE
 
 
 DECISIVE = 1e-6
 """The delta at which words are about epsilon, unless it is the pure epsilon in three digits."""
 
 
-def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, group: str = "") -> str:
+def in_words(
+    unit: Unit, epsilon: float, pure: float, advantage: float, group: str = "", *, attained: bool = False
+) -> str:
     """What a guarantee means, and where it stands.
 
     Parameters
@@ -45,11 +48,24 @@ def in_words(unit: Unit, epsilon: float, pure: float, advantage: float, group: s
         As `Guarantee.advantage`.
     group : str, default=""
         Whose records the numbers are of: a budget group, or what `most_expensive` returns.
+    attained : bool, default=False
+        As `Guarantee.attained`.
     """
-    alike = _up(epsilon, 3) == _up(pure, 3)
-    stated, delta = (pure, 0.0) if alike else (epsilon, DECISIVE)
-    said = f"{meaning(unit, stated, delta, advantage)} {standing(stated)}"
-    return f"For records of group {group}: {said[0].lower()}{said[1:]}" if group else said
+    # a pure epsilon leaves nothing to chance, so it is named unless the other one is clearly smaller
+    names_pure = pure <= epsilon * _CLEARLY_SMALLER or same_in_three_digits(epsilon, pure)
+    stated, delta = (pure, 0.0) if names_pure else (epsilon, DECISIVE)
+    said = f"{meaning(unit, stated, delta, advantage, attained=attained)} {standing(stated, unit)}"
+    return of_group(said, group)
+
+
+def of_group(words: str, group: str) -> str:
+    """The same words about the records of this group; as they are if its name is empty."""
+    return f"For records of group {group}: {words[0].lower()}{words[1:]}" if group else words
+
+
+def same_in_three_digits(epsilon: float, pure: float) -> bool:
+    """Whether two epsilons, rounded up, have the same three digits."""
+    return _up(epsilon, 3) == _up(pure, 3)
 
 
 def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
@@ -59,7 +75,7 @@ def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
     return f"{max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)}, which cost most"
 
 
-def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
+def meaning(unit: Unit, epsilon: float, delta: float, advantage: float, *, attained: bool = False) -> str:
     """What epsilon at delta and the advantage of attacks mean for one record or person.
 
     Parameters
@@ -69,6 +85,8 @@ def meaning(unit: Unit, epsilon: float, delta: float, advantage: float) -> str:
         One point of the privacy curve; delta is 0 for a pure epsilon. Epsilon is inf if no bound holds.
     advantage : float
         As `Guarantee.advantage`.
+    attained : bool, default=False
+        As `Guarantee.attained`: whether the best attacker is right so often against some record, or at most so often.
 
     Notes
     -----
@@ -89,22 +107,36 @@ even odds guesses correctly whether this one is in the data at most 62.5% of the
         return f"No bound holds: the release may show everything about any one {unit.entity}."
     chance = f", plus a chance of 1 in {round(1 / delta):,}" if delta else ""
     known, guessed = _KNOWN_AND_GUESSED[unit]
+    attacker, bound = ("The best attacker", "up to ") if attained else ("An attacker", "at most ")
     return (
         f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)} times as likely{chance} "
-        f"({_at(epsilon, delta)}). An attacker who knows {known} and starts from even odds guesses correctly {guessed} "
-        f"at most {_up(50 * (1 + advantage), 3)}% of the time; a coin flip gets 50%."
+        f"({_at(epsilon, delta)}). {attacker} who knows {known} and starts from even odds guesses correctly {guessed} "
+        f"{bound}{_up(50 * (1 + advantage), 3)}% of the time; a coin flip gets 50%."
     )
 
 
-def standing(epsilon: float) -> str:
-    """Where epsilon stands against common guidance, in one sentence; inf if no bound holds.
+def standing(epsilon: float, unit: Unit) -> str:
+    """Where epsilon stands, in one sentence; inf if no bound holds.
 
-    Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
+    Common guidance is about records. Where labels change, the sentence says what epsilon does not cover.
 
     Examples
     --------
-    >>> standing(0.8)
+    >>> standing(0.8, Unit.ADD_REMOVE)
     'This epsilon is within what NIST SP 800-226 calls conservative (up to 1).'
+    >>> standing(0.8, Unit.CHANGE_LABEL)
+    'This epsilon is about labels alone: features, order of records and number of records count as public.'
+    """
+    if unit not in (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON):
+        return of_records(epsilon)
+    *others, last = unit.public
+    return f"This epsilon is about labels alone: {', '.join(others)} and {last} count as public."
+
+
+def of_records(epsilon: float) -> str:
+    """Where the epsilon of a record or person stands against common guidance.
+
+    Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
     """
     if math.isinf(epsilon):
         return "NIST SP 800-226 calls epsilon up to 1 conservative; here it has no bound."

@@ -2,8 +2,9 @@
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
 value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
-and documents of earlier versions as they were. Documents of version 4 state the numbers and words of version 4. Those
-of version 3 lack epsilon at 1e-5, the advantage and the words of item 9; their cards lack how to predict without tacit.
+and documents of earlier versions as they were (`tacit.privacy.older`). Documents of version 4 do not say whether
+attacks reach the rates of item 6. Those of version 3 also lack epsilon at 1e-5, the advantage and the words of item 9;
+their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -134,10 +135,16 @@ class OlderProfile(Model):
     attack_rates: tuple[AttackRate, ...]
 
 
-class Profile(OlderProfile):
-    """Item 6."""
+class ProfileOf4(OlderProfile):
+    """Item 6 of version 4."""
 
     advantage: Share
+
+
+class Profile(ProfileOf4):
+    """Item 6."""
+
+    rates_are: Literal["those of the best attack", "at most so large"]
 
 
 class Accesses(Model):
@@ -338,7 +345,7 @@ class Document(Model):
     trust: Trust = Field(title="Trust setting")
     privacy_unit: PrivacyUnit = Field(title="Privacy unit")
     parameters: Parameters = Field(title="Privacy parameters")
-    profile: Profile | OlderProfile = Field(title="Privacy profile")
+    profile: Profile | ProfileOf4 | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
     contents: Contents = Field(title="What is released")
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
@@ -353,7 +360,9 @@ class Document(Model):
 
     @model_validator(mode="after")
     def _of_its_version(self) -> "Document":
-        if {isinstance(self.profile, Profile), isinstance(self.accounting, Accounting)} != {self.version >= 4}:
+        if isinstance(self.profile, Profile) != (self.version >= 5):
+            raise ValueError("rates_are is stated from version 5 on, and there always")
+        if {isinstance(self.profile, ProfileOf4), isinstance(self.accounting, Accounting)} != {self.version >= 4}:
             raise ValueError("advantage and in_words are stated from version 4 on, and there always")
         return self
 

@@ -18,6 +18,7 @@ from tacit.errors import ReleaseError
 from tacit.privacy import accounting
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, Guarantee, implied_units, rounded_up
+from tacit.privacy.older import OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.schema import (
@@ -33,10 +34,12 @@ from tacit.releases.schema import (
     OlderProfile,
     Parameters,
     Profile,
+    ProfileOf4,
     Utility,
 )
 
 OLDER_DELTAS = (1e-6, 1e-9)  # of documents of version 3
+ATTAINED, BOUNDS = "those of the best attack", "at most so large"
 TOLERANCE = 1e-6
 EXCESS = 1e-4  # by which a stated bound may be above the true one, since bounds have become tighter
 MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
@@ -86,7 +89,7 @@ def accounting_item(
         assumptions=_assumptions(guarantee, noise),
         statement=formal_statement(guarantee.unit, parameters, noise),
     )
-    if not isinstance(profile, Profile):
+    if not isinstance(profile, ProfileOf4):
         return item
     said = _in_words(guarantee.unit, parameters, profile, noise)
     return Accounting(**dict(item) | {"composition": _composition(guarantee), "in_words": said})
@@ -99,11 +102,16 @@ def _composition(guarantee: Guarantee) -> str:
     return "; ".join([*shared, *of_groups]) if of_groups else guarantee.event.describe()
 
 
-def _in_words(unit: Unit, parameters: Parameters, profile: Profile, noise: str) -> str:
+def _in_words(unit: Unit, parameters: Parameters, profile: ProfileOf4, noise: str) -> str:
     """What the numbers mean for one record or person, and where they stand."""
     groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
     pure = float(parameters.pure_epsilon)
-    said = in_words(unit, _decisive(parameters.epsilons), pure, profile.advantage, most_expensive(groups))
+    decisive = _decisive(parameters.epsilons)
+    if isinstance(profile, Profile):
+        attained = profile.rates_are == ATTAINED
+        said = in_words(unit, decisive, pure, profile.advantage, most_expensive(groups), attained=attained)
+    else:
+        said = older_words(unit, decisive, pure, profile.advantage, groups)
     premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
     return premise + said
 
@@ -204,15 +212,7 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
     deltas, bounds = (DELTAS, _BOUNDS) if version >= 4 else (OLDER_DELTAS, _OLDER_BOUNDS)
     implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
-    groups = tuple({"name": name} | _numbers(guarantee, deltas, name) for name, _ in guarantee.groups)
-    totals = guarantee.totals()
-    of_curve = [delta for total in totals for delta in accounting.advantage_deltas(total.base())]
-    advantage = {"advantage": Computation(lambda: guarantee.advantage, totals, of_curve)} if version >= 4 else {}
-    attack_rate = guarantee.attack_rate if version >= 4 else partial(_older_attack_rate, guarantee)
-    attacks = {
-        rate: Computation(partial(attack_rate, rate), totals, accounting.attack_deltas(rate))
-        for rate in FALSE_POSITIVE_RATES
-    }
+    groups = tuple({"name": name} | _numbers(guarantee, version, deltas, name) for name, _ in guarantee.groups)
     return {
         "variant": _variant(guarantee),
         "privacy_unit": {
@@ -220,24 +220,18 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
             "hides": f"whether {guarantee.unit.sentence}",
             "contribution_bound": bounds[guarantee.unit.entity],
         },
-        "parameters": _numbers(guarantee, deltas)
+        "parameters": _numbers(guarantee, version, deltas)
         | {
             "rho": _rho(guarantee),
             "conversions": tuple(
-                _numbers(other, deltas) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied
+                _numbers(other, version, deltas) | {"unit": other.unit.value, "rho": _rho(other)} for other in implied
             ),
             "groups": groups,
             "group_budgets": "not stated whether they are public"
             if groups
             else f"one budget for all {guarantee.unit.entity}s",
         },
-        "profile": {
-            "mu": Computation(lambda: guarantee.mu),
-            "attack_rates": tuple(
-                {"false_positive_rate": rate, "true_positive_rate": attack} for rate, attack in attacks.items()
-            ),
-        }
-        | advantage,
+        "profile": _profile(guarantee, version),
         "accesses": {
             "covered": guarantee.scope,
             "outside": "anything fitted or tuned on private rows before it, and any figure computed from them after it",
@@ -245,18 +239,40 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     }
 
 
-def _numbers(guarantee: Guarantee, deltas: Sequence[float], group: str | None = None) -> dict[str, Any]:
+def _of_version(guarantee: Guarantee, version: int) -> Guarantee | OlderNumbers:
+    """What computes the numbers of a document of this version."""
+    return guarantee if version >= 5 else OlderNumbers(guarantee, version)
+
+
+def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
+    """Item 6: what attacks reach."""
+    numbers = _of_version(guarantee, version)
+    totals = guarantee.totals()
+
+    rates = []
+    for false_positive_rate in FALSE_POSITIVE_RATES:
+        deltas = accounting.attack_deltas(false_positive_rate)
+        attack = Computation(partial(numbers.attack_rate, false_positive_rate), totals, deltas)
+        rates.append({"false_positive_rate": false_positive_rate, "true_positive_rate": attack})
+    profile: dict[str, Any] = {"mu": Computation(lambda: guarantee.mu), "attack_rates": tuple(rates)}
+
+    if version >= 4:
+        of_curve = [delta for total in totals for delta in accounting.advantage_deltas(total.base())]
+        profile["advantage"] = Computation(lambda: numbers.advantage, totals, of_curve)
+    if version >= 5:
+        profile["rates_are"] = ATTAINED if guarantee.attained else BOUNDS
+    return profile
+
+
+def _numbers(guarantee: Guarantee, version: int, deltas: Sequence[float], group: str | None = None) -> dict[str, Any]:
     """What a unit or a group pays."""
     totals = guarantee.totals(group)
-    epsilons = {delta: Computation(partial(guarantee.epsilon, delta, group), totals, (delta,)) for delta in deltas}
+    epsilon_at = _of_version(guarantee, version).epsilon
+    epsilons = {delta: Computation(partial(epsilon_at, delta, group), totals, (delta,)) for delta in deltas}
     return {
         "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
         "epsilons": tuple({"epsilon": epsilon, "delta": delta} for delta, epsilon in epsilons.items()),
     }
-
-
-def _older_attack_rate(guarantee: Guarantee, false_positive_rate: float) -> float:
-    return max(accounting.older_attack_rate(total, false_positive_rate) for total in guarantee.totals())
 
 
 def _rho(guarantee: Guarantee) -> Computation:

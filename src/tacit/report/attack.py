@@ -15,15 +15,15 @@ RATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.
 """False-positive rates at the positions of the slider."""
 FIRST_RATE = RATES.index(0.01)
 
-_ATTACK = """<p>Suppose an attacker knows everything else and asks whether {sentence}. The attack looks at the release
-and raises an alarm or not. Choose how often it raises a false alarm, and how strong the suspicion was before.</p>
+_ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how often it raises a
+false alarm, and how strong the suspicion was before.</p>
 <div class="columns"><div>
 <label for="rate">False alarms: <output id="rate-value" for="rate"></output></label>
 <input type="range" id="rate" min="0" max="{last}" step="1" value="{first}">
 <label for="prior">Suspicion before: <output id="prior-value" for="prior"></output></label>
 <input type="range" id="prior" min="1" max="99" step="1" value="50">
-<p aria-live="polite">If {case}, the attack detects it at most <strong id="found"></strong> of the time. At most
-<strong id="belief"></strong> of alarms are correct.</p>
+<p aria-live="polite">If {case}, {attack} detects it {most}<strong id="found"></strong> of the time. {Most}<strong
+id="belief"></strong> of {alarms} are correct.</p>
 <p>At any rate of false alarms, the rate of detection is at most {advantage} percentage points higher.</p>
 <p class="soft">{source}</p></div>
 <div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
@@ -38,10 +38,19 @@ aria-label="Highest rate of detection for each rate of false alarms">
 
 _EXACT = "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page computes it."
 _NOTHING = "No private record decided anything in this release, so no attack does better than a blind guess."
+_CLOSED = """The best attack reaches these numbers. They are computed from the recorded events beforehand, at each
+position of the slider; between them the line only guides the eye."""
 _TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
 position of the slider; between them the line only guides the eye."""
 
 
+_QUESTION = "Suppose an attacker knows everything else and asks whether {sentence}."
+_QUESTIONS = {
+    Unit.CHANGE_LABEL: "Suppose an attacker knows everything but the label of one record, and suspects one of "
+    "two labels.",
+    Unit.CHANGE_LABELS_OF_PERSON: "Suppose an attacker knows everything but the labels of one person's records, and "
+    "suspects one of two sets of labels.",
+}
 _CASES = {Unit.ADD_REMOVE: "the record is in the data", Unit.ADD_REMOVE_PERSON: "the person is in the data"}
 
 
@@ -64,17 +73,28 @@ def exact_mu(guarantee: Guarantee) -> float | None:
 
 def section(guarantee: Guarantee) -> str:
     """The sliders, the curve and the numbers, which the script `attack.js` fills in from `data`."""
-    mu = exact_mu(guarantee)
     return _ATTACK.format(
-        sentence=guarantee.unit.sentence,
+        question=_QUESTIONS.get(guarantee.unit, _QUESTION).format(sentence=guarantee.unit.sentence),
+        attack="the best attack" if guarantee.attained else "the attack",
+        most="up to " if guarantee.attained else "at most ",
+        Most="Up to " if guarantee.attained else "At most ",
+        alarms="its alarms" if guarantee.attained else "alarms",
         unit=guarantee.unit.value,
         last=len(RATES) - 1,
         first=FIRST_RATE,
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
         advantage=percent_up(guarantee.advantage).rstrip("%"),
-        source=_TABLE if mu is None else _EXACT.format(mu=rounded_up(mu)) if mu > 0 else _NOTHING,
+        source=_source(guarantee),
         numbers="".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in _numbers(guarantee)),
     )
+
+
+def _source(guarantee: Guarantee) -> str:
+    """How the line is known."""
+    mu = exact_mu(guarantee)
+    if mu is None:
+        return _CLOSED if guarantee.attained else _TABLE
+    return _EXACT.format(mu=rounded_up(mu)) if mu > 0 else _NOTHING
 
 
 def _numbers(guarantee: Guarantee) -> Iterator[tuple[str, str]]:

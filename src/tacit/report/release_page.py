@@ -67,7 +67,9 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     ReleaseError
         If the arrays are too large for a page.
     """
-    arrays = {name: array for name, array in deciding(release.arrays).items() if array.dtype.name in _FLOATS}
+    # sorted, since a file of arrays may be read in another order each time
+    deciding_arrays = sorted(deciding(release.arrays).items())
+    arrays = {name: array for name, array in deciding_arrays if array.dtype.name in _FLOATS}
     network = isinstance(release.decision, NetworkHead)
     if onnxruntime is not None and not network:
         raise InputError(f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out")

@@ -60,6 +60,8 @@ class Event(ABC):
         Whether `for_group` holds for groups of any size, and so for all records of a person.
     curve_work : float
         Microseconds that the Renyi curve takes, about.
+    attained : bool
+        Whether some pair of neighbouring data sets reaches the `attack_rate` and `total_variation` that it states.
     best_orders : tuple of float
         Renyi orders at which the curve is lower than beside them; conversions to epsilon try these too.
 
@@ -71,6 +73,7 @@ class Event(ABC):
 
     assumption: ClassVar[str | None] = None
     exact_mu: ClassVar[bool] = False
+    attained: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
     groups_of_any_size: ClassVar[bool] = True
     curve_work: ClassVar[float] = 300.0
@@ -126,6 +129,17 @@ class Event(ABC):
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
         """Exact epsilon of so many uses at delta, above 0 and below 1; None if no closed form is known."""
+        return None
+
+    def attack_rate(self, false_positive_rate: float) -> float | None:
+        """Largest true-positive rate against one use: its trade-off function; None if no closed form is known.
+
+        It holds for both orders of two neighbouring data sets.
+        """
+        return None
+
+    def total_variation(self) -> float | None:
+        """Largest difference between the two rates against one use; None if no closed form is known."""
         return None
 
     def reach(self, uses: int) -> float:

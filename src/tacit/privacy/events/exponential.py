@@ -23,7 +23,15 @@ class Exponential(PureDP):
     sum s of two losses has density c^2 exp(s/2) (2 epsilon - |s|); the integral of 1 - exp(e - s) over s > e >= 0 is
     delta(e) = (1 - 2x exp(-x) - exp(-2x)) / (1 - exp(-epsilon))^2 with x = epsilon - e/2. Pairs with the worst profile
     dominate adaptive composition [Zhu, Dong and Wang 2022, Theorem 10].
+
+    Attacks on one use: losses in an interval [t - epsilon, t] give P(S) <= exp(t) Q(S) and
+    1 - P(S) >= exp(t - epsilon) (1 - Q(S)) for each set S of outputs. So the odds of P(S) are at most exp(epsilon)
+    times those of Q(S). Two outputs with the losses t and t - epsilon reach this, at a rate that depends on t; so do
+    utilities of two candidates that a record moves apart. The largest difference of the two rates is
+    tanh(epsilon/4), where their sum is 1.
     """
+
+    attained = True
 
     @property
     def rho(self) -> float:
@@ -39,7 +47,9 @@ class Exponential(PureDP):
         return np.asarray(self.rho * orders)
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
-        """Of two uses: by bisection over x, which the class describes; rounded up."""
+        """Of one use by the inverse of the profile; of two by bisection over x (see the class), rounded up."""
+        if uses == 1:
+            return max(self.epsilon + 2 * math.log1p(-math.sqrt(-delta * math.expm1(-self.epsilon))), 0.0)
         if uses != 2 or not math.isfinite(self.epsilon):
             return None
         goal = math.log(delta) + 2 * math.log(-math.expm1(-self.epsilon))
@@ -49,6 +59,15 @@ class Exponential(PureDP):
         while low < (x := (low + high) / 2) < high:
             low, high = (low, x) if _log_numerator(x) > goal else (x, high)
         return 2 * (self.epsilon - low)
+
+    def attack_rate(self, false_positive_rate: float) -> float:
+        """The odds of the false-positive rate, times exp(epsilon), as a rate."""
+        if false_positive_rate == 0:
+            return 0.0
+        return false_positive_rate / (false_positive_rate + (1 - false_positive_rate) * math.exp(-self.epsilon))
+
+    def total_variation(self) -> float:
+        return math.tanh(self.epsilon / 4)
 
     def losses(self, uses: int) -> Losses:
         return Losses("profile", {"profile": self._profile, "width": self.epsilon}, uses)

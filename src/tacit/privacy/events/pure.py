@@ -17,7 +17,8 @@ class PureDP(Event):
     -----
     The worst case is binary randomized response, so its privacy cost is used. Its Renyi divergence of order a, divided
     by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is the parameter of the Gaussian
-    trade-off curve through the corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019].
+    trade-off curve through the corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019]. The rates of
+    attacks are those against binary randomized response too; a particular mechanism may allow less.
     """
 
     epsilon: float
@@ -54,6 +55,15 @@ class PureDP(Event):
     def losses(self, uses: int) -> Losses:
         return response_losses(self.epsilon, 2, uses)
 
+    def exact_epsilon(self, uses: int, delta: float) -> float | None:
+        return response_epsilon(self.epsilon, 2, delta) if uses == 1 else None
+
+    def attack_rate(self, false_positive_rate: float) -> float:
+        return response_attack_rate(self.epsilon, 2, false_positive_rate)
+
+    def total_variation(self) -> float:
+        return response_total_variation(self.epsilon, 2)
+
 
 def response_renyi(epsilon: float, n_classes: int, orders: Floats) -> Floats:
     """Renyi divergence of randomized response over `n_classes` labels, exact.
@@ -71,6 +81,36 @@ def response_losses(epsilon: float, n_classes: int, uses: int) -> Losses:
     """Randomized response as a mixture: `noise_parameter` is the probability to draw uniformly from all labels."""
     uniform = n_classes * math.exp(-epsilon) / (1 + (n_classes - 1) * math.exp(-epsilon))
     return Losses("randomized response", {"noise_parameter": uniform, "num_buckets": n_classes}, uses)
+
+
+def response_total_variation(epsilon: float, n_classes: int) -> float:
+    """Total variation between two labels' answers: (e^E - 1)/(e^E + K - 1), E = epsilon.
+
+    With q = 1/(e^E + K - 1), an answer is the first label with probability q e^E under that label and q under the
+    other one, and conversely for the second label. All other answers have the same probability under both.
+    """
+    return -math.expm1(-epsilon) / (1 + (n_classes - 1) * math.exp(-epsilon))
+
+
+def response_attack_rate(epsilon: float, n_classes: int, false_positive_rate: float) -> float:
+    """Largest true-positive rate against randomized response over `n_classes` labels, exact.
+
+    By Neyman and Pearson's lemma the best attack raises an alarm at the first label first, then at the labels that tell
+    nothing, then at the second label. So the curve has the slopes e^E, 1 and e^-E, and is the smallest of three lines.
+    """
+    rising = math.exp(min(epsilon, 700.0)) * false_positive_rate
+    level = false_positive_rate + response_total_variation(epsilon, n_classes)
+    falling = 1 - math.exp(-epsilon) * (1 - false_positive_rate)
+    return min(rising, level, falling)
+
+
+def response_epsilon(epsilon: float, n_classes: int, delta: float) -> float:
+    """Epsilon at delta of one randomized response over `n_classes` labels, exact.
+
+    For 0 <= e <= E only the first label has a loss above e, so delta(e) = q (e^E - e^e), q = 1/(e^E + K - 1).
+    """
+    share = delta * (1 + (n_classes - 1) * math.exp(-epsilon))
+    return max(epsilon + math.log1p(-share), 0.0) if share < 1 else 0.0
 
 
 def _log_expm1(x: Floats) -> Floats:

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from tacit.errors import InputError
 from tacit.privacy.events.base import Floats, Losses
-from tacit.privacy.events.pure import PureDP, response_losses, response_renyi
+from tacit.privacy.events.pure import (
+    PureDP,
+    response_attack_rate,
+    response_epsilon,
+    response_losses,
+    response_renyi,
+    response_total_variation,
+)
 
 
 @dataclass(frozen=True)
@@ -15,6 +22,8 @@ class RandomizedResponse(PureDP):
     """
 
     n_classes: int
+
+    attained = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -29,3 +38,12 @@ class RandomizedResponse(PureDP):
 
     def losses(self, uses: int) -> Losses:
         return response_losses(self.epsilon, self.n_classes, uses)
+
+    def exact_epsilon(self, uses: int, delta: float) -> float | None:
+        return response_epsilon(self.epsilon, self.n_classes, delta) if uses == 1 else None
+
+    def attack_rate(self, false_positive_rate: float) -> float:
+        return response_attack_rate(self.epsilon, self.n_classes, false_positive_rate)
+
+    def total_variation(self) -> float:
+        return response_total_variation(self.epsilon, self.n_classes)
