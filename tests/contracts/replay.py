@@ -12,6 +12,7 @@ which hide the rank of the worst member.
 import dataclasses
 import math
 import types
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,9 +23,10 @@ import numpy as np
 from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.randomizers import Response
 from tacit.learners.label_dp.vectors import SymmetricUnary
+from tacit.learners.pate.filter import order_of
 from tacit.mechanisms import top_k, unary
 from tacit.mechanisms.noise import NoiseSource, ResearchNoise
-from tacit.privacy.events import PureDP
+from tacit.privacy.events import Gaussian, Laplace, NoisyArgmax, NoisyCheck, PureDP
 
 PRIVATE = {"votes_", "consensus_", "internal_"}  # attributes that are documented as private
 
@@ -201,14 +203,19 @@ def costs(before, after):
     events = []
     last = None
     for one, other in zip(before, after, strict=True):
-        joint = last is not None and last.kind == one.kind and last.public[0] == one.public[0]
-        joint = joint and (one.kind in ("noisy max", "set") or last.public != one.public)
-        if joint:
+        if last is not None and _of_one_event(last, one):
             events[-1] += cost(one, other)
         else:
             events.append(cost(one, other))
         last = one
     return events
+
+
+def _of_one_event(last, call):
+    if last.kind != call.kind or call.kind == "response":
+        return False
+    same_scale = last.public[0] == call.public[0]
+    return same_scale and (call.kind in ("noisy max", "set") or last.public != call.public)
 
 
 def check_within(total, event, what):
@@ -249,3 +256,51 @@ def equal(one, other):
 
 def _attributes(value):
     return {name: each for name, each in getattr(value, "__dict__", {}).items() if name not in PRIVATE}
+
+
+def check_voting(before, after, answers, group=None):
+    """Refuse two votings whose released checks and labels lose more than the allowance of a group states.
+
+    Noise is drawn for blocks of queries, of which the last may reach beyond the end of the voting. Of noisy counts no
+    more is released than a class, or whether a threshold is reached.
+    """
+    scheme = answers.scheme
+    allowance = scheme.allowances[group or next(iter(scheme.allowances))]
+    stated = answers.guarantee_.event if group is None else dict(answers.guarantee_.groups)[group]
+    spent = 0.0
+    for event, n in _events_of_votes(before, after, answers, order_of(allowance)).items():
+        spent += n * allowance.cost(event)
+    most = allowance.cost(stated)
+    assert spent <= most * (1 + 1e-9), f"votes spend {spent:.6g} of {most:.6g} in {allowance.currency}"
+
+
+def _events_of_votes(before, after, answers, order):
+    """The events of the queries that were asked, and how many there are of each."""
+    pairs = list(zip(before, after, strict=True))
+    checks = [pair for pair in pairs if pair[0].private.ndim == 1]
+    labels = [pair for pair in pairs if pair[0].private.ndim == 2]
+    events = Counter()
+    for moved, scale, _ in _rows(checks, answers.asked):
+        distance = abs(float(moved))
+        if distance:
+            noise = scale / distance
+            events[Gaussian(noise) if order is None else NoisyCheck(noise, order)] += 1
+    for moved, scale, kind in _rows(labels, answers.answered):
+        if not moved.any():
+            continue
+        if kind == "laplace":
+            events[Laplace(scale / np.abs(moved).sum())] += 1
+            continue
+        noise = scale / float(np.linalg.norm(moved))
+        events[Gaussian(noise) if order is None else NoisyArgmax(math.sqrt(2) * noise, order)] += 1
+    return events
+
+
+def _rows(pairs, most):
+    """What moved in the first rows of these calls, the scale of their noise, and its kind."""
+    rows = [
+        (moved, before.public[0], before.kind)
+        for before, after in pairs
+        for moved in after.private - before.private
+    ]
+    return rows[:most]
