@@ -10,14 +10,13 @@ of Opacus; searches, since a secret number of runs has no loss for one transcrip
 """
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import tacit
-from contracts.learners import CASES, CENTRES, CLASSES, PUBLIC, X, Y, make
+from contracts.learners import CASES, CENTRES, CLASSES, X, Y, make
 from contracts.neighbours import Data, data_sets, neighbours, stranger
 from contracts.replay import (
     NOTHING,
@@ -228,3 +227,75 @@ def test_votes_of_budget_groups_lose_what_each_group_allows(monkeypatch, collect
     groups = np.where(np.arange(60) % 3 == 0, "low", "high")
     parameters = VOTINGS["confident"] | {"budgets": {"low": 1.5, "high": 3.0}, "collector": collector}
     check_votes(monkeypatch, parameters, "replace", PAIRS, groups)
+
+
+VOTINGS_OF_MANY = {
+    "gnmax": {"aggregator": "gnmax", "sigma": 150.0},
+    "confident": {"aggregator": "confident", "sigma": 60.0, "sigma1": 80.0, "threshold": 160.0},
+    "laplace": {"aggregator": "laplace", "gamma": 0.01},
+}
+
+
+@pytest.mark.parametrize("name", VOTINGS_OF_MANY)
+def test_votes_on_many_queries_lose_what_the_filter_states(monkeypatch, name):
+    """The filter acts on blocks of 512 queries, and this voting ends in a later one."""
+    rng = np.random.default_rng(3)
+    votes = np.where(rng.random((4000, 50)) < 0.5, 1, rng.integers(0, 3, (4000, 50)))
+    opposite, anything = votes.copy(), votes.copy()
+    opposite[:, 7] = np.where(votes[:, 7] == 1, 0, 1)
+    anything[:, 0] = rng.integers(0, 3, 4000)
+
+    def answers(ballots, tape):
+        with taped(monkeypatch, tape):
+            return tacit.pate.aggregate(ballots, classes=3, budgets=2.0, **VOTINGS_OF_MANY[name])
+
+    first = Tape(0)
+    released = answers(votes, first)
+    assert 512 < released.asked < 4000
+    for ballots in (opposite, anything):
+        tape = Tape(0, first.calls)
+        assert equal(released, answers(ballots, tape))
+        check_voting(first.calls, tape.calls, released)
+    assert equal(released, answers(2 - votes, Tape(0, first.calls)))
+
+
+SMALL = [("noisy-sum", 0), ("gradient-descent", 1), ("public", 1), ("coinpress", 0)]
+
+
+@pytest.mark.parametrize(("method", "number"), SMALL)
+def test_a_few_pairs(monkeypatch, method, number):
+    """In little time, so that `make check` has some too."""
+    for unit in ("replace", "add-remove-person"):
+        check_method(monkeypatch, method, number, unit, 3)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("method", "number", "unit"), EACH)
+def test_many_pairs_of_larger_data(monkeypatch, method, number, unit):
+    pairs = MANY // 10 if method == "auto" else MANY
+    check_method(monkeypatch, method, number, unit, pairs, size=90)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("unit", CLASSES["label-private"].units)
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_larger_data(monkeypatch, name, unit):
+    check_labels(monkeypatch, LABELS[name], unit, MANY // 4, size=200)
+
+
+def test_a_leak_is_noticed(monkeypatch):
+    """A learner that states the number of its records, and one whose noise covers half of a record."""
+    noisy_sum = CLASSES["noisy-sum"]
+    fit = noisy_sum._fit
+
+    def counting(self, prepared, noise):
+        released = fit(self, prepared, noise)
+        released.mechanism["records"] = len(prepared.labels)
+        return released
+
+    with monkeypatch.context() as patch, pytest.raises(LeakError, match="depends on private data"):
+        patch.setattr(noisy_sum, "_fit", counting)
+        check_method(patch, "noisy-sum", 0, "add-remove", 3)
+    with monkeypatch.context() as patch, pytest.raises(AssertionError, match="spends rho"):
+        patch.setattr("tacit.mechanisms.gaussian.sensitivity", lambda unit, *_, **__: unit / 2)
+        check_method(patch, "noisy-sum", 0, "add-remove", 3)

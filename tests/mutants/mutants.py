@@ -7,6 +7,8 @@ MODELS = "models"
 LINEAR, SEARCH = "learners/linear", "learners/search"
 PATE, AGGREGATE = "learners/pate", "learners/pate/test_aggregate.py"
 LABEL_DP, NETWORKS = "learners/label_dp", "learners/networks"
+REPLAY = "contracts/test_replay.py"
+LABELS_REPLAYED = f"{REPLAY}::test_labels_lose_what_their_randomizer_states"
 EVENTS = "privacy/events"
 PRICES, PRICE_TESTS = "privacy/prices", "privacy/prices/test_prices.py"
 BY_PERSON = "learners/prototypes/scores/test_by_person.py"
@@ -839,4 +841,21 @@ MUTANTS = [
     _of(PATE, "filter", "filter: a mixed teacher has one allowance", "fits.all(axis=0)", "fits.any(axis=0)", AGGREGATE),
     _of(PATE, "filter", "filter: limits in another currency", "allowance.total / (allowance.order * LEAST)", "allowance.total / allowance.order", AGGREGATE),
     _of(PATE, "filter", "filter: order of the cheapest group", "order_of(self.allowances[self.groups[account]])", "order_of(self.allowances[0])", AGGREGATE),
+    _of(PROTOTYPES, "auto", "replay: auto's route follows exact class sizes", "self.refined_ = self._signal(plain) >= CLEAR",
+        "self.refined_ = self._signal(replace(plain, sizes=np.bincount(records.labels, minlength=len(plain.sizes)).astype(float))) >= CLEAR",
+        f"{REPLAY}::test_auto_has_every_outcome"),
+    _of(PROTOTYPES, "noisy_sum", "replay: a card states the number of records", '"sampling": "none; every record is used once",',
+        '"sampling": f"none; each of {len(prepared.labels)} records is used once",', f"{REPLAY}::test_a_few_pairs"),
+    _of(LABEL_DP, "label_private", "replay: labels share with those of their person and class", "else persons.of_same_person",
+        "else np.array([np.sum((persons.codes == p) & (features.labels == c)) for p, c in zip(persons.codes, features.labels)])", LABELS_REPLAYED),
+    _of(LABEL_DP, "label_private", "replay: the power of a prior follows true labels", "likeliest_power(asked, known,",
+        "likeliest_power(asked, Evidence.of_targets(np.eye(n_classes)[labels[stage]]),", LABELS_REPLAYED),
+    _of(LABEL_DP, "label_private", "replay: true labels decide which rows are held out", "Training.of(self.training), self.seed, names)",
+        "Training.of(self.training), int(labels.sum()), names)", LABELS_REPLAYED),
+    _of(LABEL_DP, "label_private", "replay: true labels contradict names", "contradicts(asked, known)",
+        "contradicts(asked, Evidence.of_targets(np.eye(n_classes)[labels[stage]]))", f"{REPLAY}::test_label_private_has_every_outcome"),
+    _of(PATE, "filter", "replay: checks without a label are free", "(check + np.where(paid, label, 0.0)).sum(axis=1)", "((check + label) * paid).sum(axis=1)",
+        f"{REPLAY}::test_votes_on_many_queries_lose_what_the_filter_states"),
+    _of(PATE, "filter", "replay: checks without a label are free within a block", "cost = check + label * paid", "cost = (check + label) * paid",
+        f"{REPLAY}::test_votes_on_many_queries_lose_what_the_filter_states"),
 ]  # fmt: skip
