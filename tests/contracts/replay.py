@@ -57,10 +57,7 @@ class Tape(NoiseSource):
         """Release `draw()`, or the value that the earlier tape released at this place."""
         private = np.array(private)
         public = (*public, private.shape if kind != "response" else len(private))
-        if self.earlier is None:
-            released = draw()
-        else:
-            released = self._earlier(kind, public)
+        released = draw() if self.earlier is None else self._earlier(kind, public)
         self.calls.append(Call(kind, public, private, released))
         return np.array(released) if isinstance(released, np.ndarray) else released
 
@@ -299,8 +296,6 @@ def _events_of_votes(before, after, answers, order):
 def _rows(pairs, most):
     """What moved in the first rows of these calls, the scale of their noise, and its kind."""
     rows = [
-        (moved, before.public[0], before.kind)
-        for before, after in pairs
-        for moved in after.private - before.private
+        (moved, before.public[0], before.kind) for before, after in pairs for moved in after.private - before.private
     ]
     return rows[:most]
