@@ -195,7 +195,7 @@ def test_a_ledger_is_only_kept_for_data_and_a_folder_of_stores_is_read_by_split(
     for path in ("both", "notes.txt", "empty", "release"):
         assert run(f"ledger {path} --allow rho=0.1")[0] == 2, path
         assert not Path(f"{path}.ledger.jsonl").exists()
-    assert "holds the stores test, train; give both/test" in run("fit noisy-sum both --budget rho=1 --out r")[2]
+    assert "holds the stores test, train (never learn from test)" in run("fit noisy-sum both --budget rho=1 --out r")[2]
     assert run("ledger both --split train --allow rho=0.1")[0] == 0
     assert Path("both/train.ledger.jsonl").exists()
     for line in ("fit noisy-sum both --split train", "fit noisy-sum both/train"):

@@ -264,8 +264,8 @@ def test_the_offending_row_is_found_in_a_later_block(tmp_path, monkeypatch):
         (["a", "b", 1, "a", "b"], None, "row 2 has a label of another type"),
         (np.ones(5, complex), None, "labels have dtype complex128"),
         (np.full(5, 2**64 - 1, np.uint64), None, "row 0 has a label beyond 64 bits"),
-        ([0, 1, 2**40, 1, 0], None, "row 2 has label 1099511627776, which exceeds 32 bits; declare"),
-        ([0, 1, 3, 1, 0], 3, r"row 2 has label 3, not one of the 3 classes \(0, 1, 2\); declare"),
+        ([0, 1, 2**40, 1, 0], None, "row 2 has label 1099511627776, which exceeds 32 bits; renumber"),
+        ([0, 1, 3, 1, 0], 3, r"row 2 has label 3, not one of the 3 classes \(0, 1, 2\); correct"),
         ([0, 1, -1, 1, 0], ["a", "b"], r"row 2 has label -1, not one of the 2 classes \(a, b\)"),
         (list("abzab"), ["a", "b"], "row 2 has label 'z', not one of the 2 classes"),
         (list("abzab"), 10, r"row 0 has label 'a', not one of the 10 classes \(0, 1, 2, 3, 4, ...\)"),
@@ -528,7 +528,7 @@ def test_labels_of_another_kind_are_not_appended(tmp_path):
     with pytest.raises(InputError, match="has no labels"):
         EmbeddingStore.write(tmp_path / "u", rows_of(2)).append(rows_of(1), [1])
     names = EmbeddingStore.write(tmp_path / "d", rows_of(2), ["a", "b"])
-    with pytest.raises(InputError, match=r"'c', not one of the 2 classes .* declare every class in classes="):
+    with pytest.raises(InputError, match=r"'c', not one of the 2 classes .* correct that row, or complete the list"):
         names.append(rows_of(1), ["c"])
 
 

@@ -278,5 +278,5 @@ def test_the_scale_for_persons_is_that_of_the_proof(sensitivity, classes):
         scale = Fraction(top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes))
         wanted = (sensitivity + 2 * classes) / (Fraction(epsilon) - 4 * classes * eta)
         assert wanted <= scale <= wanted * (1 + Fraction(1, 10**12))
-    with pytest.raises(BudgetError, match="too small for the float error of k=5; spend at least"):
+    with pytest.raises(BudgetError, match="too small for the float error of k=5; pass a smaller k"):
         top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=float(8 * classes * eta), classes=classes)

@@ -151,7 +151,7 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
     stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
     if stores:
         if split not in stores:
-            raise InputError(f"{path} holds the stores {', '.join(stores)}; give {path / stores[0]}, or choose a split")
+            raise InputError(f"{path} holds the stores {_listed(stores)}; choose a split")
         return path / split, None
     other = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path) or (path / MANIFEST).exists()
     names = [] if other or not path.is_dir() else npy.splits(path)
@@ -238,7 +238,14 @@ def _chosen_split(folder: Path, split: str | None) -> str:
     if len(matching) == 1:
         return matching[0]
     said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
-    raise InputError(f"{folder} has {said}; choose split from: {', '.join(matching or names)}")
+    raise InputError(f"{folder} has {said}; choose split from: {_listed(matching or names)}")
+
+
+def _listed(splits: list[str]) -> str:
+    """Names of splits, with a word about those that serve to test."""
+    to_test = [name for name in splits if "test" in name.lower()]
+    advice = f" (never learn from {', '.join(to_test)})" if to_test else ""
+    return f"{', '.join(splits)}{advice}"
 
 
 def _refuse_column(path: Path, persons: str | None) -> None:

@@ -156,5 +156,5 @@ def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[Clas
         shown = ", ".join(f"{value!s:.40}" for value in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise InputError(
             f"row {row} has label {quoted(labels[row].item())}, not one of the {len(classes)} classes ({shown}); "
-            "declare every class in classes=, or correct that row"
+            "correct that row, or complete the list from public knowledge (a code book, a form), not from the labels"
         )

@@ -33,7 +33,7 @@ def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None)
     if wide.any():
         row = int(wide.argmax())
         said = f"row {row} has label {labels[row]}, which exceeds 32 bits"
-        raise InputError(f"{said}; declare the class values in classes=")
+        raise InputError(f"{said}; renumber the labels, or list the classes in classes= from public knowledge")
     return labels
 
 

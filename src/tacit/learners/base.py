@@ -141,8 +141,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         budget = Budget.parse(self.budget)
         if budget.mu is None or budget.infinite or budget.kind in self.budget_kinds:
             return
-        which = "which this mu implies but not the other way round"
-        remedy = f"pass rho={budget.mu**2 / 2:.6g}, {which}, or epsilon=1,delta=1e-6"
+        remedy = f"pass {budget.hint('zcdp')} or {budget.hint('approx')}, at which Gaussian noise is no smaller"
         raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} cannot satisfy; {remedy}")
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:

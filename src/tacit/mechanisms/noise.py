@@ -103,7 +103,9 @@ class SecureNoise(NoiseSource):
 def _within(scale: float) -> float:
     """The scale; an error if 100 times this noise could overflow 64-bit sums."""
     if scale > _MOST_SCALE:
-        raise BudgetError(f"noise of {scale:.3g} exceeds {_MOST_SCALE:.3g}: 64-bit sums overflow; pass a larger budget")
+        raise BudgetError(
+            f"noise of {scale:.3g} exceeds {_MOST_SCALE:.3g}: 64-bit sums overflow; ask for fewer steps or classes"
+        )
     return scale
 
 

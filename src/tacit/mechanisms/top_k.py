@@ -93,14 +93,13 @@ def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float, classes: int
     most = _largest_partial_sum(m, k)
     eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each with an error of an ulp at most
     if epsilon <= 8 * classes * eta:
-        least = f"spend at least {16 * classes * eta:.1e}"
-        raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; {least}")
+        raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; pass a smaller k")
     spend, widest = Fraction(epsilon) - 4 * classes * Fraction(eta), sensitivity + 2 * classes
     scale = widest / float(spend)
     while Fraction(scale) * spend < widest:
         scale = math.nextafter(scale, math.inf)
     if scale * most >= _FLOOR:
-        raise BudgetError(f"epsilon={epsilon} is too small for k={k} in 64-bit scores; spend more or ask for fewer")
+        raise BudgetError(f"epsilon={epsilon} is too small for k={k} in 64-bit scores; pass a smaller k")
     return scale
 
 

@@ -34,11 +34,13 @@ encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
 _AFTER = """tacit inspect {out}/release                         # the card, after all hashes were checked
 tacit page {out}/release --out release.html         # a page that classifies files in the browser
 tacit predict {out}/release {out}/stores/test --out labels.csv
-tacit fit auto {out}/stores/private --public {out}/stores/public --budget rho=0.1 --out cheaper"""
-_OWN = """tacit encode pictures --encoder timm:vit_small_patch14_dinov2 --out private      # a folder for each class
-tacit import rows.npy labels.npy --out private                                   # or embeddings that you have
-tacit ledger private --allow BUDGET                                            # what may be spent in all
-tacit fit auto private --public public --budget rho=0.5 --out release
+tacit fit auto {out}/stores/private --public {out}/stores/public --classes 10 --budget rho=0.1 --out cheaper"""
+_OWN_DATA = """<p>With data of your own: <code>classes.txt</code> lists the classes, one a line, from public knowledge
+such as a form, not from the private labels.</p>"""
+_OWN = """tacit encode pictures --encoder timm:vit_small_patch14_dinov2 --classes classes.txt --out private
+tacit import rows.npy labels.npy --classes classes.txt --out private             # or embeddings that you have
+tacit ledger private --allow BUDGET                                              # what may be spent in all
+tacit fit auto private --public public --classes classes.txt --budget rho=0.5 --out release
 tacit publish release --to hub"""
 
 
@@ -60,7 +62,7 @@ def demo_page(
         ("What an attacker may learn", attack.section(release.guarantee)),
         ("The card of the release", laid_out(release.card())),
         ("What to do next", "<p>With this release:</p>" + text(_AFTER.format(out=out))
-         + "<p>With data of your own:</p>" + text(_OWN)),
+         + _OWN_DATA + text(_OWN)),
     ]  # fmt: skip
     blocks = data_block("release", {"attack": attack.data(release.guarantee)})
     blocks += f"<script>{asset('attack.js')}</script>"

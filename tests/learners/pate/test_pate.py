@@ -385,7 +385,7 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
 
 
 def test_labels_that_are_mostly_noise_are_said():
-    with pytest.warns(UserWarning, match="by simulation, too few for 3 classes; pass more records or a larger budget"):
+    with pytest.warns(UserWarning, match="by simulation, too few for 3 classes; pass more records, or choose"):
         pate("rho=0.0001", **FAST).fit(X, Y, public=PUBLIC)
 
 

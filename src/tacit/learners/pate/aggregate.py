@@ -180,7 +180,9 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
         query, teacher = np.argwhere(outside)[0]
         fault = f"teacher {teacher} votes for {ballots[query, teacher]} at query {query}"
         rule = f"which is not one of the {len(classes)} classes"
-        raise InputError(f"{fault}, {rule}; declare it in classes, or correct the vote")
+        raise InputError(
+            f"{fault}, {rule}; correct the vote, or complete the list from public knowledge, not from the votes"
+        )
     return np.asarray(indices, dtype=np.int64)
 
 

@@ -94,7 +94,7 @@ class Election(Prepared):
         if len(known) == 0:
             knows = "no class but the first" if self.names is None else "the names alone"
             warnings.warn(
-                f"no query was answered, so the student knows {knows}; pass a lower threshold, or a larger budget",
+                f"no query was answered, so the student knows {knows}; pass a lower threshold, or more teachers",
                 stacklevel=5,  # where `fit` was called
             )
         if len(known) == 0 and self.names is None:

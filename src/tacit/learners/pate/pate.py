@@ -272,8 +272,8 @@ class PATE(ModelClassifier):
             return {group: allowance_of(Budget.approx(value, delta), noise) for group, value in epsilons.items()}
         budget = Budget.parse(self.budget)
         if budget.kind == "pure" and not budget.infinite:
-            remedy = f"pass rho=... or epsilon={budget.epsilon:g},delta=1e-5"
-            raise BudgetError(f"budget {budget} is pure and noisy votes have no pure epsilon; {remedy}")
+            fault = f"budget {budget} is pure and noisy votes have no pure epsilon"
+            raise BudgetError(f"{fault}; pass {budget.hint('approx')}")
         return {ALL: allowance_of(budget, noise)}
 
     def _limits(self) -> tuple[int, int] | None:
@@ -423,7 +423,7 @@ class PATE(ModelClassifier):
         if of_most.bits(n_classes) >= LEAST_BITS * n_classes:
             return allocation, plan, ""
         bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
-        remedy = "pass more records or a larger budget, or choose another method"
+        remedy = "pass more records, or choose another method"
         few = (
             f"{most} teachers within this budget buy {bought}, by simulation, too few for {n_classes} classes; {remedy}"
         )
@@ -447,7 +447,8 @@ class PATE(ModelClassifier):
         if self.budgets is None:
             budget = Budget.parse(self.budget)
             if self.stopping != "filter" and budget.kind == "zcdp":
-                raise BudgetError(f"stopping={self.stopping!r} needs a budget epsilon=...,delta=..., not {budget}")
+                fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
+                raise BudgetError(f"{fault}; pass {budget.hint('approx')}")
             allowance, aggregator = self._allowances()[ALL], noise or GNMax(1.0)
             plan = plain_scheme(
                 n_queries, n_teachers, budget, allowance, self.delta, self.n_labels, aggregator, self._dealt()

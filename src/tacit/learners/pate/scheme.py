@@ -68,7 +68,7 @@ class Scheme:
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
         fault = f"budgets ({self._allowed()}) do not allow one query under {self.aggregator}"
-        return BudgetError(f"{fault}; pass larger budgets, or more noise with more teachers")
+        return BudgetError(f"{fault}; pass more noise with more teachers")
 
     def _allowed(self) -> str:
         return ", ".join(f"{allowance} of group {group!r}" for group, allowance in self.allowances.items())
@@ -94,7 +94,7 @@ class Scheme:
             if scheme.affordable():
                 return scheme, choice
         fault = f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
-        raise BudgetError(f"{fault}; pass larger budgets")
+        raise BudgetError(f"{fault}; pass more teachers")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
         """The guarantee of these events of the groups, under replacement of one record or person."""

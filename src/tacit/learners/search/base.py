@@ -151,7 +151,7 @@ class Search(PrivateClassifier):
         try:
             return per_run(calibrate(budget, cost, low, high, precision=1e-9))
         except BudgetError as error:
-            said = f"budget {budget} leaves each run less than {per_run(low).fit}; pass more, or try fewer runs"
+            said = f"budget {budget} leaves each run less than {per_run(low).fit}; try fewer runs"
             raise BudgetError(said) from error
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> SearchRecords:
