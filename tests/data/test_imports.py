@@ -69,7 +69,7 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
     named = read_data(path, persons="who")
     assert np.array_equal(named.x, X)
     assert named.labels.tolist() == LABELS
-    assert named.persons.tolist() == [f"{one}.0" for one in LABELS]  # ids are texts
+    assert named.persons.tolist() == [f"{one}" for one in LABELS]  # ids are texts; an integral number loses ".0"
     path.write_text("a,species\n" + "".join(f'{i}.5,"{NAMES[one]}, x"\n' for i, one in enumerate(Y)))
     texts = read_data(path, y="species", width=1)
     assert texts.labels.tolist() == [f"{NAMES[one]}, x" for one in Y]

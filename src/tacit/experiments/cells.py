@@ -186,7 +186,7 @@ def _check_groups(spec: LearnerSpec, budget: Any, path: Path) -> None:
     """Personal budgets need shares of the same groups, and a method that has such budgets."""
     groups = [] if isinstance(budget, str) else list(budget["groups"])
     if groups and "budgets" not in inspect.signature(load(METHODS[spec.method])).parameters:
-        raise PlanError(f"{spec.method} has no personal budgets; write rho=0.5 or epsilon=1,delta=1e-6", path)
+        raise PlanError(f"{spec.method} has no personal budgets; write rho=... or epsilon=...,delta=...", path)
     if set(groups) != set(spec.shares):
         shares, of_budget = (", ".join(map(str, names)) or "no group" for names in (spec.shares, groups))
         fault = f"learner {spec.name!r} has shares of {shares} and a budget of {of_budget}"

@@ -141,7 +141,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         budget = Budget.parse(self.budget)
         if budget.mu is None or budget.infinite or budget.kind in self.budget_kinds:
             return
-        remedy = f"pass {budget.hint('zcdp')} or {budget.hint('approx')}, at which Gaussian noise is no smaller"
+        weaker = "weaker guarantees, which Gaussian noise of this mu satisfies"
+        remedy = f"pass {budget.hint('zcdp')} or {budget.hint('approx')} ({weaker})"
         raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} cannot satisfy; {remedy}")
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:

@@ -103,9 +103,8 @@ class SecureNoise(NoiseSource):
 def _within(scale: float) -> float:
     """The scale; an error if 100 times this noise could overflow 64-bit sums."""
     if scale > _MOST_SCALE:
-        raise BudgetError(
-            f"noise of {scale:.3g} exceeds {_MOST_SCALE:.3g}: 64-bit sums overflow; ask for fewer steps or classes"
-        )
+        fault = f"noise of {scale:.3g} exceeds {_MOST_SCALE:.3g}: 64-bit sums overflow"
+        raise BudgetError(f"{fault}; use fewer steps, or another method")
     return scale
 
 

@@ -77,9 +77,8 @@ class Responses:
         n_priors, self.n_classes = orders.shape
         largest = int(k[k < self.n_classes].max(initial=0))
         if epsilon < 16 * largest**2 / WORDS:
-            raise InputError(
-                f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes; merge classes"
-            )
+            fault = f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes"
+            raise InputError(f"{fault}; use fewer classes, by merging some before the fit")
         self._plain = n_priors == 1 and k[0] == self.n_classes > 1
         if self._plain:
             self._share = np.uint64(inside(epsilon, self.n_classes))

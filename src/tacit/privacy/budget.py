@@ -26,7 +26,7 @@ _FORMS = (
     "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP) or "
     "tpr=0.1@fpr=0.01 (the most that an attack may reach)"
 )
-_HINT_DELTA = 1e-6  # of the approximate budgets that errors propose
+_HINT_DELTA = "1e-6"  # of the approximate budgets that errors propose
 _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
 
 # If a budget is split over several events, noise is larger by this factor, so that the costs of the events, added up
@@ -203,7 +203,7 @@ class Budget:
             z = accounting.gaussian_multiplier(self.epsilon, self.delta)
         else:
             assert self.epsilon is not None
-            remedy = f"pass {self.hint('approx')}, which is the same epsilon with a small delta beside it"
+            remedy = f"pass {self.hint('approx')} (the same epsilon, but approximate: a weaker guarantee)"
             raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
 
@@ -226,9 +226,8 @@ class Budget:
         if self.infinite:
             return 0.0
         if self.kind != "pure" or self.epsilon is None:
-            raise BudgetError(
-                f"budget {self} is not pure, as Laplace noise needs; pass {self.hint('pure')}, or use Gaussian noise"
-            )
+            remedy = f"pass {self.hint('pure')} (pure), or use Gaussian noise"
+            raise BudgetError(f"budget {self} is not pure, as Laplace noise needs; {remedy}")
         multiplier = _PURE[unit] / self.epsilon
         while Fraction(multiplier) * Fraction(self.epsilon) < _PURE[unit]:
             multiplier = math.nextafter(multiplier, math.inf)
@@ -238,7 +237,7 @@ class Budget:
         """Noise multiplier at which `count` `SampledGaussian` events meet the budget, up to a thousandth too large."""
         if self.epsilon is None or self.delta is None:
             fault = f"budget {self} is not approximate, so sampling gains nothing"
-            raise BudgetError(f"{fault}; pass {self.hint('approx')}")
+            raise BudgetError(f"{fault}; pass {self.hint('approx')} (approximate: a weaker guarantee)")
         if self.infinite:
             return 0.0
 
@@ -258,47 +257,50 @@ class Budget:
         return calibrate(self, PureDP, _LEAST_PURE, _MOST_PURE)
 
     def hint(self, kind: str) -> str:
-        """A budget of another kind, as text for an error, that allows no more than this one.
+        """Return a budget of another kind, as text for an error, that costs no more than this one.
 
-        A pure epsilon is within this budget. Budgets of the other kinds allow Gaussian noise that is no smaller than
-        this budget allows; for a pure budget it is that of the same epsilon at delta = 1e-6. Six digits are shown,
-        rounded down.
+        From epsilon it is the same epsilon. From rho or mu it is what Gaussian noise within this budget satisfies
+        ("approx", "zcdp"), or the largest pure epsilon within this budget ("pure"), rounded down to six digits.
 
         Parameters
         ----------
         kind : {"pure", "approx", "zcdp"}
+            "zcdp" is for budgets in Gaussian DP alone.
 
         Examples
         --------
         >>> Budget.pure(1).hint("approx"), Budget.gdp(1).hint("zcdp"), Budget.zcdp(0.5).hint("pure")
         ('epsilon=1,delta=1e-6', 'rho=0.5', 'epsilon=1')
         """
+        if self.epsilon is not None:
+            assert kind != "zcdp"
+            shown = f"{self.epsilon!r}".removesuffix(".0")
+        else:
+            shown = _rounded_down(self._converted(kind))
         name = "rho" if kind == "zcdp" else "epsilon"
-        amount = self._amount(kind)
-        shown = _shown(amount) if LEAST <= amount <= MOST or math.isinf(amount) else "..."
-        delta = ",delta=1e-6" if kind == "approx" else ""
+        delta = f",delta={_HINT_DELTA}" if kind == "approx" else ""
         return f"{name}={shown}{delta}"
 
-    def _amount(self, kind: str) -> float:
-        """The amount of `hint`, not rounded."""
-        if kind == "pure":
-            return self.largest_pure()
-        if self.kind == "pure":
-            assert self.epsilon is not None
-            same = Budget.approx(self.epsilon, _HINT_DELTA)
-            return self.epsilon if kind == "approx" else same._amount(kind)
+    def _converted(self, kind: str) -> float:
+        """The amount of another kind that a budget in rho or mu is worth."""
         if self.infinite:
             return math.inf
+        if kind == "pure":
+            return self.largest_pure()
         noise = Gaussian(self.gaussian())
-        return noise.rho if kind == "zcdp" else accounting.epsilon(noise, _HINT_DELTA)
+        return noise.rho if kind == "zcdp" else accounting.epsilon(noise, float(_HINT_DELTA))
 
 
-def _shown(amount: float) -> str:
-    """An amount as text of six digits, which reads back as no more."""
-    text = f"{amount:.6g}"
-    if float(text) > amount:
-        text = f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(amount):g}"
-    return text
+def _rounded_down(amount: float) -> str:
+    """An amount as text of six digits, which reads back as no more; "..." if no budget may state it."""
+    if math.isinf(amount):
+        return "inf"
+    if not LEAST <= amount <= MOST:
+        return "..."
+    nearest = f"{amount:.6g}"
+    if float(nearest) <= amount:
+        return nearest
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(amount):g}"
 
 
 def _exponential_under(epsilon: float, unit: Unit) -> Event:
@@ -333,9 +335,8 @@ def calibrate(
     2.0
     """
     if not budget.permits(cost(low)):
-        raise BudgetError(
-            f"budget {budget} is too small: {cost(low).describe()} costs more, so ask for fewer steps or another method"
-        )
+        fault = f"budget {budget} is too small: {cost(low).describe()} costs more"
+        raise BudgetError(f"{fault}; use fewer steps, or another method")
     if budget.permits(cost(high)):
         return high
     while high > low * (1 + precision):

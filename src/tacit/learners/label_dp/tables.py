@@ -297,7 +297,8 @@ def _places_of_classes(labels: list[Any], listed: Any, start: int) -> Any:
         row = int(np.argmax(indices < 0))
         fault = f"row {start + row} has label {quoted(labels[row])}"
         rule = f"which is not among the {len(listed)} declared classes"
-        raise InputError(f"{fault}, {rule}; add it to --classes, or drop the row")
+        remedy = "correct the row, or complete --classes from public knowledge, not from the labels"
+        raise InputError(f"{fault}, {rule}; {remedy}")
     return indices
 
 

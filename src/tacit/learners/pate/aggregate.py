@@ -180,9 +180,8 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
         query, teacher = np.argwhere(outside)[0]
         fault = f"teacher {teacher} votes for {ballots[query, teacher]} at query {query}"
         rule = f"which is not one of the {len(classes)} classes"
-        raise InputError(
-            f"{fault}, {rule}; correct the vote, or complete the list from public knowledge, not from the votes"
-        )
+        remedy = "correct the vote, or complete the list from public knowledge, not from the votes"
+        raise InputError(f"{fault}, {rule}; {remedy}")
     return np.asarray(indices, dtype=np.int64)
 
 

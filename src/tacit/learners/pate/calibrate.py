@@ -132,9 +132,8 @@ def calibrate(
     allowed = Budget.approx(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
     choice = best([(allowance_of(allowed, None), 1.0)], counts, n_queries, aggregator, accuracy, truth, seed)
     if choice is None:
-        raise BudgetError(
-            f"budget {budget} at delta={delta:g} allows no query at any noise tried; pass votes of more teachers"
-        )
+        fault = f"budget {budget} at delta={delta:g} allows no query at any noise tried"
+        raise BudgetError(f"{fault}; pass votes of more teachers")
     return choice
 
 

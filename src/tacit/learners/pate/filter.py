@@ -43,7 +43,7 @@ def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
     if not isinstance(aggregator, GNMax | None):  # `FilteredVotes` bounds rho and mu for Gaussian noise alone
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))
         if rho < budgets.LEAST:
-            raise BudgetError(f"budget {budget} is too small for a label at any noise; use the aggregator gnmax")
+            raise BudgetError(f"budget {budget} is too small for a label at any noise; use Gaussian noise (gnmax)")
         return Allowance.of(Budget.zcdp(rho))
     renyi, mu = Allowance.of(budget, currency="renyi"), Allowance.of(budget, currency="mu")
     query = _TYPICAL if aggregator is None else aggregator

@@ -273,7 +273,8 @@ class PATE(ModelClassifier):
         budget = Budget.parse(self.budget)
         if budget.kind == "pure" and not budget.infinite:
             fault = f"budget {budget} is pure and noisy votes have no pure epsilon"
-            raise BudgetError(f"{fault}; pass {budget.hint('approx')}")
+            remedy = f"pass {budget.hint('approx')} (the same epsilon, but approximate: a weaker guarantee)"
+            raise BudgetError(f"{fault}; {remedy}")
         return {ALL: allowance_of(budget, noise)}
 
     def _limits(self) -> tuple[int, int] | None:
@@ -448,7 +449,7 @@ class PATE(ModelClassifier):
             budget = Budget.parse(self.budget)
             if self.stopping != "filter" and budget.kind == "zcdp":
                 fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
-                raise BudgetError(f"{fault}; pass {budget.hint('approx')}")
+                raise BudgetError(f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)")
             allowance, aggregator = self._allowances()[ALL], noise or GNMax(1.0)
             plan = plain_scheme(
                 n_queries, n_teachers, budget, allowance, self.delta, self.n_labels, aggregator, self._dealt()

@@ -68,7 +68,7 @@ class Scheme:
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
         fault = f"budgets ({self._allowed()}) do not allow one query under {self.aggregator}"
-        return BudgetError(f"{fault}; pass more noise with more teachers")
+        return BudgetError(f"{fault}; add more noise to votes, and more teachers to outweigh it")
 
     def _allowed(self) -> str:
         return ", ".join(f"{allowance} of group {group!r}" for group, allowance in self.allowances.items())

@@ -165,9 +165,8 @@ class PublicPrototypes(PrivateClassifier):
             raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
             rule = f"needs k=1 and a pure budget, not k={self.k} and {budget}"
-            raise BudgetError(
-                f"selection={self.selection!r} {rule}; pass {budget.hint('pure')}, or selection='exponential'"
-            )
+            remedy = f"pass k=1 and {budget.hint('pure')} (pure), or selection='exponential'"
+            raise BudgetError(f"selection={self.selection!r} {rule}; {remedy}")
         return budget.exponential(Unit(self.unit))
 
     def _centred(self) -> bool:

@@ -76,7 +76,7 @@ class RandomSearch(Search):
     def _cost(self, per_run: RunBudget) -> RepeatAndSelect:
         budget = Budget.parse(self.budget)
         if budget.kind == "zcdp" and not budget.infinite:
-            remedy = f"pass {budget.hint('approx')}, or use GridSearch"
+            remedy = f"pass {budget.hint('approx')} (approximate: a weaker guarantee), or use GridSearch"
             raise BudgetError(f"budget {budget} is zCDP, which a random search cannot satisfy; {remedy}")
         mean, shape = real("mean_runs", self.mean_runs, 1, 1e6), real("shape", self.shape, 0, 1)
         runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
