@@ -7,7 +7,7 @@ resolves a host there, and writes an id of the machine to the user's cache. Proc
 import os
 
 OPT_OUTS = {
-    "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub, and through it datasets, timm and transformers
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub and transformers
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime from 1.29 on; its function disable_telemetry_events comes too late
     "RAY_USAGE_STATS_ENABLED": "0",
