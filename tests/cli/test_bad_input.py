@@ -37,7 +37,7 @@ def refused(run, line, *words):
         ("rho=1e400", "cannot be read"),
         ("rho=1e-320", "outside 1e-09 to 1e+09"),
         ("epsilon=1,delta=-1", "delta=-1.0 must be between 0 and 1"),
-        ("epsilon=1", "pass epsilon=1,delta=1e-6, which is the same epsilon"),
+        ("epsilon=1", "pass epsilon=1,delta=1e-6 (the same epsilon, but approximate"),
         ("five", "write epsilon=1 (pure)"),
         ("mu=-1", "mu=-1.0 must be positive"),
         ("tpr=0.01@fpr=0.1", "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"),

@@ -20,7 +20,7 @@ def test_the_rule_and_each_charge_are_printed_in_the_currency_of_the_allowance(s
     assert run("fit noisy-sum private --budget rho=0.001 --out two")[0] == 0
     status, out, _ = run("ledger private")
     first, second = (line for line in out.splitlines() if line.startswith("  "))
-    assert "PublicPrototypes fit: epsilon=0.5 at delta=1e-05; an exponential mechanism" in first
+    assert "PublicPrototypes fit: epsilon=0.496029 at delta=1e-05; an exponential mechanism" in first
     assert "NoisySumPrototypes fit: mu^2=0.002; Gaussian noise" in second
     status, _, err = run("fit noisy-sum private --budget rho=0.03 --out three")
     assert status == 2

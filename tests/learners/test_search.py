@@ -358,7 +358,7 @@ def test_an_infinite_budget_tries_all_without_noise(kind, budget):
 
 
 def test_a_random_search_has_no_zcdp():
-    with pytest.raises(BudgetError, match=r"zCDP.*pass for example epsilon=1,delta=1e-6, or use GridSearch"):
+    with pytest.raises(BudgetError, match=r"zCDP.*pass epsilon=[0-9.]+,delta=1e-6 .approximate.*, or use GridSearch"):
         make(tacit.RandomSearch, budget="rho=0.5").promise()
 
 

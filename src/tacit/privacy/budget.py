@@ -270,7 +270,7 @@ class Budget:
         Examples
         --------
         >>> Budget.pure(1).hint("approx"), Budget.gdp(1).hint("zcdp"), Budget.zcdp(0.5).hint("pure")
-        ('epsilon=1,delta=1e-6', 'rho=0.5', 'epsilon=1')
+        ('epsilon=1,delta=1e-6', 'rho=0.5', 'epsilon=1.04362')
         """
         if self.epsilon is not None:
             assert kind != "zcdp"

@@ -51,8 +51,8 @@ class Guarantee:
     --------
     >>> from tacit.privacy.events import Exponential
     >>> guarantee = Guarantee(Unit.ADD_REMOVE, Exponential(1.0))
-    >>> guarantee.epsilon(1e-6), guarantee.rho
-    (1.0, 0.125)
+    >>> round(guarantee.epsilon(1e-6), 6), guarantee.rho
+    (0.998409, 0.125)
     >>> guarantee.to(Unit.REPLACE).epsilon(0)
     2.0
     """

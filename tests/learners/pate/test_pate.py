@@ -251,6 +251,7 @@ def test_the_table_of_queries_adds_up_to_what_was_spent(tmp_path, collector):
 
 
 def test_a_voting_is_read_at_smaller_budgets_from_its_folder_and_for_free(tmp_path, ledger):
+    ledger.allow("rho=9", "replace")
     facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 12.0, "ledger": ledger, "n_teachers": 50}
     tests = {"public": PUBLIC, "test": (PUBLIC, OF_PUBLIC)}
     once = pate("epsilon=2,delta=1e-5", **facts).fit(X, Y, **tests)
