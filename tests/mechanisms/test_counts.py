@@ -100,3 +100,13 @@ def test_shares_are_released_as_they_are_or_rounded_down(noise):
     )
     assert counts.noisy_count(shares, Gaussian(1e-6), noise) == pytest.approx(3.625, abs=1e-4)
     assert counts.noisy_count(shares, PureDP(1e6), noise) == 3
+
+
+def test_a_count_moves_by_one_if_a_record_or_person_is_another():
+    """A record is counted or not; of two persons with other records each has a share between 0 and 1."""
+    marks = [np.array(bits) for size in (1, 2, 3) for bits in itertools.product([False, True], repeat=size)]
+    records = {counts.counted(own) for own in marks if len(own) == 1}
+    shares = {counts.counted(own, np.array([len(own)])) for own in marks}
+    for values, moved in ((records, counts.COUNT.replace), (shares, counts.COUNT.replace_person)):
+        assert max(values) - min(values) == moved == 1
+    assert counts.COUNT.change_label == counts.COUNT.change_labels_of_person == 1

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -125,3 +127,33 @@ def test_opendp_states_the_same_privacy_cost():
     z = 1.7
     measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=z * gaussian.UNIT)
     assert measurement.map(float(gaussian.UNIT)) == pytest.approx(gaussian.event(z).rho, rel=1e-12)
+
+
+LONG = np.array([[3.0, 4.0], [-3.0, -4.0], [0.1, 0.0]])
+
+
+def table(rows, labels):
+    return [int(value) for value in sums(np.asarray(rows), np.asarray(labels), 3).ravel()]
+
+
+def test_other_neighbours_move_sums_and_counts_by_what_is_stated():
+    """All pairs of one record, in exact integers, and that each bound is reached."""
+    records = [(row, c) for row in range(len(LONG)) for c in range(3)]
+    reached = {"replace": 0, "change-label": 0, "counts": 0}
+    for (row, c), (other, k) in itertools.product(records, records):
+        before, after = table(LONG[[row]], [c]), table(LONG[[other]], [k])
+        distance = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
+        reached["replace"] = max(reached["replace"], distance)
+        if row == other:
+            reached["change-label"] = max(reached["change-label"], distance)
+        ones = table([[1.0]], [c]), table([[1.0]], [k])
+        reached["counts"] = max(reached["counts"], sum((a - b) ** 2 for a, b in zip(*ones, strict=True)))
+    stated = {
+        "replace": gaussian.CLASS_SUMS.replace,
+        "change-label": gaussian.CLASS_SUMS.change_label,
+        "counts": gaussian.CLASS_COUNTS.replace,
+    }
+    assert gaussian.CLASS_COUNTS.change_label == gaussian.CLASS_COUNTS.replace
+    for name, distance in reached.items():
+        assert distance <= (stated[name] * gaussian.UNIT) ** 2
+        assert distance / gaussian.UNIT**2 == pytest.approx(stated[name] ** 2, rel=1e-8)

@@ -8,6 +8,7 @@ from scipy import stats
 
 from tacit.errors import InputError
 from tacit.mechanisms import outer_products
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 from tacit.mechanisms.outer_products import (
     NORM,
@@ -259,3 +260,115 @@ def test_opendp_states_the_same_privacy_cost():
 
     measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=1.7 * UNIT)
     assert measurement.map(float(UNIT)) == pytest.approx(outer_products.event(1.7).rho, rel=1e-12)
+
+
+# Other neighbouring relations: what the constants state, in exact integers.
+
+
+def upper(sums):
+    return [int(value) for value in np.triu(sums).ravel()]
+
+
+def squared_distance(first, second):
+    return sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**31), width=st.integers(1, 9))
+def test_a_replaced_record_moves_second_moments_by_the_root_of_two(seed, width):
+    """Of unit rows, near and far from each other; with weights, and by class."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(1, width))
+    b = rng.normal(size=(1, width)) * rng.choice([1e-3, 1.0]) + a * rng.choice([-1.0, 0.0, 1.0])
+    a, b = (row / np.linalg.norm(row) for row in (a, b))
+    rows = [upper(outer_products.triangle_sums([row], width=width)) for row in (a, b)]
+    most = 2 * UNIT**2
+    assert outer_products.MOMENTS.replace**2 >= 2
+    assert squared_distance(*rows) <= most
+
+    weights = np.abs(rng.normal(size=(2, 1, 3)))
+    weighted = [
+        outer_products.weighted_product_sums([Block(outer_products.rounded(row), own)], n_weights=3, width=width)
+        for row, own in zip((a, b), weights / np.linalg.norm(weights, axis=2, keepdims=True), strict=True)
+    ]
+    assert squared_distance(*(upper(sums) for sums in weighted)) <= most
+    by_class = [
+        outer_products.class_product_sums([Block(row, np.array([c]))], n_classes=2, width=width)
+        for row, c in ((a, 0), (b, 1))
+    ]
+    assert squared_distance(*(upper(sums) for sums in by_class)) <= most
+
+
+def test_a_changed_label_moves_class_moments_by_the_root_of_two_and_second_moments_not_at_all():
+    row = np.array([[0.6, 0.8]])
+    by_class = [
+        upper(outer_products.class_product_sums([Block(row, np.array([c]))], n_classes=2, width=2)) for c in (0, 1)
+    ]
+    whole = upper(outer_products.triangle_sums([row], width=2))
+    distance = squared_distance(*by_class)
+    assert distance == 2 * squared_distance(whole, [0] * 4)
+    assert 0 < distance <= (outer_products.CLASS_MOMENTS.change_label * UNIT) ** 2
+    assert outer_products.CLASS_MOMENTS.change_label == pytest.approx(2**0.5)
+    assert outer_products.CLASS_MOMENTS.change_labels_of_person == pytest.approx(2**0.5)
+    assert outer_products.MOMENTS.change_label == outer_products.MOMENTS.change_labels_of_person == 0
+
+
+def test_the_root_of_two_is_reached_by_rows_at_right_angles():
+    sums = [upper(outer_products.triangle_sums([np.eye(2)[[i]]], width=2)) for i in range(2)]
+    assert squared_distance(*sums) / UNIT**2 == pytest.approx(2, rel=1e-4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**31), entries=st.integers(2, 12), clip=st.sampled_from([0.3, 0.8, 1.0, 2**0.5]))
+def test_a_left_row_that_moves_moves_the_sum_by_its_distance(seed, entries, clip):
+    """Residuals of softmax with two labels: sqrt(2) apart, in units of the clip norm."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(entries, rng.choice([0.05, 1.0])))
+    right = rng.normal(size=(1, 5)) * 10
+    sums = [
+        outer_products.product_sums([Block((shares - np.eye(entries)[c])[None] / clip, right)], shape=(entries, 5))
+        for c in (0, 1)
+    ]
+    moved = outer_products.moved_by_left_rows(2**0.5 / clip, entries)
+    flat = [[int(value) for value in total.ravel()] for total in sums]
+    assert squared_distance(*flat) <= (moved * UNIT) ** 2
+    assert moved <= 2
+
+
+def test_rounding_of_left_rows_may_lengthen_their_difference():
+    """Two entries that are 2.01 units apart are rounded to whole numbers that are 3 apart."""
+    right = np.array([[1.0, 0.0]])
+    lefts = [np.array([[entry / NORM]]) for entry in (6.001, 3.991)]
+    sums = [outer_products.product_sums([Block(left, right)], shape=(1, 2)) for left in lefts]
+    moved = float(np.linalg.norm((sums[0] - sums[1]).astype(float))) / UNIT
+    distance = float(np.linalg.norm(lefts[0] - lefts[1]))
+    assert moved > 1.4 * distance
+    assert moved <= outer_products.moved_by_left_rows(distance, 1)
+
+
+def test_a_label_that_changes_a_certain_class_moves_the_gradient_by_the_root_of_two():
+    """With all of the mass on a third class, residuals keep their norm below the clip norm: nothing is shortened."""
+    shares = np.array([0.0, 0.0, 1.0])
+    right = np.array([[1.0, 0.0]])
+    sums = [
+        outer_products.product_sums([Block((shares - np.eye(3)[c])[None] / 2**0.5, right)], shape=(3, 2))
+        for c in (0, 1)
+    ]
+    distance = np.linalg.norm((sums[0] - sums[1]).astype(float)) / UNIT
+    assert distance == pytest.approx(1, rel=1e-4)
+    assert 1 < outer_products.moved_by_left_rows(1.0, 3) < 1 + 1e-5
+
+
+def test_public_rows_are_summed_without_noise_as_they_are_with_it():
+    rng = np.random.default_rng(0)
+    rows, ends = rng.normal(size=(40, 4)), np.array([10, 11, 40])
+    weights = np.abs(rng.normal(size=(40, 3)))
+    quiet = {"noise_multiplier": 1e-9, "noise": ResearchNoise(0)}
+    for block in (Block(rows, rows), Block(rows, rows, ends)):
+        exact = outer_products.bounded_second_moments([block], width=4)
+        assert np.allclose(exact, outer_products.noisy_second_moments([block], width=4, **quiet), atol=1e-6)
+        assert np.array_equal(exact, exact.T)
+        weighted = block._replace(beside=weights)
+        exact = outer_products.bounded_weighted_second_moments([weighted], n_weights=3, width=4)
+        noisy = outer_products.noisy_weighted_second_moments([weighted], n_weights=3, width=4, **quiet)
+        assert np.allclose(exact, noisy, atol=1e-6)

@@ -95,6 +95,25 @@ def test_a_person_moves_sums_by_one_unit_and_another_person_or_other_labels_by_t
     if sums is class_sums:  # x and -x in two classes, and the other way round
         assert relabelled > 0.99 * 4 * unit**2
         assert max(replaced, relabelled) > 0.99 * 4 * unit**2
+    if sums in (moments, class_moments, weighted_moments):  # matrices without negative directions
+        covered = sensitivity(unit, 12, of_persons=True)
+        assert max(replaced, relabelled) <= 2 * covered**2
+
+
+def test_other_persons_move_counts_of_classes_by_the_root_of_two():
+    """All pairs of persons with up to three records, who count by their classes alone."""
+
+    def counts(person):
+        labels = np.array([label for _, label in person], int)
+        ends = np.array([len(person)] if person else [], int)
+        ones = Block(np.ones((len(person), 1)), labels, ends)
+        return gaussian.class_sums([ones], n_classes=CLASSES, width=1)
+
+    adds = [counts(person) for person in PERSONS]
+    largest = max(squared(one - other) for one in adds[::3] for other in adds[::7])
+    stated = (gaussian.CLASS_COUNTS.replace_person * gaussian.UNIT) ** 2
+    assert gaussian.CLASS_COUNTS.change_labels_of_person == gaussian.CLASS_COUNTS.replace_person
+    assert 0.99 * stated < largest <= stated
 
 
 @ALL

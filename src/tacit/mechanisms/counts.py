@@ -4,6 +4,8 @@ Unit: add/remove one record, or one person with all their records.
 Sensitivity: 1, exactly, since a count is a whole number. Per person, each person counts by the share of their records
 that is counted, rounded down to whole units of 2^-32: a number in [0, 1]. One record added to a person with m records
 moves that share by 1/(m+1) at most, and by 2^-32 more in rounding, which together is less than 1.
+Other relations (`COUNT`): 1 as well. A replaced or relabelled record, or person, adds a number between 0 and 1 before
+and after.
 Theorem, Gaussian: discrete Gaussian noise of standard deviation z is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
 Thm 14]; drawn in units of 2^-32, so that the exact curve holds too (`tacit.mechanisms.gaussian`).
 Theorem, discrete Laplace noise of scale 1/epsilon: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009]. Between
@@ -24,6 +26,10 @@ from tacit.mechanisms.gaussian import UNIT
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, PureDP
+from tacit.privacy.sensitivity import Sensitivity
+
+COUNT = Sensitivity(replace=1.0, change_label=1.0, replace_person=1.0, change_labels_of_person=1.0)
+"""Of one count."""
 
 
 def counted(marks: NDArray[np.bool_], ends: Integers | None = None) -> int | Fraction:

@@ -8,6 +8,11 @@ Per person: the sum of a person's integer rows, as one vector over all classes a
 (`kernels.add_persons`, by the bound of `rounding.py`), and noise to a sensitivity that holds for one record of a person
 too. Nothing is parallel then, since a person may be in several classes: all classes together are one Gaussian event.
 Each person is scaled as a whole, so a column of ones adds up to a total weight and to no number of records.
+Other relations (`CLASS_SUMS`): a replaced record takes out one vector of norm 1 and puts in another, which differ by 2.
+A changed label moves the same row from one class to another: by sqrt(2), since the classes are different columns of the
+table. The labels of a person can turn their joint vector into its negative, so they move it by 2, as another person
+does. Numbers of records, or weights, of classes (`CLASS_COUNTS`) are vectors without negative entries, in integers too.
+The inner product of two such vectors is not negative, so |a - b|^2 <= |a|^2 + |b|^2 <= 2 under every relation.
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke
 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: the density of one coordinate at x
 differs from that of the rounded continuous Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2)
@@ -28,12 +33,20 @@ from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, check_width, sensitivity
 from tacit.privacy.events import Gaussian, Parallel
+from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
 Floats = NDArray[np.float64]
 
 UNIT = 2**32
 _MOST_ROWS = 2**31 - 1
 _EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
+
+CLASS_SUMS = Sensitivity(change_label=ROOT_TWO)
+"""Of the sums of all classes together."""
+CLASS_COUNTS = Sensitivity(
+    replace=ROOT_TWO, change_label=ROOT_TWO, replace_person=ROOT_TWO, change_labels_of_person=ROOT_TWO
+)
+"""Of the numbers of records of all classes together, which are sums of rows of ones."""
 
 
 def noisy_class_sums(

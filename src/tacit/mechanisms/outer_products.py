@@ -14,6 +14,17 @@ scaled before would lengthen sums whose terms cancel. Noise is scaled to a sensi
 person too. Persons with one record are summed as records are. Nothing is parallel then.
 The upper triangle of a symmetric matrix, diagonal included, determines the matrix and has no larger norm. Only the
 triangle gets noise; the released matrix mirrors it.
+Other relations. Products of a left and a right row (`PRODUCTS`) move by 2 at most. If a changed label moves a record's
+left row by t and leaves its right row, the sum moves by t |r|: `moved_by_left_rows` adds what rounding moves. A left
+row is scaled down to norm 1, which lengthens no difference, with a float64 error below 2^-32, and each of its a entries
+is rounded toward zero, by less than one unit of 2^-18; both rows together add 2^-31 + sqrt(a) 2^-18.
+Second moments do not depend on labels, of records or of persons: `MOMENTS` is 0 there, as long as no row is left out,
+weighted or put into a part by its label. Otherwise second moments, by class, weighted or not, are sums of positive
+semidefinite matrices. For two such matrices A and B with upper triangles A_u and B_u, twice the inner product of the
+triangles is <A, B> + sum A_ii B_ii, which is not negative. So |A_u - B_u|^2 <= |A_u|^2 + |B_u|^2 <= 2 N^4: a replaced
+record moves them by sqrt(2), exactly, since products of integer rows are positive semidefinite. A person's matrices are
+scaled and rounded, which lengthens a difference by sqrt(D) at most, D entries in all. The noise of persons is scaled to
+N^2 (1 + 2^-31) + sqrt(D), so sqrt(2) times that covers sqrt(2) N^2 (1 + 2^-31) + sqrt(D).
 Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP [Canonne,
 Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding, as derived in
 `gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up to 2^26 released numbers and rho <= 2^10.
@@ -38,11 +49,22 @@ from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, row_norms, sensitivity, whole_rows
 from tacit.privacy.events import Gaussian, Parallel
+from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
 Floats = NDArray[np.float64]
 
 NORM = 2**18
 UNIT = NORM**2
+
+PRODUCTS = Sensitivity()
+"""Of sums of products of a left and a right row."""
+MOMENTS = Sensitivity(replace=ROOT_TWO, change_label=0.0, replace_person=ROOT_TWO, change_labels_of_person=0.0)
+"""Of the second moments of all rows."""
+CLASS_MOMENTS = Sensitivity(
+    replace=ROOT_TWO, change_label=ROOT_TWO, replace_person=ROOT_TWO, change_labels_of_person=ROOT_TWO
+)
+"""Of the second moments of each class, or with weights that depend on labels, all together."""
+
 _EXACT_ROWS = 2**13  # sums of so many products are exact in float64
 _MOST_ROWS = 2**26
 _CACHED_ROWS = 2**10  # so many rows and their products stay in the caches
@@ -114,6 +136,12 @@ def noisy_second_moments(
     return np.asarray(_noisy_symmetric(totals[None], noise_multiplier, noise, of_persons)[0])
 
 
+def bounded_second_moments(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Floats:
+    """Sum what `noisy_second_moments` sums, without noise: for neighbouring relations under which rows are public."""
+    upper = np.triu(triangle_sums(blocks, width=width)) / UNIT
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
 def noisy_class_second_moments(
     blocks: Iterable[tuple[Any, ...]],
     *,
@@ -144,6 +172,13 @@ def noisy_weighted_second_moments(
     of_persons, checked = by_person(blocks)
     totals = weighted_product_sums(checked, n_weights=n_weights, width=width)
     return _noisy_symmetric(totals, noise_multiplier, noise, of_persons)
+
+
+def bounded_weighted_second_moments(blocks: Iterable[tuple[Any, ...]], *, n_weights: int, width: int) -> Floats:
+    """Sum what `noisy_weighted_second_moments` sums, without noise: where neither rows nor weights are protected."""
+    _, checked = by_person(blocks)
+    upper = np.triu(weighted_product_sums(checked, n_weights=n_weights, width=width)) / UNIT
+    return np.asarray(upper + np.swapaxes(np.triu(upper, 1), 1, 2))
 
 
 def product_sums(blocks: Iterable[tuple[Any, ...]], *, shape: tuple[int, int]) -> Integers:
@@ -320,6 +355,18 @@ def _add_scaled(own: Floats, norm: float, sums: Floats) -> None:
     from tacit.mechanisms.kernels import add_scaled
 
     add_scaled(own, UNIT * SLACK, norm, sums)
+
+
+def moved_by_left_rows(distance: float, entries: int) -> float:
+    """Return by how much a sum of products moves if one record's left row moves and its right row stays.
+
+    Parameters
+    ----------
+    distance : float
+        L2 distance between the two left rows of `entries` columns, before they are scaled down to norm 1.
+    entries : int
+    """
+    return min(2.0, distance * (1 + 2.0**-50) + 2.0**-31 + math.sqrt(entries) / NORM)
 
 
 def event(noise_multiplier: float) -> Gaussian:
