@@ -25,7 +25,7 @@ from tacit.models.released import Released
 from tacit.models.rows import rowwise_inner_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
-from tacit.privacy.guarantee import Guarantee, guarantee_under
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 Candidate = Mapping[str, Any]
@@ -67,7 +67,7 @@ class Search(PrivateClassifier):
 
     @abstractmethod
     def _cost(self, per_run: RunBudget) -> Event:
-        """Privacy cost of the search under add/remove if each run spends `per_run`."""
+        """Privacy cost of the search under its unit if each run spends `per_run`."""
 
     @abstractmethod
     def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
@@ -87,6 +87,9 @@ class Search(PrivateClassifier):
 
     def _event(self) -> Event:
         return self._cost(self._run_budget())
+
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _unprotected(self) -> tuple[str, ...]:
         learners = (self._learner(candidate, self.budget) for candidate in self._candidates())
@@ -119,8 +122,7 @@ class Search(PrivateClassifier):
         """The estimator of one run, with a candidate's parameters; `shared` overrides what the search sets."""
         parameters = self.estimator.get_params(deep=False) | dict(candidate)
         parameters |= {"budget": budget, "classes": self.classes, "noise": self.noise, "random_state": None}
-        unit = Unit.ADD_REMOVE_PERSON if Unit(self.unit).per_person else Unit.ADD_REMOVE
-        parameters |= {"unit": unit, "ledger": None}
+        parameters |= {"unit": self.unit, "ledger": None}
         learner: PrivateClassifier = type(self.estimator)(**(parameters | shared))
         return learner
 
@@ -132,7 +134,7 @@ class Search(PrivateClassifier):
 
     def _run_budget(self) -> RunBudget:
         """The most that each run may spend such that the search keeps the budget."""
-        budget, unit = Budget.parse(self.budget), Unit(self.unit)
+        budget = Budget.parse(self.budget)
         amount = Budget.pure if budget.kind == "pure" else Budget.zcdp
         share = real("score_share", self.score_share, 0.001, 0.999) if self.validation is None else 0.0
 
@@ -141,7 +143,7 @@ class Search(PrivateClassifier):
             return RunBudget(amount(value * (1 - share)), score)
 
         def cost(value: float) -> Event:
-            return guarantee_under(self._cost(per_run(value)), unit).event
+            return self._cost(per_run(value))
 
         if budget.infinite:
             return per_run(math.inf)

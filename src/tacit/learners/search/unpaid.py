@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from tacit.learners.base import PrivateClassifier
 from tacit.learners.common.parameters import whole
 from tacit.learners.search.base import Candidate, RunBudget, Runs, Search
 from tacit.learners.search.tpe import corners, proposals
@@ -83,11 +81,8 @@ class UnpaidSearch(Search):
     def _run_budget(self) -> RunBudget:
         return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
 
-    def _learner(self, candidate: Candidate, budget: Budget | str, **shared: Any) -> PrivateClassifier:
-        return super()._learner(candidate, budget, **({"unit": self.unit} | shared))
-
     def _cost(self, per_run: RunBudget) -> Event:
-        fits = (self._learner(candidate, per_run.fit)._event() for candidate in self._candidates())
+        fits = (self._learner(candidate, per_run.fit).promise().event for candidate in self._candidates())
         listed = compose([*fits, Gaussian(0.0)])
         return listed if self.trials is None else Gaussian(0.0)  # no bound, whatever candidates are proposed
 
