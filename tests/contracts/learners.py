@@ -24,6 +24,14 @@ FEW = {  # steps, so that tests of all else are quick
     "newton": {"epochs": 1},
 }
 UNITS_OF = {method: kind.units for method, kind in CLASSES.items() if kind.units[0] != "add-remove"}
+MOVED_BY_LESS = {
+    "auto",
+    "least-squares",
+    "gradient-descent",
+    "global-adapt",
+    "feature-covariance",
+    "newton",
+}  # methods with sums that a replaced record moves by less than two
 UNUSED = {method for method, kind in CLASSES.items() if not kind.uses_records}  # methods that use no record
 NAMED = [method for method, kind in CLASSES.items() if "names" in kind.flat_parameters()]
 STOPPING = {method for method, kind in CLASSES.items() if kind.stops_early}

@@ -21,6 +21,7 @@ from contracts.learners import (
     CLASSES,
     EUCLIDEAN,
     FEW,
+    MOVED_BY_LESS,
     NAMED,
     NEEDS,
     PUBLIC,
@@ -121,6 +122,8 @@ def test_a_replaced_record_is_hidden_by_the_noise_of_two_changes(method, variant
     """rho under replacement is that of a quarter of it under add/remove, in all that is released."""
     if method in UNITS_OF:
         pytest.skip("priced in another unit than add/remove")
+    if method in MOVED_BY_LESS:
+        pytest.skip("some of its sums move by less than two; test_replay.py bounds each")
     whole, quarter = usual(method, variant, epsilon=2), usual(method, variant, rho=0.125)
     for seed in range(3):
         given = {"noise": "research", "random_state": seed}

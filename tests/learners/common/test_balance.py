@@ -29,7 +29,7 @@ def test_noise_of_the_counts_agrees_with_their_event(kind):
     (event,) = [
         event
         for event, _ in learner.promise().event.counted()
-        if event == Parallel(Gaussian(learner._counts().noise_multiplier), "classes")
+        if event == Parallel(Gaussian(learner._counts().noise), "classes")
     ]
     assert event.event.noise_multiplier == pytest.approx(5 / COUNT_SHARE**0.5)
     noise = ResearchNoise(0)

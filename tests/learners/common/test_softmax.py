@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from tacit.learners.common.softmax import Residuals, noisy_gradient, residuals
+from tacit.learners.common.softmax import (
+    UNCLIPPED,
+    Residuals,
+    clip_norm_under,
+    gradient_sensitivity,
+    noisy_gradient,
+    residuals,
+)
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
-from tacit.mechanisms.outer_products import rounded
+from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
+from tacit.privacy.unit import Unit
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(200, 9))
@@ -58,3 +66,32 @@ def test_a_gradient_is_the_sum_of_clipped_ones_in_blocks_of_any_length(clip, cut
         clip=clip, multiplier=0, noise=ResearchNoise(0),
     )  # fmt: skip
     assert np.allclose(exact, EXPECTED.T @ ROWS, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 100])
+@pytest.mark.parametrize("clip", [0.2, 0.5**0.5, 1.0, 2**0.5])
+def test_a_changed_label_moves_a_clipped_gradient_by_what_is_stated(n_classes, clip):
+    """Largest distance over many heads, in exact integers; the bound is reached, by 2 clip or by the root of two."""
+    rng, largest = np.random.default_rng(0), 0.0
+    stated = gradient_sensitivity(Unit.CHANGE_LABEL, clip, n_classes)
+    rows = rounded(np.array([[0.6, 0.8]]))
+    for scale in (1e-3, 3.0, 300.0):
+        head = rng.normal(size=(n_classes, 2)) * scale
+        offsets = np.where(np.arange(n_classes) < 2, 0.0, -20.0)
+        left = [residuals(rows, np.array([c]), head, offsets) / clip for c in (0, 1)]
+        sums = [product_sums([Block(own, rows)], shape=head.shape) for own in left]
+        distance = np.linalg.norm((sums[0] - sums[1]).astype(float)) / UNIT
+        assert distance <= stated
+        largest = max(largest, distance)
+    assert largest >= 0.99 * min(2.0, 2**0.5 / clip)
+    assert stated == pytest.approx(min(2.0, 2**0.5 / clip), rel=1e-4)
+
+
+def test_gradients_are_not_clipped_where_that_would_cost_nothing_less():
+    assert clip_norm_under(Unit.CHANGE_LABEL, 0.5) == 0.5
+    assert [clip_norm_under(Unit.CHANGE_LABEL, clip) for clip in (0.8, 1.0, 9.0)] == [UNCLIPPED] * 3
+    for unit in set(Unit) - {Unit.CHANGE_LABEL}:
+        assert clip_norm_under(unit, 1.0) == 1.0
+        assert gradient_sensitivity(unit, 1.0, 10) == (1.0 if "add" in unit else 2.0)
+    noise = [gradient_sensitivity(Unit.CHANGE_LABEL, clip, 10) * clip for clip in (0.5**0.5, 1.0, UNCLIPPED)]
+    assert noise == pytest.approx([UNCLIPPED] * 3, rel=1e-4)

@@ -87,7 +87,7 @@ def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
     model.classes_ = np.array([0, 1])
     moments, sums, counts = np.diag([30.0, 12.0, 8.0]), np.array([[20.0, 2, 0], [1, 4, 1]]), np.array([40.0, 10])
     theta, offsets = model._discriminants(moments.copy(), sums, counts, 3.0)
-    deviation = model._multipliers()[1]
+    deviation = model._noises()[1]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50
     scatter = moments - sum(np.outer(b, b) / n for b, n in zip(sums, counts, strict=True))
     scatter = (scatter + deviation**2 * (1 / 40 + 1 / 10) * np.eye(3) + 3 * np.eye(3)) / 50
@@ -113,24 +113,35 @@ def test_the_budget_is_spent_in_the_stated_parts():
     model = tacit.LeastSquares("rho=0.5")
     z = Budget.parse("rho=0.5").gaussian(split=True)
     shares = [1 - SHARE_OF_MOMENTS - COUNT_SHARE, COUNT_SHARE]
-    parts = [Gaussian(z / SHARE_OF_MOMENTS**0.5), *(Parallel(Gaussian(z / share**0.5), "classes") for share in shares)]
+    of_moments = Gaussian(z * (1 / SHARE_OF_MOMENTS) ** 0.5)
+    parts = [of_moments, *(Parallel(Gaussian(z * (1 / share) ** 0.5), "classes") for share in shares)]
     assert model.promise().event == compose(parts)
     declared = tacit.LeastSquares("rho=0.5", counts=100).promise()
-    assert declared.event == compose([parts[0], Parallel(Gaussian(z / (1 - SHARE_OF_MOMENTS) ** 0.5), "classes")])
+    assert declared.event == compose([parts[0], Parallel(Gaussian(z * (1 / (1 - SHARE_OF_MOMENTS)) ** 0.5), "classes")])
     assert "class counts (declared)" in declared.unprotected
     published = tacit.LeastSquares("rho=0.5", alpha=1.0).promise().event
-    assert published == compose([Gaussian(z * 3**0.5), 2 * Parallel(Gaussian(z * 3**0.5), "classes")])
+    third = z * (1 / (1 / 3)) ** 0.5
+    assert published == compose([Gaussian(third), 2 * Parallel(Gaussian(third), "classes")])
     for event in (model.promise().event, declared.event, published):
         assert event.rho == pytest.approx(0.5)
         assert Budget.parse("rho=0.5").permits(event)
 
 
-@pytest.mark.parametrize("unit", ["replace", "change-label"])
-def test_other_units_pay_for_twice_the_sensitivity(unit):
-    assert tacit.LeastSquares("rho=0.5").promise().rho == pytest.approx(0.5)
-    promise = tacit.LeastSquares("rho=0.5", unit=unit).promise()
-    assert promise.rho <= 0.5
-    assert tacit.LeastSquares("rho=0.5", unit=unit)._multiplier() == pytest.approx(2.0)
+@pytest.mark.parametrize(
+    ("unit", "moments", "sums", "counts"),
+    [
+        ("add-remove", (1 / 0.3) ** 0.5, (1 / 0.69) ** 0.5, (1 / 0.01) ** 0.5),
+        ("replace", (2 / 0.3) ** 0.5, (4 / 0.69) ** 0.5, (2 / 0.01) ** 0.5),
+        ("change-label", 0.0, (2 * 0.7 / 0.69) ** 0.5, (2 * 0.7 / 0.01) ** 0.5),
+        ("replace-person", (2 / 0.3) ** 0.5, (4 / 0.69) ** 0.5, (4 / 0.01) ** 0.5),
+        ("change-labels-of-person", 0.0, (4 * 0.7 / 0.69) ** 0.5, (4 * 0.7 / 0.01) ** 0.5),
+    ],
+)
+def test_each_part_has_the_noise_of_its_sensitivity_and_the_budget_is_spent(unit, moments, sums, counts):
+    model = tacit.LeastSquares("rho=0.5", unit=unit)
+    assert model.promise().rho == pytest.approx(0.5)
+    assert model._noises()[:2] == pytest.approx((moments, sums))
+    assert model._counts().noise == pytest.approx(counts)
 
 
 @pytest.mark.parametrize("alpha", [None, 0.5])
@@ -141,7 +152,7 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     model.classes_ = np.array([0, 1])
     noise, records = ResearchNoise(0), UnitRows(x, y)
     drawn = [model._moments(records, noise) for _ in range(2000)]
-    of_all, of_sums, of_classes = model._multipliers()
+    of_all, of_sums, of_classes = model._noises()
     without_noise = tacit.LeastSquares("rho=inf", alpha=alpha)
     without_noise.classes_ = model.classes_
     exact = without_noise._moments(records, noise)
@@ -156,7 +167,7 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
         parts = np.column_stack([moments[:, 0, 1], of_class[:, 0, 0, 1], of_class[:, 1, 0, 1]])
         assert np.abs(np.corrcoef(parts, rowvar=False) - np.eye(3)).max() < 0.12
     multipliers = [part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n]
-    stated = [z for z in (of_all, of_sums, of_classes, model._counts().noise_multiplier) if z]
+    stated = [z for z in (of_all, of_sums, of_classes, model._counts().noise) if z]
     assert sorted(multipliers) == pytest.approx(sorted(stated))
 
 
@@ -212,7 +223,7 @@ def test_second_moments_of_persons_weigh_as_much_as_their_counts():
     weight = np.trace(moments) / np.trace(expected)
     assert weight < 0.95
     assert np.allclose(moments, weight * expected, atol=1e-2)
-    assert ridge == pytest.approx(1 + weight * model._multipliers()[0] * np.sqrt(12), rel=1e-3)
+    assert ridge == pytest.approx(1 + weight * model._noises()[0] * np.sqrt(12), rel=1e-3)
 
 
 def test_a_class_without_records_has_no_say():

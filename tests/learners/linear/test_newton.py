@@ -8,7 +8,7 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.preconditioning import NOISE_IN_LOGIT
 from tacit.learners.common.softmax import logits
-from tacit.learners.linear.newton import pooled, weighted
+from tacit.learners.linear.newton import expected_second_derivatives, pooled, weighted
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums
@@ -230,3 +230,57 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar10):
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         tacit.Newton(**({"classes": 4} | parameters)).fit(X, Y)
+
+
+def test_expected_weights_are_the_mean_over_the_label_that_the_head_expects():
+    """A positive of probability q has the sigmoid p of weights 1 and alpha; the mean weight is q + (1 - q) alpha."""
+    logits, alpha = np.array([[-3.0, 0.0, 2.0, 40.0]]), 0.25
+    q = 1 / (1 + np.exp(-logits - np.log(alpha)))
+    p = 1 / (1 + np.exp(-logits))
+    assert np.allclose(q / (q + (1 - q) * alpha), p)
+    assert np.allclose(expected_second_derivatives(logits, alpha), (q + (1 - q) * alpha) * p * (1 - p))
+
+
+@pytest.mark.parametrize("unit", ["change-label", "change-labels-of-person"])
+def test_where_rows_are_public_hessians_have_no_noise_and_depend_on_no_label(unit):
+    persons = np.arange(len(X)) // 2
+    given = {} if unit == "change-label" else {"persons": persons}
+    seen = []
+
+    class Spy(ResearchNoise):
+        def gaussian(self, values, scale):
+            seen.append(values.shape)
+            return super().gaussian(values, scale)
+
+    def hessians(labels):
+        model = tacit.Newton("rho=0.1", classes=4, epochs=1, counts=125, unit=unit)
+        records = []
+        model._step = lambda theta, gradients, hessians: records.append(hessians) or theta
+        model.fit(X, labels, **given)
+        return records[0]
+
+    assert np.array_equal(hessians(Y), hessians((Y + 1) % 4))
+    noise = pytest.MonkeyPatch()
+    noise.setattr("tacit.learners.base.noise_source", lambda *_: Spy(0))
+    model = tacit.Newton("rho=0.1", classes=4, epochs=3, counts=125, unit=unit).fit(X, Y, **given)
+    noise.undo()
+    assert seen == [(4, 12)] * 3
+    assert model.guarantee_.rho == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("alpha", [None, 1.0, 3.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_a_changed_label_moves_the_gradients_by_what_their_noise_is_scaled_to(alpha, n_classes):
+    """Largest distance over heads and labels, in units of the bound of a record."""
+    model = tacit.Newton("rho=0.5", classes=n_classes, alpha=alpha, unit="change-label", counts=10, epochs=1)
+    model.classes_ = np.arange(n_classes)
+    bound, rng, largest = model._sensitivity(), np.random.default_rng(0), 0.0
+    for scale in (0.1, 3.0, 30.0):
+        for _ in range(20):
+            logits = np.tile(rng.normal(size=n_classes) * scale - scale, (n_classes, 1))
+            first = weighted(logits, np.arange(n_classes), model._alpha())[0] / bound
+            largest = max(largest, max(np.linalg.norm(a - b) for a in first for b in first))
+    z = Budget.parse("rho=0.5").gaussian(split=True)
+    moved = model._gradient_noise() / z
+    assert largest <= moved <= 2
+    assert largest >= 0.9 * min(moved, 2)

@@ -168,10 +168,10 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
         drawn.clear()
         steps_drawn.clear()
         model = tacit.ProjectedPrototypes("rho=0.1", unit=neighbours, random_state=0, **settings)
-        own = model._event()
         model.fit(X, Y)
         sensitivity = model._prepare(X, Y).scoring.sensitivity
-        uses = dict(own.counted())
+        # of one record that is added or removed, which is what the samplers take
+        uses = dict(model._shares().event(model._multiplier()).counted())
         (choice,) = (event.base() for event in uses if isinstance(event.base(), Exponential))
         assert drawn == [(sensitivity, choice.epsilon, "exponential")] * 4
         assert {uses[Gaussian(z)] for z, _ in steps_drawn} == {12}
@@ -199,7 +199,7 @@ def test_public_prototypes_can_be_released(tmp_path):
     assert np.array_equal(release.predict(X), model.predict(X))
     assert release.document.stamp is None
     card = release.card()
-    assert f"exponential, epsilon {model._split().epsilon(model._multiplier()):g} per class" in card
+    assert f"exponential, epsilon {model._shares().epsilon(model._multiplier()):g} per class" in card
     assert "one public record per class, through a privately learned layer" in card
 
 

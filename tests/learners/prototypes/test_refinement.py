@@ -5,11 +5,12 @@ from scipy.special import log_softmax, softmax
 from tacit.learners.common.descent import NOISE_IN_LOGIT
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import refinement as module
-from tacit.learners.prototypes.refinement import BALANCE, MOMENTS, STEPS, clip_norm, facts, multipliers, refine
+from tacit.learners.prototypes.refinement import BALANCE, MOMENTS, STEPS, Rest, clip_norm, refine
 from tacit.mechanisms.noise import noise_source
 from tacit.models.calibration import Slopes
 from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import unit_rows_about
+from tacit.privacy.unit import Unit
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(300, 12)), RNG.integers(0, 4, 300)
@@ -46,15 +47,41 @@ def dampings(monkeypatch):
     return seen
 
 
+def rest(multiplier, unit="add-remove"):
+    return Rest(multiplier, Unit(unit))
+
+
+def multipliers(multiplier):
+    """Noise of second moments and of a step."""
+    return rest(multiplier).noise_of_moments, rest(multiplier).noise_of_step(SIZES)
+
+
+@pytest.mark.parametrize(("sizes", "clip", "moved"), [(np.full(4, 9.0), 0.5, 2.0), (np.array([1.0, 1e4]), 2**0.5, 1.0)])
+def test_under_change_label_moments_are_exact_and_each_clip_norm_costs_the_same(sizes, clip, moved):
+    """All is spent on the steps: 1/16 = STEPS (moved/deviation)^2."""
+    ours = rest(4.0, "change-label")
+    assert ours.clip(sizes) == pytest.approx(clip)
+    assert (ours.rows_are_public, ours.noise_of_moments) == (True, 0.0)
+    assert STEPS * (moved / ours.noise_of_step(sizes)) ** 2 == pytest.approx(1 / 16, rel=1e-4)
+    assert rest(0.0, "change-label").rows_are_public is False
+    assert rest(4.0).rows_are_public is rest(4.0, "replace").rows_are_public is False
+
+
+def test_under_replace_steps_move_by_two_and_moments_by_the_root_of_two():
+    ours = rest(4.0, "replace")
+    spent = 2 / ours.noise_of_moments**2 + STEPS * 4 / ours.noise_of_step(SIZES) ** 2
+    assert spent == pytest.approx(1 / 16)
+
+
 def test_noise_of_moments_and_steps_together_is_that_of_one_gaussian():
     of_moments, of_step = multipliers(4.0)
     assert 1 / of_moments**2 + STEPS / of_step**2 == pytest.approx(1 / 16)
     assert 16 / of_moments**2 == pytest.approx(MOMENTS)
     assert multipliers(0.0) == (0.0, 0.0)
-    said = facts(SIZES, 4.0)
+    said = rest(4.0).facts(SIZES)
     assert said["noise multiplier of the second moments"] == of_moments
     assert said["gradient clip norm"] == CLIP
-    assert facts(SIZES, 0.0)["gradient clip norm"] == "none"
+    assert rest(0.0).facts(SIZES)["gradient clip norm"] == "none"
     assert (said["gradient steps"], said["noise multiplier of a step"]) == (STEPS, of_step)
 
 
@@ -75,7 +102,7 @@ def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
     monkeypatch.setattr(module, "second_moments", kept)
     monkeypatch.setattr(module, "descend", no_descent)
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
-    refine(np.ones((2, 3)), nothing, known([30.0, 10.0]), multiplier, noise_source("research", 0))
+    refine(np.ones((2, 3)), nothing, known([30.0, 10.0]), rest(multiplier), noise_source("research", 0))
     ((values, *_, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert np.stack(moments).std(axis=0).mean() == pytest.approx(of_moments, rel=0.1)
@@ -85,7 +112,7 @@ def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
 
 @pytest.mark.parametrize("multiplier", [0.0, 1e-6, 4.0])
 def test_the_damping_covers_the_ridge_and_the_noise_of_moments_and_steps(dampings, multiplier):
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), multiplier, noise_source("research", 0))
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(multiplier), noise_source("research", 0))
     ((values, deviation, least, most, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert least == pytest.approx(RIDGE * 4 + of_moments * 12**0.5)
@@ -105,7 +132,7 @@ def test_gradients_are_clipped_to_half_where_classes_are_alike():
 
 @pytest.mark.parametrize(("within", "ridge"), [(0.4, 0.16 / 0.6), (0.7, 0.49 / 0.3), (1.0, 1 / 0.02)])
 def test_the_ridge_follows_the_share_within_classes(dampings, within, ridge):
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES, within), 0.0, noise_source("research", 0))
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES, within), rest(0.0), noise_source("research", 0))
     assert dampings[0][2] == pytest.approx(4 * module.RIDGE * ridge)
 
 
@@ -113,7 +140,9 @@ def test_the_ridge_follows_the_share_within_classes(dampings, within, ridge):
 def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, n_classes):
     monkeypatch.setattr(module, "descend", lambda gradient, start, rate, steps: np.full_like(start, rate))
     y, start = np.arange(300) % n_classes, np.zeros((n_classes, 12))
-    found = refine(start, UnitRows(X, y, CENTRE), known(np.full(n_classes, 10.0)), 1.0, noise_source("research", 0))
+    found = refine(
+        start, UnitRows(X, y, CENTRE), known(np.full(n_classes, 10.0)), rest(1.0), noise_source("research", 0)
+    )
     assert (found == min(n_classes, module.LONGEST)).all()
 
 
@@ -121,7 +150,7 @@ def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, 
 def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(monkeypatch, dampings, multiplier, clip):
     head, found, slopes = RNG.normal(size=(4, 12)), [], Slopes()
     monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), multiplier, noise_source("research", 0), slopes)
+    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(multiplier), noise_source("research", 0), slopes)
     assert (slopes.clip, slopes.balance) == (clip, BALANCE)
     scores = START + head
     assert slopes.noises == [pytest.approx(multipliers(multiplier)[1] * CLIP * np.linalg.norm(scores) / SIZES.sum())]
@@ -142,7 +171,7 @@ def test_noise_is_drawn_anew_in_each_step(monkeypatch):
 
     monkeypatch.setattr(module, "noisy_gradient", kept)
     nothing = UnitRows(np.zeros((2, 12)), np.array([0, 1]))
-    refine(START, nothing, known(SIZES), 1e3, noise_source("research", 0))
+    refine(START, nothing, known(SIZES), rest(1e3), noise_source("research", 0))
     assert len(drawn) == STEPS
     noise = np.stack([array.ravel() for array in drawn])
     assert np.abs(np.corrcoef(noise) - np.eye(STEPS)).max() < 0.8
@@ -157,7 +186,7 @@ def test_without_noise_it_ends_where_the_penalised_loss_is_least():
         residual = softmax(ROWS @ theta.T + added, axis=1) - np.eye(4)[Y]
         return np.linalg.norm(residual.T @ ROWS + RIDGE * (theta - START))
 
-    found = refine(START, UnitRows(X, Y, CENTRE), known(sizes), 0.0, noise_source("research", 0))
+    found = refine(START, UnitRows(X, Y, CENTRE), known(sizes), rest(0.0), noise_source("research", 0))
     assert slope(found) < 0.01 * slope(START)
 
 
@@ -174,7 +203,7 @@ def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
 
     for release in releases:
         monkeypatch.setattr(module, release.__name__, keep(release))
-    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), known(SIZES), 4.0, noise_source("research", 0))
+    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), known(SIZES), rest(4.0), noise_source("research", 0))
     moments, step = (np.round(drawn[name], 6) for name in ("second_moments", "noisy_gradient"))
     assert moments.std() > 0.5
     assert not np.isin(moments, step).any()
@@ -191,11 +220,11 @@ def test_steps_do_not_oscillate_where_noise_is_small(multiplier):
     def loss(theta):
         return -np.mean(log_softmax(rows @ theta.T + BALANCE * np.log(sizes), axis=1)[np.arange(len(y)), y])
 
-    found = refine(start, UnitRows(x, y), known(sizes), multiplier, noise_source("research", 0))
+    found = refine(start, UnitRows(x, y), known(sizes), rest(multiplier), noise_source("research", 0))
     assert loss(found) < loss(start)
 
 
 def test_in_much_noise_it_stays_where_it_started():
-    found = refine(START, UnitRows(X, Y, CENTRE), known(SIZES), 1e3, noise_source("research", 0))
+    found = refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(1e3), noise_source("research", 0))
     rows = unit_rows_about(RNG.normal(size=(500, 12)), None)
     assert (rows @ (found - START).T).std() < 1.5

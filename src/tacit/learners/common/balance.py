@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import InputError
+from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.parameters import declared_counts, flag
 from tacit.learners.common.sums import Blocks, class_counts
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event
 
+COUNTS = "counts"  # the name of this part of the budget
 COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10
 
 
@@ -28,13 +28,13 @@ def count_share(declared: Any) -> float:
 class ClassCounts:
     """How a fit learns the number of records of each class: declared (int or sequence of int), bought, or not at all.
 
-    Under a unit per person counts are total weights, and declared ones numbers of persons. `multiplier` is that of a
-    Gaussian sum that spends the whole budget. `unused` names the parameter with which the fit needs no counts: none are
+    Under a unit per person counts are total weights, and declared ones numbers of persons. `noise` is the standard
+    deviation of the noise of bought counts. `unused` names the parameter with which the fit needs no counts: none are
     bought then, and none may be declared.
     """
 
     declared: Any
-    multiplier: float
+    noise: float = 0.0
     balanced: bool = True
     unused: str = ""
 
@@ -49,13 +49,15 @@ class ClassCounts:
         return 0.0 if self.unused else count_share(self.declared)
 
     @property
-    def noise_multiplier(self) -> float:
-        """Noise multiplier of bought counts; 0 if none are bought."""
-        return self.multiplier / math.sqrt(self.share) if self.share else 0.0
+    def parts(self) -> dict[str, Part]:
+        """The bought counts as a part of the budget; empty if none are bought."""
+        if not self.share:
+            return {}
+        return {COUNTS: Part(self.share, gaussian.CLASS_COUNTS, by_class=True)}
 
-    def events(self) -> list[Event]:
-        """The event of bought counts, if any."""
-        return [gaussian.event(self.noise_multiplier)] if self.share else []
+    def with_noise(self, split: BudgetSplit) -> ClassCounts:
+        """These counts with the noise that the split of the budget gives them."""
+        return replace(self, noise=split.noise(COUNTS)) if self.share else self
 
     def unprotected(self) -> tuple[str, ...]:
         """Declared counts, which the guarantee does not cover."""
@@ -68,12 +70,12 @@ class ClassCounts:
             return counts
         if self.unused:
             raise ValueError(f"counts are not bought with {self.unused}")
-        return class_counts(blocks, n_classes=n_classes, multiplier=self.noise_multiplier, noise=noise)
+        return class_counts(blocks, n_classes=n_classes, multiplier=self.noise, noise=noise)
 
     @property
     def uncertainty(self) -> float:
         """Noise level of a count, and 1 at least."""
-        return max(self.noise_multiplier, 1.0)
+        return max(self.noise, 1.0)
 
     def log_shares(self, counts: Floats) -> Floats:
         """`log_shares` with the noise level added to each count; zeros if classes are not balanced."""
@@ -82,7 +84,7 @@ class ClassCounts:
     def facts(self) -> dict[str, float | str]:
         """For the card."""
         if self.share:
-            return {"noise multiplier of the counts": self.noise_multiplier}
+            return {"noise multiplier of the counts": self.noise}
         return {"noise multiplier of the counts": "not bought" if self.declared is None else "counts are declared"}
 
 

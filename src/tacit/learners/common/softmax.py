@@ -14,6 +14,11 @@ from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.outer_products import NORM, IntegerRows
 from tacit.models.rows import Floats
+from tacit.privacy.sensitivity import ROOT_TWO
+from tacit.privacy.unit import Unit
+
+UNCLIPPED = math.sqrt(2)
+"""A clip norm that shortens no gradient of a unit row."""
 
 Blocks = Sequence[Block]
 """Unit rows and their classes, with the ends of persons or without.
@@ -95,6 +100,29 @@ def residuals(rows: IntegerRows | Floats, labels: Integers, head: Floats, offset
     whole, unit = _whole_head(head) if isinstance(rows, IntegerRows) else (head, 1.0)
     right = rows.values.astype(np.float64) if isinstance(rows, IntegerRows) else rows
     return Residuals(labels, np.atleast_2d(offsets), whole, unit, 1.0).of(right)
+
+
+def clip_norm_under(unit: Unit, clip: float) -> float:
+    """Return the clip norm to use: a changed label moves gradients by sqrt(2) at most, however little they are clipped.
+
+    From sqrt(1/2) on, a longer clip norm costs no more noise under change-label, and sqrt(2) shortens no gradient.
+
+    >>> clip_norm_under(Unit.CHANGE_LABEL, 1.0) == UNCLIPPED, clip_norm_under(Unit.ADD_REMOVE, 1.0)
+    (True, 1.0)
+    """
+    if unit is Unit.CHANGE_LABEL and clip >= math.sqrt(0.5):
+        return UNCLIPPED
+    return clip
+
+
+def gradient_sensitivity(unit: Unit, clip: float, n_classes: int) -> float:
+    """Return by how much the sum of clipped gradients moves under `unit`, in units of the clip norm.
+
+    Another label changes two entries of a residual, by 1 each; clipping lengthens no difference.
+    """
+    if unit is Unit.CHANGE_LABEL:
+        return outer_products.moved_by_left_rows(ROOT_TWO / clip, n_classes)
+    return outer_products.PRODUCTS.under(unit)
 
 
 def noisy_gradient(

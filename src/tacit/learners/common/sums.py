@@ -67,8 +67,15 @@ def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: No
     return class_sums(ones, n_classes=n_classes, width=1, multiplier=multiplier, noise=noise)[:, 0]
 
 
-def second_moments(blocks: Blocks, *, width: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Sum of x x' over all rows x, of shape (width, width): `outer_products.event(multiplier)`."""
+def second_moments(
+    blocks: Blocks, *, width: int, multiplier: float, noise: NoiseSource, rows_are_public: bool = False
+) -> Floats:
+    """Sum of x x' over all rows x, of shape (width, width): `outer_products.event(multiplier)`.
+
+    Where rows are public, they and persons are bounded as with noise, so that other sums have the same weights.
+    """
+    if rows_are_public:
+        return outer_products.bounded_second_moments(blocks, width=width)
     if multiplier > 0:
         return outer_products.noisy_second_moments(blocks, width=width, noise_multiplier=multiplier, noise=noise)
     moments = np.zeros((width, width))

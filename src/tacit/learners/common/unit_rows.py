@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import declared_counts, public_centre, real
 from tacit.learners.common.sums import blocks
+from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.outer_products import rounded
@@ -24,6 +26,8 @@ from tacit.models.decisions import LinearHead
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 MOST_INTERCEPT = 1e6
@@ -75,38 +79,58 @@ class UnitRowClassifier(PrivateClassifier):
     intercept = 0.0  # parameters of some learners only
     names = None
 
-    def _multiplier(self) -> float:
-        """Noise multiplier of one Gaussian sum that spends the whole budget.
+    def _parts(self) -> dict[str, Part]:
+        """The kinds of sums that a fit releases, with their shares of the budget."""
+        raise NotImplementedError(f"{type(self).__name__} does not split its budget by parts")
 
-        A changed label may move a sum over all classes by twice the sensitivity, as a replaced record does.
-        """
-        unit = Unit(self.unit)
-        return Budget.parse(self.budget).gaussian(Unit.REPLACE if unit is Unit.CHANGE_LABEL else unit, split=True)
+    def _split(self) -> BudgetSplit:
+        """How the parts share the budget."""
+        return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), self._parts())
+
+    def _event(self) -> Event:
+        """Privacy cost of one fit under `self.unit`, from the parameters alone."""
+        return self._split().event()
+
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
+
+    def _public_rows(self) -> bool:
+        """Whether rows are public under the unit, at a finite budget, so that what depends on them alone is exact."""
+        return not self._infinite() and outer_products.MOMENTS.under(Unit(self.unit)) == 0
+
+    def _infinite(self) -> bool:
+        """Whether the budget is infinite, so that all sums are exact."""
+        return Budget.parse(self.budget).infinite
 
     def _intercept(self) -> float:
         return real("intercept", self.intercept, 0, MOST_INTERCEPT)
 
+    def _declared_counts(self) -> ClassCounts:
+        """How the fit learns the number of records of each class, before the budget is split."""
+        return ClassCounts(None, unused="this method")
+
     def _counts(self) -> ClassCounts:
         """How the fit learns the number of records of each class."""
-        return ClassCounts(None, self._multiplier(), unused="this method")
+        counts = self._declared_counts()
+        return counts.with_noise(self._split()) if counts.share else counts
 
     def _unprotected(self) -> tuple[str, ...]:
-        return self._counts().unprotected()
+        return self._declared_counts().unprotected()
 
     def _matrices(self) -> Matrices | None:
         """The d x d matrices of a fit, if any."""
         return None
 
-    def _noised(self, matrices: int) -> int:
-        """How many of these matrices get noise of the secure source."""
-        return matrices if self.noise == "secure" and self._multiplier() > 0 else 0
+    def _noised(self, matrices: int, deviation: float) -> int:
+        """How many of these matrices get noise of the secure source, of this standard deviation."""
+        return matrices if self.noise == "secure" and deviation > 0 else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         check_width(X.shape[1] + 1)
         matrices = self._matrices()
         if matrices is not None:
             matrices.check(X.shape[1])
-        declared_counts(self._counts().declared, len(self.classes_))
+        declared_counts(self._declared_counts().declared, len(self.classes_))
         centre = public_centre(self.public, X.shape[1])
         names = name_directions(self.names, self.classes, X.shape[1], centre)
         return UnitRows(X, labels, centre, self._intercept(), names)

@@ -10,10 +10,11 @@ import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import real
 from tacit.learners.common.preconditioning import damping_for, divided, spectrum
-from tacit.learners.common.softmax import Blocks, noisy_gradient
+from tacit.learners.common.softmax import Blocks, clip_norm_under, gradient_sensitivity, noisy_gradient
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.name_centre import Gradient, NameCentre
@@ -22,8 +23,10 @@ from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
+from tacit.privacy.unit import Unit
 
+MOMENTS, GRADIENTS = "moments", "gradients"  # the parts of the budget
 LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
 
 
@@ -64,9 +67,11 @@ class FeatureCovariance(SecondOrderClassifier):
     Notes
     -----
     Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2): one for G, of
-    sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per
-    class is for the counts. Logits are exact, as in `GradientDescent`. Under a unit per person, a person's
-    contribution to G or to a gradient is bounded like a record's otherwise. See `tacit.mechanisms.outer_products`.
+    sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per class
+    is for the counts. Under change-label, and for the labels of a person, G is exact and costs nothing, since rows are
+    public. Under change-label gradients are clipped as in `GradientDescent`. Logits are exact, as in `GradientDescent`.
+    Under a unit per person, a person's contribution to G or to a gradient is bounded like a record's otherwise. See
+    `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the logit
     adjustment. The damping is tacit's.
 
@@ -87,25 +92,46 @@ class FeatureCovariance(SecondOrderClassifier):
 
     default_epochs = (20, 40)
 
-    def _sum_multiplier(self) -> float:
-        """Noise multiplier of G and of the gradients of each epoch."""
-        return self._multiplier() * math.sqrt((1 + self._epochs()) / (1 - self._counts().share))
+    def _parts(self) -> dict[str, Part]:
+        counts, epochs = self._declared_counts(), self._epochs()
+        of_release = (1 - counts.share) / (1 + epochs)
+        moments = Part(of_release, outer_products.MOMENTS)
+        gradients = Part(epochs * of_release, outer_products.PRODUCTS, releases=epochs)
+        return {MOMENTS: moments, GRADIENTS: gradients} | counts.parts
+
+    def _clip(self) -> float:
+        """The clip norm in use."""
+        return clip_norm_under(Unit(self.unit), real("clip", self.clip, 1e-6, 10))
+
+    def _moments_noise(self) -> float:
+        """Standard deviation of the noise on an entry of G; 0 where rows are public."""
+        return self._split().noise(MOMENTS)
+
+    def _epoch_noise(self) -> float:
+        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        sensitivity = gradient_sensitivity(Unit(self.unit), self._clip(), len(self.classes_))
+        return self._split().noise(GRADIENTS, sensitivity)
 
     def _event(self) -> Event:
-        real("clip", self.clip, 1e-6, 10)
+        self._clip()
         self._check_steps()
-        of_sums = (1 + self._epochs()) * outer_products.event(self._sum_multiplier())
-        return compose([of_sums, *self._counts().events()])
+        return super()._event()
 
     def _matrices(self) -> Matrices:
-        return Matrices(held=2.5, decomposed=1, noised=self._noised(1))
+        return Matrices(held=2.5, decomposed=1, noised=self._noised(1, self._moments_noise()))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, epochs, width = self._sum_multiplier(), self._epochs(), prepared.width
+        epochs, width = self._epochs(), prepared.width
         with phase(SET_UP):
-            blocks = prepared.block_list(exact=z == 0)
+            blocks = prepared.block_list(exact=self._infinite())
             counts = self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
-            moments = second_moments(blocks, width=width, multiplier=z, noise=noise)
+            moments = second_moments(
+                blocks,
+                width=width,
+                multiplier=self._moments_noise(),
+                noise=noise,
+                rows_are_public=self._public_rows(),
+            )
         with phase(SOLVING):
             total = float(np.trace(moments))
             values, vectors = spectrum(moments)  # overwrites the moments
@@ -120,9 +146,9 @@ class FeatureCovariance(SecondOrderClassifier):
                 theta = theta - rate * divided(gradient(theta) + self.ridge * theta, values, vectors, self.damping_)
         self.name_scale_ = 0.0 if named is None else named.scale
         facts = {
-            "gradient clip norm": float(self.clip),
-            "noise multiplier of the second moments": z,
-            "noise multiplier of an epoch": z,
+            "gradient clip norm": self._clip(),
+            "noise multiplier of the second moments": self._moments_noise(),
+            "noise multiplier of an epoch": self._epoch_noise(),
             "epochs": epochs,
             "damping": self.damping_,
             **self._counts().facts(),
@@ -135,9 +161,9 @@ class FeatureCovariance(SecondOrderClassifier):
 
     def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
         """What is descended. Counts serve only to balance the classes."""
-        z = self._sum_multiplier()
+        z, clip = self._epoch_noise(), self._clip()
         offsets = np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
-        return lambda head: noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
+        return lambda head: noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
 
     def _name_centre(self, prepared: UnitRows, counts: Floats | None, squares: float) -> NameCentre | None:
         """Start and centre of the ridge, if there are names.
@@ -146,16 +172,17 @@ class FeatureCovariance(SecondOrderClassifier):
         """
         if prepared.names is None:
             return None
-        z, n_classes, counts_noise = self._sum_multiplier(), len(self.classes_), self._counts().noise_multiplier
+        n_classes, counts_noise = len(self.classes_), self._counts().noise
         if counts is None:
-            counts, counts_noise = np.full(n_classes, squares / n_classes), z * math.sqrt(prepared.width) / n_classes
+            counts = np.full(n_classes, squares / n_classes)
+            counts_noise = self._moments_noise() * math.sqrt(prepared.width) / n_classes
         return NameCentre(
             prepared.names,
             counts,
             counts_noise=counts_noise,
-            noise=z * self.clip,
+            noise=self._epoch_noise() * self._clip(),
             steps=self._epochs(),
-            shrinkage=min(self.clip, 1.0) if z > 0 else 1.0,
+            shrinkage=1.0 if self._infinite() else min(self._clip(), 1.0),
             intercept=prepared.intercept,
         )
 
@@ -166,6 +193,6 @@ class FeatureCovariance(SecondOrderClassifier):
         """As passed, or by the eigenvalues of the noisy G."""
         if self.damping is not None:
             return float(self.damping)
-        z = self._sum_multiplier()
-        least = self.ridge * len(self.classes_) + z * math.sqrt(len(values))
-        return damping_for(values, rate * self.clip * z * math.sqrt(self._epochs()), least)
+        least = self.ridge * len(self.classes_) + self._moments_noise() * math.sqrt(len(values))
+        deviation = rate * self._clip() * self._epoch_noise() * math.sqrt(self._epochs())
+        return damping_for(values, deviation, least)

@@ -10,22 +10,26 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.learners.common.balance import n_records
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.parameters import real
 from tacit.learners.common.softmax import Blocks, residuals
 from tacit.learners.common.unit_rows import UnitRows
-from tacit.learners.linear.gradient_descent import GradientDescent
+from tacit.learners.linear.gradient_descent import GRADIENTS, GradientDescent
 from tacit.learners.linear.name_centre import Gradient
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
-from tacit.mechanisms.counts import counted, noisy_count
+from tacit.mechanisms.counts import COUNT, counted, noisy_count
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.rounding import row_norms
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, Gaussian, compose
+from tacit.privacy.events import Event, Gaussian
+from tacit.privacy.unit import Unit
 
 LONGEST = math.sqrt(2)  # gradient of a unit row
 SHORTEST = 1e-6
+
+ABOVE = "counts above the threshold"  # the name of this part of the budget
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,34 +99,42 @@ class GlobalAdapt(GradientDescent):
     def _threshold_share(self) -> float:
         return real("threshold_share", self.threshold_share, 1e-6, 0.9)
 
-    def _step_multiplier(self) -> float:
-        return self._multiplier() * math.sqrt(self._steps() / (1 - self._threshold_share() - self._counts().share))
+    def _parts(self) -> dict[str, Part]:
+        counts, share = self._declared_counts(), self._threshold_share()
+        gradients = Part(1 - share - counts.share, outer_products.PRODUCTS, releases=self._steps())
+        above = Part(share, COUNT, releases=self._steps())
+        return {GRADIENTS: gradients} | counts.parts | {ABOVE: above}
 
-    def _threshold_event(self) -> Gaussian:
-        """The event of a count of gradients above the threshold."""
-        return Gaussian(self._multiplier() * math.sqrt(self._steps() / self._threshold_share()))
+    def _clip(self) -> float:
+        return real("clip", self.clip, 1e-6, 10)
+
+    def _gradient_sensitivity(self) -> float:
+        # scaling jumps at the threshold, so it may lengthen the difference that a label makes
+        return outer_products.PRODUCTS.under(Unit(self.unit))
 
     def _event(self) -> Event:
         real("threshold", self.threshold, SHORTEST, LONGEST)
         real("decay", self.decay, 0, 1)
         real("tolerance", self.tolerance, 1e-6, 1e6)
-        return compose([super()._event(), self._steps() * self._threshold_event()])
+        return super()._event()
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         self.thresholds_ = np.zeros(0)
         released = super()._fit(prepared, noise)
         what = "one linear score per class, by noisy gradients under an adapted threshold"
-        fact = {"noise multiplier of a count above the threshold": self._threshold_event().noise_multiplier}
+        fact = {"noise multiplier of a count above the threshold": self._split().noise(ABOVE)}
         return replace(released, what=what, mechanism=released.mechanism | fact)
 
     def _shrinkage(self) -> float:
-        return self.clip / max(self.threshold, 1.0) if self._step_multiplier() > 0 else 1.0
+        return 1.0 if self._infinite() else self.clip / max(self.threshold, 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; each call moves the threshold, except under an infinite budget."""
-        z, of_count, offsets = self._step_multiplier(), self._threshold_event(), self._counts().log_shares(counts)
-        if z == 0:
+        if self._infinite():
             return super()._gradient(blocks, counts, noise)
+
+        z, of_count = self._step_noise(), Gaussian(self._split().noise(ABOVE))
+        offsets = self._counts().log_shares(counts)
         following = float(self.threshold)
 
         def gradient(head: Floats) -> Floats:

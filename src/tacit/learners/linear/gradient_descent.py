@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +10,20 @@ import numpy as np
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import ClassCounts, n_records
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import check_optional, real, whole
-from tacit.learners.common.softmax import Blocks, noisy_gradient
+from tacit.learners.common.softmax import Blocks, clip_norm_under, gradient_sensitivity, noisy_gradient
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
+from tacit.privacy.unit import Unit
+
+GRADIENTS = "gradients"  # the name of this part of the budget
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,11 +79,12 @@ class GradientDescent(UnitRowClassifier):
     Notes
     -----
     Guarantee: one Gaussian event per step with multiplier z sqrt(steps), sensitivity `clip` in Frobenius norm under
-    add/remove, and one per class for the counts. The gradient of a record is the outer product of its residual and
-    its row, so clipping needs only their two norms. Logits are exact: rows are whole numbers, and so is the head
-    after scaling by a power of two, so that no bit of a record's gradient depends on the other records. Under a unit
-    per person the sum of a person's clipped gradients is scaled down to norm `clip`, and counts are one event for all
-    classes. See `tacit.mechanisms.outer_products`.
+    add/remove, and one per class for the counts. Under change-label the sum moves by min(2 clip, sqrt(2)), so a clip
+    norm of sqrt(1/2) or more becomes sqrt(2), which costs nothing and shortens no gradient. The gradient of a record is
+    the outer product of its residual and its row, so clipping needs only their two norms. Logits are exact: rows are
+    whole numbers, and so is the head after scaling by a power of two, so that no bit of a record's gradient depends on
+    the other records. Under a unit per person the sum of a person's clipped gradients is scaled down to norm `clip`,
+    and counts are one event for all classes. See `tacit.mechanisms.outer_products`.
     Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed; Menon et al. 2021 for
     the logit adjustment.
 
@@ -105,29 +109,42 @@ class GradientDescent(UnitRowClassifier):
     intercept: float = 0.0
     names: Any = None
 
-    def _counts(self) -> ClassCounts:
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced)
+    def _declared_counts(self) -> ClassCounts:
+        return ClassCounts(self.counts, balanced=self.balanced)
 
     def _steps(self) -> int:
         if self.steps is not None:
             return whole("steps", self.steps, 1, 10**4)
-        if self._multiplier() == 0:
+        if self._infinite():
             return 200
         return 80 if self.public is None else 60
 
-    def _step_multiplier(self) -> float:
-        """Noise multiplier of the gradients of a step."""
-        return self._multiplier() * math.sqrt(self._steps() / (1 - self._counts().share))
+    def _parts(self) -> dict[str, Part]:
+        counts = self._declared_counts()
+        gradients = Part(1 - counts.share, outer_products.PRODUCTS, releases=self._steps())
+        return {GRADIENTS: gradients} | counts.parts
+
+    def _clip(self) -> float:
+        """The clip norm in use."""
+        return clip_norm_under(Unit(self.unit), real("clip", self.clip, 1e-6, 10))
+
+    def _gradient_sensitivity(self) -> float:
+        """By how much a sum of clipped gradients moves, in units of the clip norm."""
+        return gradient_sensitivity(Unit(self.unit), self._clip(), len(self.classes_))
+
+    def _step_noise(self) -> float:
+        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        return self._split().noise(GRADIENTS, self._gradient_sensitivity())
 
     def _event(self) -> Event:
         self._intercept()
-        real("clip", self.clip, 1e-6, 10)
+        self._clip()
         real("ridge", self.ridge, 0, 1e9)
         check_optional(self, learning_rate=(1e-9, 1e9))
-        return compose([self._steps() * outer_products.event(self._step_multiplier()), *self._counts().events()])
+        return super()._event()
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, n_classes = self._step_multiplier(), len(self.classes_)
+        z, n_classes = self._step_noise(), len(self.classes_)
         with phase(SET_UP):
             blocks = prepared.block_list(exact=z == 0)
             counts = self._counts().draw(blocks, n_classes, noise)
@@ -145,7 +162,7 @@ class GradientDescent(UnitRowClassifier):
             )
         self.name_scale_ = 0.0 if named is None else named.scale
         facts = self._counts().facts() | {
-            "gradient clip norm": float(self.clip),
+            "gradient clip norm": self._clip(),
             "noise multiplier of a step": z,
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",
@@ -161,8 +178,8 @@ class GradientDescent(UnitRowClassifier):
         return NameCentre(
             prepared.names,
             counts,
-            counts_noise=self._counts().noise_multiplier,
-            noise=self._step_multiplier() * self.clip,
+            counts_noise=self._counts().noise,
+            noise=self._step_noise() * self._clip(),
             steps=self._steps(),
             shrinkage=self._shrinkage(),
             intercept=prepared.intercept,
@@ -170,12 +187,13 @@ class GradientDescent(UnitRowClassifier):
 
     def _shrinkage(self) -> float:
         """By which factor a gradient of norm 1 is shortened."""
-        return min(self.clip, 1.0) if self._step_multiplier() > 0 else 1.0
+        return 1.0 if self._infinite() else min(self._clip(), 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """What is descended; without noise and clipping under an infinite budget."""
-        z, offsets = self._step_multiplier(), self._counts().log_shares(counts)
-        return lambda head: noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=z, noise=noise)
+        z, clip = self._step_noise(), self._clip()
+        offsets = self._counts().log_shares(counts)
+        return lambda head: noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
 
     def _learning_rate(self, n: float) -> float:
         """Factor of the mean gradient of n records."""
@@ -183,5 +201,5 @@ class GradientDescent(UnitRowClassifier):
             return float(self.learning_rate)
         n_classes = len(self.classes_)
         longest = n_classes * (1.0 if self.public is None else 4.0)
-        noise = self._step_multiplier() * self.clip
+        noise = self._step_noise() * self._clip()
         return learning_rate(longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps())

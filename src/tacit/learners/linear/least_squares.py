@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
-from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.balance import COUNTS, ClassCounts
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, flag, real
 from tacit.learners.common.preconditioning import divided, spectrum
@@ -19,7 +20,11 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
+from tacit.privacy.unit import Unit
+
+# the parts of the budget
+MOMENTS, SUMS, CLASS_MOMENTS = "moments", "sums", "class moments"
 
 # chosen on CIFAR-10
 SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
@@ -46,7 +51,8 @@ class LeastSquares(UnitRowClassifier):
         Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget each. If omitted, G
         gets 30 % of the budget, noisy counts 1 %, and b the rest.
     ridge : float, optional
-        By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert.
+        By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert, or of
+        the sums b where that matrix is exact.
     normalise : bool, default=True
         Divide each theta_k by the standard deviation of its score within classes or, with `alpha`, by its norm. If
         False, scores are those of the linear discriminant or, with `alpha`, of the regression.
@@ -67,9 +73,10 @@ class LeastSquares(UnitRowClassifier):
     -----
     Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, otherwise one per
     class for the counts, all of sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the
-    budget. Everything else is post-processing: the expected noise of the sums is added back to W, and a mean's noise,
-    of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to W. See `tacit.mechanisms.outer_products`
-    and `tacit.mechanisms.gaussian`.
+    budget. Under change-label, and for the labels of a person, G does not depend on what is protected: it is exact and
+    free, and the other parts share the budget. Everything else is post-processing: the expected noise of the sums is
+    added back to W, and a mean's noise, of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to W.
+    See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
     Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the discriminant, whose
     noise terms are tacit's.
 
@@ -90,33 +97,49 @@ class LeastSquares(UnitRowClassifier):
     counts: int | Sequence[int] | None = None
     intercept: float = 0.0
 
-    def _counts(self) -> ClassCounts:
+    def _declared_counts(self) -> ClassCounts:
         unused = "" if self.alpha is None else f"alpha={self.alpha!r}"
-        return ClassCounts(self.counts, self._multiplier(), unused=unused)
+        return ClassCounts(self.counts, unused=unused)
 
-    def _multipliers(self) -> tuple[float, float, float | None]:
-        """Noise multipliers of G, of b, and of A (None where it is not bought)."""
-        z = self._multiplier()
-        if self.alpha is None:
-            share_of_sums = 1 - SHARE_OF_MOMENTS - self._counts().share
-            return z / math.sqrt(SHARE_OF_MOMENTS), z / math.sqrt(share_of_sums), None
-        real("alpha", self.alpha, 0, 1e9)
-        return z * math.sqrt(3), z * math.sqrt(3), z * math.sqrt(3)
+    def _parts(self) -> dict[str, Part]:
+        if self.alpha is not None:
+            real("alpha", self.alpha, 0, 1e9)
+            return {
+                MOMENTS: Part(1 / 3, outer_products.MOMENTS),
+                SUMS: Part(1 / 3, gaussian.CLASS_SUMS, by_class=True),
+                CLASS_MOMENTS: Part(1 / 3, outer_products.CLASS_MOMENTS, by_class=True),
+            }
+
+        counts = self._declared_counts()
+        parts = {
+            MOMENTS: Part(SHARE_OF_MOMENTS, outer_products.MOMENTS),
+            SUMS: Part(1 - SHARE_OF_MOMENTS - counts.share, gaussian.CLASS_SUMS, by_class=True),
+        }
+        if Unit(self.unit).per_person and counts.share:
+            # a person's sums and counts are scaled as one vector, which moves as sums do
+            return parts | {COUNTS: Part(counts.share, gaussian.CLASS_SUMS, by_class=True)}
+        return parts | counts.parts
+
+    def _noises(self) -> tuple[float, float, float | None]:
+        """Standard deviations of the noise on entries of G, of b, and of A (None where it is not bought)."""
+        split = self._split()
+        of_classes = None if self.alpha is None else split.noise(CLASS_MOMENTS)
+        return split.noise(MOMENTS), split.noise(SUMS), of_classes
 
     def _event(self) -> Event:
         self._intercept()
         flag("normalise", self.normalise)
         check_optional(self, ridge=(1e-9, 1e18))
-        z_moments, z_sums, z_classes = self._multipliers()
-        of_classes = [] if z_classes is None else [outer_products.class_event(z_classes)]
-        of_sums = [outer_products.event(z_moments), gaussian.event(z_sums)]
-        return compose([*of_sums, *of_classes, *self._counts().events()])
+        return super()._event()
 
     def _matrices(self) -> Matrices:
-        if self.alpha is None:
-            return Matrices(held=2.5, decomposed=1, noised=self._noised(1))
+        of_moments, _, of_classes = self._noises()
+        if of_classes is None:
+            return Matrices(held=2.5, decomposed=1, noised=self._noised(1, of_moments))
+
         n_classes = len(self.classes_)
-        return Matrices(held=n_classes + 5, decomposed=n_classes, noised=self._noised(n_classes + 1))
+        noised = self._noised(1, of_moments) + self._noised(n_classes, of_classes)
+        return Matrices(held=n_classes + 5, decomposed=n_classes, noised=noised)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         moments, sums, counts, class_moments = self._moments(prepared, noise)
@@ -127,12 +150,12 @@ class LeastSquares(UnitRowClassifier):
         ridge = self._ridge(prepared.width, weight)
         if class_moments is None:
             theta, added = self._discriminants(moments, sums, counts, ridge)
-            added = added + scores_of_empty(sums) if self._multiplier() == 0 else added
+            added = added + scores_of_empty(sums) if self._infinite() else added
         else:
             theta = _regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
             norms = np.linalg.norm(theta, axis=1, keepdims=True)
             theta = theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta
-        z_moments, z_sums, z_classes = self._multipliers()
+        z_moments, z_sums, z_classes = self._noises()
         facts = {
             "row norm": 1.0,
             "noise multiplier of the second moments": z_moments,
@@ -148,12 +171,18 @@ class LeastSquares(UnitRowClassifier):
     @phase(SET_UP)
     def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats, Floats | None]:
         """Noisy G, b and counts or, with `alpha`, A; exact ones under an infinite budget."""
-        z_moments, z_sums, z_classes = self._multipliers()
+        z_moments, z_sums, z_classes = self._noises()
         width, n_classes, counts = records.width, len(self.classes_), self._counts()
-        moments = second_moments(records.blocks("second moments"), width=width, multiplier=z_moments, noise=noise)
+        moments = second_moments(
+            records.blocks("second moments"),
+            width=width,
+            multiplier=z_moments,
+            noise=noise,
+            rows_are_public=self._public_rows(),
+        )
         blocks = records.blocks("class sums")
-        if records.persons is not None and counts.noise_multiplier > 0:
-            of_both = z_sums, counts.noise_multiplier
+        if records.persons is not None and counts.noise > 0:
+            of_both = z_sums, counts.noise
             sums, drawn = gaussian.noisy_sums_and_counts(
                 blocks, n_classes=n_classes, width=width, noise_multipliers=of_both, noise=noise
             )
@@ -169,7 +198,7 @@ class LeastSquares(UnitRowClassifier):
     def _discriminants(self, moments: Floats, sums: Floats, counts: Floats, ridge: float) -> tuple[Floats, Floats]:
         """One theta per class, and what is added to its scores; `moments` are overwritten."""
         counts = np.maximum(counts, self._counts().uncertainty)[:, None]
-        total, z_sums = counts.sum(), self._multipliers()[1]
+        total, z_sums = counts.sum(), self._noises()[1]
         means, centre = sums / counts, sums.sum(axis=0) / total
         within = moments  # in its memory, since matrices may be large
         for start in range(0, len(within), STRIP):
@@ -190,8 +219,8 @@ class LeastSquares(UnitRowClassifier):
 
         The weight in G is its trace, since rows are unit.
         """
-        in_sums, of_counts = float(counts.sum()), self._counts().noise_multiplier * math.sqrt(len(counts))
-        in_moments, of_trace = float(np.trace(moments)), self._multipliers()[0] * math.sqrt(len(moments))
+        in_sums, of_counts = float(counts.sum()), self._counts().noise * math.sqrt(len(counts))
+        in_moments, of_trace = float(np.trace(moments)), self._noises()[0] * math.sqrt(len(moments))
         if abs(in_sums - in_moments) <= WITHIN_NOISE * math.hypot(of_counts, of_trace):
             return 1.0
         return max(in_sums, 1.0) / max(in_moments, of_trace, 1.0)
@@ -200,7 +229,10 @@ class LeastSquares(UnitRowClassifier):
         """By default 1 + s sqrt(d), s being the noise of the matrix to invert, in which G has this weight."""
         if self.ridge is not None:
             return float(self.ridge)
-        z_moments, _, z_classes = self._multipliers()
+        z_moments, z_sums, z_classes = self._noises()
+        if z_classes is None and self._public_rows():
+            # the matrix is exact, and the sums that it is applied to are not
+            return 1.0 + z_sums * math.sqrt(width)
         deviation = weight * z_moments if z_classes is None else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
         return 1.0 + deviation * math.sqrt(width)
 

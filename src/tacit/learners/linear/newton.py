@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.compute.progress import progress
 from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, flag
 from tacit.learners.common.preconditioning import damping_for, divided, spectrum
@@ -22,8 +23,11 @@ from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
+from tacit.privacy.sensitivity import ROOT_TWO
+from tacit.privacy.unit import Unit
 
+GRADIENTS, HESSIANS = "gradients", "Hessians"  # the parts of the budget
 STEEPEST = 0.25  # largest slope of the sigmoid, which bounds what a record of weight 1 adds to a Hessian
 
 Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
@@ -72,12 +76,15 @@ class Newton(SecondOrderClassifier):
     -----
     Guarantee: two Gaussian events per epoch with multiplier s, so that rho = T/s^2 for T epochs, and one per class for
     the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k = alpha elsewhere. With p_k the sigmoid,
-    it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and
-    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most
-    f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius
-    norm. Noise has standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian
-    mirrored. Logits are exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that
-    of Hessians, is scaled down to the norm of one record's. See `tacit.mechanisms.outer_products`.
+    it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and |p_k -
+    [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most f = sqrt(sum
+    w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius norm. Noise has
+    standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian mirrored. Under
+    change-label, and for the labels of a person, rows are public: Hessians use the weights that the head itself expects
+    (Fisher scoring), which depend on no label, so they are exact and free. A changed label then moves the gradients of
+    two classes, each by max(1, alpha) at most: the stack by sqrt(2) max(1, alpha). Logits are exact, as in
+    `GradientDescent`. Under a unit per person a person's stack of gradients, and that of Hessians, is scaled down to
+    the norm of one record's. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-Newton), whose factor sqrt(K) is for alpha = 1; James and Stein 1961 for the
     pooling. The damping and the log odds are tacit's.
 
@@ -97,16 +104,32 @@ class Newton(SecondOrderClassifier):
 
     default_epochs = (4, 8)
 
-    def _sum_multiplier(self) -> float:
-        """Noise multiplier of the gradients and of the Hessians of each epoch."""
-        return self._multiplier() * math.sqrt(2 * self._epochs() / (1 - self._counts().share))
+    def _parts(self) -> dict[str, Part]:
+        counts, epochs = self._declared_counts(), self._epochs()
+        share = (1 - counts.share) / 2
+        gradients = Part(share, outer_products.PRODUCTS, releases=epochs)
+        # where rows are public, weights of Hessians do not depend on labels
+        hessians = Part(share, outer_products.MOMENTS, releases=epochs)
+        return {GRADIENTS: gradients, HESSIANS: hessians} | counts.parts
+
+    def _gradient_noise(self) -> float:
+        """Standard deviation of the noise on an entry of a gradient, in units of `_sensitivity`."""
+        unit, alpha = Unit(self.unit), self._alpha()
+        sensitivity = outer_products.PRODUCTS.under(unit)
+        if unit is Unit.CHANGE_LABEL:
+            distance = ROOT_TWO * max(1.0, alpha) / self._sensitivity()
+            sensitivity = outer_products.moved_by_left_rows(distance, len(self.classes_))
+        return self._split().noise(GRADIENTS, sensitivity)
+
+    def _hessian_noise(self) -> float:
+        """Standard deviation of the noise on an entry of a Hessian, in units of a quarter of `_sensitivity`."""
+        return self._split().noise(HESSIANS)
 
     def _event(self) -> Event:
         self._check_steps()
         check_optional(self, alpha=(1e-9, 1e9))
         flag("pooled", self.pooled)
-        of_sums = 2 * self._epochs() * outer_products.event(self._sum_multiplier())
-        return compose([of_sums, *self._counts().events()])
+        return super()._event()
 
     def _alpha(self) -> float:
         return 1 / max(len(self.classes_) - 1, 1) if self.alpha is None else float(self.alpha)
@@ -118,14 +141,14 @@ class Newton(SecondOrderClassifier):
     def _matrices(self) -> Matrices:
         of_all_epochs = len(self.classes_) * self._epochs()
         held = (5 if self.pooled else 3) * len(self.classes_) + 2
-        return Matrices(held, decomposed=of_all_epochs, noised=self._noised(of_all_epochs))
+        return Matrices(held, decomposed=of_all_epochs, noised=self._noised(of_all_epochs, self._hessian_noise()))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, epochs = self._sum_multiplier(), self._epochs()
+        epochs, exact = self._epochs(), self._infinite()
         with phase(SET_UP):
-            blocks = prepared.block_list(exact=z == 0)
+            blocks = prepared.block_list(exact=exact)
             offsets = self._offsets(blocks, noise)
-        derivatives: Derivatives = partial(self._noisy, noise=noise) if z > 0 else self._exact
+        derivatives: Derivatives = self._exact if exact else partial(self._noisy, noise=noise)
         theta = np.zeros((len(self.classes_), prepared.width))
         with phase(SOLVING):
             for _ in progress(range(epochs), "epochs", epochs):
@@ -133,8 +156,8 @@ class Newton(SecondOrderClassifier):
         facts = {
             "row norm": 1.0,
             "weight of a negative": self._alpha(),
-            "noise multiplier of the gradients of an epoch": z,
-            "noise multiplier of the Hessians of an epoch": z,
+            "noise multiplier of the gradients of an epoch": self._gradient_noise(),
+            "noise multiplier of the Hessians of an epoch": self._hessian_noise(),
             "epochs": epochs,
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
@@ -151,26 +174,34 @@ class Newton(SecondOrderClassifier):
         return result
 
     def _noisy(self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource) -> tuple[Floats, Floats]:
-        bound, z, n = self._sensitivity(), self._sum_multiplier(), sum(len(block.rows) for block in blocks)
-        slopes = [weighted(logits(rows, head) + offsets, labels, self._alpha()) for rows, labels, _ in blocks]
+        bound, n = self._sensitivity(), sum(len(block.rows) for block in blocks)
+        slopes = [self._slopes(logits(rows, head) + offsets, labels) for rows, labels, _ in blocks]
         gradients = outer_products.noisy_products(
             (Block(first / bound, rows, ends) for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)),
             shape=head.shape,
-            noise_multiplier=z,
+            noise_multiplier=self._gradient_noise(),
             noise=noise,
         )
         weights = (
             Block(rows, second / (STEEPEST * bound), ends)
             for (_, second), (rows, _, ends) in zip(slopes, blocks, strict=True)
         )
-        hessians = outer_products.noisy_weighted_second_moments(
-            progress(weights, "Hessians", n, lambda block: len(block[0])),
-            n_weights=len(head),
-            width=head.shape[1],
-            noise_multiplier=z,
-            noise=noise,
-        )
+        read = progress(weights, "Hessians", n, lambda block: len(block[0]))
+        shape = {"n_weights": len(head), "width": head.shape[1]}
+        if self._public_rows():
+            hessians = outer_products.bounded_weighted_second_moments(read, **shape)
+        else:
+            hessians = outer_products.noisy_weighted_second_moments(
+                read, **shape, noise_multiplier=self._hessian_noise(), noise=noise
+            )
         return gradients * bound, hessians * (STEEPEST * bound)
+
+    def _slopes(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
+        """First and second derivatives of each record's loss; where rows are public, expected second derivatives."""
+        first, second = weighted(logits, labels, self._alpha())
+        if self._public_rows():
+            second = expected_second_derivatives(logits, self._alpha())
+        return first, second
 
     def _exact(self, head: Floats, offsets: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
         gradients, hessians = np.zeros_like(head), np.zeros((*head.shape, head.shape[1]))
@@ -186,8 +217,8 @@ class Newton(SecondOrderClassifier):
     def _step(self, theta: Floats, gradients: Floats, hessians: Floats) -> Floats:
         """The heads after an epoch."""
         rate = 1.0 if self.learning_rate is None else float(self.learning_rate)
-        deviation = self._sum_multiplier() * self._sensitivity()
-        uncertainty = deviation * STEEPEST
+        deviation = self._gradient_noise() * self._sensitivity()
+        uncertainty = self._hessian_noise() * self._sensitivity() * STEEPEST
         if self.pooled and uncertainty > 0:
             hessians, uncertainty = pooled(hessians, uncertainty)
         least = self.ridge + uncertainty * math.sqrt(theta.shape[1])
@@ -212,6 +243,21 @@ def weighted(logits: Floats, labels: Integers, alpha: float) -> tuple[Floats, Fl
     first[positive] = chances[positive] - 1
     second[positive] = chances[positive] * (1 - chances[positive])
     return first, second
+
+
+def expected_second_derivatives(logits: Floats, alpha: float) -> Floats:
+    """Second derivatives of each record's loss with its expected weights, of shape (b, K): Fisher scoring.
+
+    A sigmoid p of positives of weight 1 and negatives of weight alpha belongs to the probability
+    q = alpha p/(1 - p + alpha p) of a positive, so the expected weight q + (1 - q) alpha is alpha/(1 - p + alpha p).
+    Labels do not enter.
+    """
+    from scipy.special import expit
+
+    chances: Floats = expit(logits)
+    weights = alpha / (1 - chances + alpha * chances)
+    result: Floats = weights * (chances * (1 - chances))
+    return result
 
 
 def pooled(hessians: Floats, deviation: float) -> tuple[Floats, float]:

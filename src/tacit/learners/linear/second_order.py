@@ -24,14 +24,14 @@ class SecondOrderClassifier(UnitRowClassifier):
 
     default_epochs = (0, 0)
 
-    def _counts(self) -> ClassCounts:
+    def _declared_counts(self) -> ClassCounts:
         unused = "" if self.balanced else "balanced=False"
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced, unused=unused)
+        return ClassCounts(self.counts, balanced=self.balanced, unused=unused)
 
     def _epochs(self) -> int:
         if self.epochs is not None:
             return whole("epochs", self.epochs, 1, 10**4)
-        return self.default_epochs[self._multiplier() == 0]
+        return self.default_epochs[self._infinite()]
 
     def _check_steps(self) -> None:
         self._intercept()

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
+from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
-from tacit.mechanisms import gaussian, outer_products
+from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
@@ -27,7 +28,11 @@ from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.quadratic import blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
-from tacit.privacy.events import Event, compose
+from tacit.privacy.budget import Budget
+from tacit.privacy.sensitivity import Sensitivity
+from tacit.privacy.unit import Unit
+
+SUMS, REST = "sums", "rest"  # the parts of the budget
 
 # where each was chosen: docs/auto.md
 QUARTER = 0.25
@@ -49,7 +54,7 @@ class AutoPrototypes(UnitRowClassifier):
     Parameters
     ----------
     budget, classes, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`. Here a changed label costs about as much as a replaced record.
+        As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
@@ -83,7 +88,9 @@ class AutoPrototypes(UnitRowClassifier):
     ball, then sums again, or second moments of the rows and gradient steps. The next release and its multiplier depend
     on earlier releases. They compose to mu^2 = sum 1/z_i^2, and to rho = sum 1/(2 z_i^2), under such full adaptivity if
     the sum is fixed beforehand [Smith and Thakurta 2022; Whitehouse et al. 2023], so everything after the first quarter
-    is one Gaussian event. Under a unit per person each release bounds a person as it otherwise bounds a record, for all
+    is one Gaussian event. Each multiplier is relative to the sensitivity of its release under the unit: under
+    change-label second moments are exact and gradients move by min(2 clip, sqrt(2)), so either route costs the same.
+    Under a unit per person each release bounds a person as it otherwise bounds a record, for all
     classes together. See `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
     `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.
@@ -105,16 +112,22 @@ class AutoPrototypes(UnitRowClassifier):
 
     names: Any = None
 
-    def _part(self, share: float) -> float:
-        """Noise multiplier of what this share of the budget buys."""
-        return self._multiplier() / math.sqrt(share)
+    def _parts(self) -> dict[str, Part]:
+        # what the rest pays for follows from the first sums; `refinement.refine` splits it
+        return {SUMS: Part(QUARTER, gaussian.CLASS_SUMS, by_class=True), REST: Part(1 - QUARTER, Sensitivity())}
 
-    def _event(self) -> Event:
-        return compose([gaussian.event(self._part(QUARTER)), outer_products.event(self._part(1 - QUARTER))])
+    def _rest(self, share: float) -> float:
+        """Noise multiplier of one release that this share of the budget buys, relative to its sensitivity."""
+        return Budget.parse(self.budget).gaussian(split=True) / math.sqrt(share)
+
+    def _noise_of_sums(self, share: float) -> float:
+        """Standard deviation of the noise of sums that this share of the budget buys."""
+        return self._rest(share) * gaussian.CLASS_SUMS.under(Unit(self.unit))
 
     def _matrices(self) -> Matrices:
         number = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
-        return Matrices(held=3.0, decomposed=2, noised=self._noised(1), public_rows=number)
+        noised = 0 if self._public_rows() else self._noised(1, self._rest(1.0))
+        return Matrices(held=3.0, decomposed=2, noised=noised, public_rows=number)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
@@ -142,7 +155,7 @@ class AutoPrototypes(UnitRowClassifier):
         self.prototypes_, self.sizes_, self.centre_ = posterior.mean @ prior.axes.T, posterior.sizes, prepared.centre
         self.coefficients_ = scores.slopes @ prior.axes.T
         facts = {
-            "noise multiplier of the sums": self._part(spent),
+            "noise multiplier of the sums": self._noise_of_sums(spent),
             "releases of the sums": "one" if spent == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": spent,
@@ -150,15 +163,14 @@ class AutoPrototypes(UnitRowClassifier):
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
-            rest = self._part(1 - spent)
-            slopes, start = Slopes(), self.coefficients_
-            self.coefficients_ = refinement.refine(start, prepared, posterior, rest, noise, slopes)
+            rest, slopes = refinement.Rest(self._rest(1 - spent), Unit(self.unit)), Slopes()
+            self.coefficients_ = refinement.refine(self.coefficients_, prepared, posterior, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):
                 refined = refined.moved(fair_offsets(clarity, rows, refined.of))
                 confidence = posterior_probabilities(posterior, rows, refined.of, slopes)
             self.intercepts_ = refined.offsets
-            arrays, facts = self._arrays(), facts | refinement.facts(self.sizes_, rest)
+            arrays, facts = self._arrays(), facts | rest.facts(self.sizes_)
             what = f"one linear score per class, from noisy class sums, second moments and gradients{IN_RELEASE}"
             return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
         self.intercepts_, self.axes_, self.squares_ = scores.offsets, prior.axes, scores.squares
@@ -170,15 +182,15 @@ class AutoPrototypes(UnitRowClassifier):
         self, prior: PublicPrior, records: UnitRows, noise: NoiseSource
     ) -> tuple[NoisySums, ClassPosterior, float]:
         """Sums, their posterior, and the share of the budget that they took; `refined_` says where the rest goes."""
-        sums, spent = self._noisy_sums(records, self._part(QUARTER), noise), QUARTER
+        sums, spent = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise), QUARTER
         plain = class_posterior(prior, self._release(prior, sums, spent))
-        if self._signal(plain) < CLEAR and self._multiplier() > 0:
-            again = self._noisy_sums(records, self._part(QUARTER), noise)
+        if self._signal(plain) < CLEAR and not self._infinite():
+            again = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
             sums, spent = (sums + again) / 2, 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, spent))
         self.refined_ = self._signal(plain) >= CLEAR
-        if not self.refined_ and self._multiplier() > 0:
-            sums = spent * sums + (1 - spent) * self._noisy_sums(records, self._part(1 - spent), noise)
+        if not self.refined_ and not self._infinite():
+            sums = spent * sums + (1 - spent) * self._noisy_sums(records, self._noise_of_sums(1 - spent), noise)
             spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
         return self._release(prior, sums, spent), plain, spent
 
@@ -192,7 +204,7 @@ class AutoPrototypes(UnitRowClassifier):
         """
         trust = posterior.trust
         n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(posterior.sizes.mean())
-        noise = posterior.mean.shape[1] * self._multiplier() ** 2 + n * posterior.within
+        noise = posterior.mean.shape[1] * self._noise_of_sums(1.0) ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
 
     @phase(SET_UP)
@@ -209,6 +221,6 @@ class AutoPrototypes(UnitRowClassifier):
 
     def _release(self, prior: PublicPrior, sums: Floats, spent: float) -> NoisySums:
         """Sums and counts that this share of the budget bought, along the axes."""
-        multiplier = self._part(spent)
+        multiplier = self._noise_of_sums(spent)
         noise, count_noise = multiplier / math.sqrt(1 - COUNT_SHARE), multiplier / math.sqrt(COUNT_SHARE)
         return NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)

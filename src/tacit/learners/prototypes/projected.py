@@ -32,6 +32,7 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
+from tacit.privacy.guarantee import guarantee_under
 from tacit.privacy.unit import Unit
 
 NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
@@ -151,16 +152,25 @@ class ProjectedPrototypes(UnitRowClassifier):
             raise InputError(f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that")
         return from_public
 
-    def _split(self) -> Split:
+    def _shares(self) -> Split:
         share, steps = real("share", self.share, 0.1, 0.9), whole("steps", self.steps, 1, 10**4)
         return Split(share, count_share(self.counts), steps, self._from_public())
 
     def _multiplier(self) -> float:
-        z, split = super()._multiplier(), self._split()
-        return calibrated(Budget.parse(self.budget), Unit(self.unit), split) if z > 0 and split.chosen else z
+        """Noise multiplier of a Gaussian sum that would spend the whole budget, from which all parts follow."""
+        budget, unit, shares = Budget.parse(self.budget), Unit(self.unit), self._shares()
+        z = budget.gaussian(unit, split=True)
+        # selections, and parts of which a changed label moves some further than others, are calibrated together
+        if z > 0 and (shares.chosen or unit is Unit.CHANGE_LABEL):
+            return calibrated(budget, unit, shares)
+        return z
+
+    def _declared_counts(self) -> ClassCounts:
+        return ClassCounts(self.counts, balanced=self.balanced)
 
     def _counts(self) -> ClassCounts:
-        return ClassCounts(self.counts, self._multiplier(), balanced=self.balanced)
+        counts = self._declared_counts()
+        return replace(counts, noise=self._shares().counts(self._multiplier()))
 
     def _event(self) -> Event:
         if self.dimension is not None:
@@ -168,7 +178,7 @@ class ProjectedPrototypes(UnitRowClassifier):
         real("scale", self.scale, 1e-3, 1e4)
         real("clip", self.clip, 1e-6, 10)
         check_optional(self, learning_rate=(1e-9, 1e9))
-        return self._split().event(self._multiplier())
+        return guarantee_under(self._shares().event(self._multiplier()), Unit(self.unit)).event
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         records = super()._prepare(X, labels)
@@ -181,7 +191,7 @@ class ProjectedPrototypes(UnitRowClassifier):
         return ScoredRows(X, labels, centre, window=bounds, scoring=how)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, split = self._multiplier(), self._split()
+        z, split = self._multiplier(), self._shares()
         if isinstance(prepared, ScoredRows):
             what = "one public record per class"
             sums = self._chosen_rows(prepared, split.epsilon(z), noise)
@@ -227,7 +237,7 @@ class ProjectedPrototypes(UnitRowClassifier):
     @phase(SOLVING)
     def _descend(self, sums: Floats, counts: Floats, blocks: Blocks, noise: NoiseSource) -> Floats:
         """The layer after Nesterov's method from the principal axes of the unit sums, by mean gradients."""
-        z, n = self._split().step(self._multiplier()), n_records(counts)
+        z, n = self._shares().step(self._multiplier()), n_records(counts)
         offsets = self._counts().log_shares(counts) + self._scores_of_empty(counts)
 
         def gradient(layer: Floats) -> Floats:
@@ -259,7 +269,7 @@ class ProjectedPrototypes(UnitRowClassifier):
         if self.learning_rate is not None:
             return float(self.learning_rate)
         longest = 40.0 if self.public is None else 10.0
-        noise = self._split().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
+        noise = self._shares().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
         return min(longest, NOISE_IN_LAYER * 3 * n / noise) if noise > 0 else longest
 
 

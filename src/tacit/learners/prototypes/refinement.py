@@ -10,7 +10,8 @@ proportional to (1 - h) / h^2. So is what we expect of the squared distance, and
 
 Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and shortens the
 gradients of few records. Records of classes much smaller than others have long gradients, so the clip norm grows with
-the standard deviation of the log class sizes, up to `CLIP`.
+the standard deviation of the log class sizes, up to `CLIP`. Under change-label a clip norm of sqrt(1/2) or more costs
+as much noise as none, so it becomes sqrt(2), which shortens no gradient.
 
 A small part of the budget pays for the second moments G of the rows. Gradients are divided by G + damping I, so that
 directions in which rows vary little are learned as fast as others. Each noisy gradient also says how the loss changes
@@ -20,6 +21,7 @@ with the scale of the scores: see `tacit.models.calibration`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,15 @@ from tacit.compute.timing import SOLVING, phase
 from tacit.learners.common.balance import log_shares
 from tacit.learners.common.descent import NOISE_IN_LOGIT, descend
 from tacit.learners.common.preconditioning import damping_for, divided, spectrum
-from tacit.learners.common.softmax import noisy_gradient
+from tacit.learners.common.softmax import clip_norm_under, gradient_sensitivity, noisy_gradient
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
+from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.calibration import Slopes
 from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
+from tacit.privacy.unit import Unit
 
 # where each was chosen: docs/auto.md
 STEPS, MOMENTS = 30, 0.02  # MOMENTS is a share of the budget
@@ -47,23 +51,26 @@ def refine(
     start: Floats,
     records: UnitRows,
     posterior: ClassPosterior,
-    multiplier: float,
+    rest: Rest,
     noise: NoiseSource,
     slopes: Slopes | None = None,
 ) -> Floats:
-    """Coefficients (C, d) after the descent; all releases together cost `outer_products.event(multiplier)`.
+    """Coefficients (C, d) after the descent; all releases together cost what is left of the budget.
 
     Class sizes, ridge and clip norm follow from the posterior.
     What the gradients say of the scale is added to `slopes`.
     """
-    of_moments, z = multipliers(multiplier)
-    sizes, clip = posterior.sizes, clip_norm(posterior.sizes)
-    ridge = RIDGE * posterior.within**2 / posterior.between
+    sizes = posterior.sizes
     n, n_classes, width = float(sizes.sum()), *start.shape
+    clip, of_moments, z = rest.clip(sizes), rest.noise_of_moments, rest.noise_of_step(sizes)
+    ridge = RIDGE * posterior.within**2 / posterior.between
     blocks, added = records.block_list(exact=z == 0), BALANCE * log_shares(sizes, 0.0)
     slopes = Slopes() if slopes is None else slopes
     slopes.clip, slopes.balance = (clip if z > 0 else math.inf), BALANCE
-    values, vectors = spectrum(second_moments(blocks, width=width, multiplier=of_moments, noise=noise))
+    moments = second_moments(
+        blocks, width=width, multiplier=of_moments, noise=noise, rows_are_public=rest.rows_are_public
+    )
+    values, vectors = spectrum(moments)
     rate = min(float(n_classes), LONGEST)
     # noise in a logit adds up as in `learning_rate`
     deviation = rate * z * clip * STEPS**1.5 / 3
@@ -80,9 +87,47 @@ def refine(
     return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
 
 
-def multipliers(multiplier: float) -> tuple[float, float]:
-    """Noise multipliers of the second moments and of a step, which together cost what `multiplier` costs once."""
-    return multiplier / math.sqrt(MOMENTS), multiplier * math.sqrt(STEPS / (1 - MOMENTS))
+@dataclass(frozen=True)
+class Rest:
+    """What is left of the budget for the descent, and the noise that it buys.
+
+    `multiplier` is the noise multiplier of one release that would spend all of it, relative to its sensitivity under
+    `unit`. Second moments and steps together cost the same.
+    """
+
+    multiplier: float
+    unit: Unit
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether second moments are exact and free, so that the steps get all."""
+        return self.multiplier > 0 and outer_products.MOMENTS.under(self.unit) == 0
+
+    @property
+    def noise_of_moments(self) -> float:
+        """Standard deviation of the noise on an entry of the second moments."""
+        return self.multiplier * outer_products.MOMENTS.under(self.unit) / math.sqrt(MOMENTS)
+
+    def clip(self, sizes: Floats) -> float:
+        """The clip norm in use."""
+        return clip_norm_under(self.unit, clip_norm(sizes))
+
+    def noise_of_step(self, sizes: Floats) -> float:
+        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        share = 1.0 if self.rows_are_public else 1 - MOMENTS
+        sensitivity = gradient_sensitivity(self.unit, self.clip(sizes), len(sizes))
+        return self.multiplier * math.sqrt(STEPS / share) * sensitivity
+
+    def facts(self, sizes: Floats) -> dict[str, Any]:
+        """For the card."""
+        return {
+            "gradient steps": STEPS,
+            "noise multiplier of the second moments": self.noise_of_moments,
+            "noise multiplier of a step": self.noise_of_step(sizes),
+            "gradient clip norm": self.clip(sizes) if self.multiplier else "none",
+            "log class shares": f"times {BALANCE:g}",
+            "sampling": "none; every record is used in every step",
+        }
 
 
 def clip_norm(sizes: Floats) -> float:
@@ -92,16 +137,3 @@ def clip_norm(sizes: Floats) -> float:
     (0.5, 1.0)
     """
     return CLIP * min(1.0, (1 + float(np.log(sizes).std())) / 2)
-
-
-def facts(sizes: Floats, multiplier: float) -> dict[str, Any]:
-    """For the card."""
-    of_moments, of_step = multipliers(multiplier)
-    return {
-        "gradient steps": STEPS,
-        "noise multiplier of the second moments": of_moments,
-        "noise multiplier of a step": of_step,
-        "gradient clip norm": clip_norm(sizes) if multiplier else "none",
-        "log class shares": f"times {BALANCE:g}",
-        "sampling": "none; every record is used in every step",
-    }

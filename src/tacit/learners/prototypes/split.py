@@ -35,6 +35,10 @@ class Split:
         """Epsilon of the choice of a public row: epsilon^2/8 = share/(2 z^2)."""
         return 2 * math.sqrt(self.share) / z if z > 0 else math.inf
 
+    def counts(self, z: float) -> float:
+        """Noise multiplier of the class counts; 0 where none are bought."""
+        return z / math.sqrt(self.count_share) if self.count_share else 0.0
+
     def step(self, z: float) -> float:
         """Noise multiplier of a step."""
         return z * math.sqrt(self.steps / (1 - self.share - self.count_share))
@@ -43,7 +47,7 @@ class Split:
         """Privacy cost of the fit."""
         selection = exponential.event(self.epsilon(z), "exponential")
         prototypes = selection if self.chosen else gaussian.event(self.sums(z))
-        counts = [gaussian.event(z / math.sqrt(self.count_share))] if self.count_share else []
+        counts = [gaussian.event(self.counts(z))] if self.count_share else []
         return compose([prototypes, self.steps * outer_products.event(self.step(z)), *counts])
 
 
