@@ -180,7 +180,7 @@ MUTANTS = [
     _of(PROTOTYPES, "coinpress", "CoinPress: the realised count",
         "counts = np.maximum(noisy, 1.0)", "counts = np.maximum(np.bincount(prepared.labels, minlength=len(noisy)), 1.0)"),
     _of(PROTOTYPES, "coinpress", "CoinPress: the count is not paid for",
-        "math.sqrt((1 - count_share) * share)", "math.sqrt(share)", "contracts/test_learners.py"),
+        "Part((1 - count_share) * share, gaussian", "Part(share, gaussian", "contracts/test_learners.py"),
     _of(MECHANISMS, "outer_products", "outer products: sensitivity halved",
         "noise.gaussian(totals, scale=noise_multiplier * s", "noise.gaussian(totals, scale=noise_multiplier / 2 * s"),
     _of(MECHANISMS, "outer_products", "second moments: sensitivity halved",

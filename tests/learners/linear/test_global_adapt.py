@@ -8,7 +8,7 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import residuals
 from tacit.learners.linear import global_adapt as module
-from tacit.learners.linear.global_adapt import scaled
+from tacit.learners.linear.global_adapt import ABOVE, scaled
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.gaussian import noisy_class_sums
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
@@ -250,3 +250,17 @@ def test_units_per_person_keep_the_budget(unit_name):
     model = tacit.GlobalAdapt("rho=0.5", classes=4, steps=5, unit=unit_name).fit(X, Y, persons=np.arange(500) % 90)
     assert model.guarantee_ == model.promise()
     assert model.guarantee_.rho == pytest.approx(0.5)
+
+
+def test_scaling_may_lengthen_what_a_changed_label_moves():
+    """Residuals of 40 and 60 % for two classes are sqrt(2) apart; one is scaled up, since it is below the threshold."""
+    both = np.array([[-0.4, 0.4], [0.6, -0.6]])
+    left, _ = scaled(both, threshold=0.6, clip=1.0)
+    assert np.linalg.norm(both[0] - both[1]) == pytest.approx(2**0.5)
+    assert np.linalg.norm(left[0] - left[1]) > 1.2 * 2**0.5
+
+    model = tacit.GlobalAdapt("rho=0.5", classes=2, unit="change-label", counts=10, steps=7)
+    model.classes_ = np.arange(2)
+    z = Budget.parse("rho=0.5").gaussian(split=True)
+    assert model._step_noise() == pytest.approx(2 * z * (7 / 0.99) ** 0.5)
+    assert model._split().noise(ABOVE) == pytest.approx(z * (7 / 0.01) ** 0.5)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError, quoted
 from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.balance import COUNTS
+from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
 from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces
 from tacit.mechanisms import gaussian
@@ -22,7 +24,8 @@ from tacit.models.decisions import NearestPrototype, pooled
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Event, compose
+from tacit.privacy.events import Event
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
@@ -120,21 +123,38 @@ class CoinPressPrototypes(PrivateClassifier):
     def _buys_counts(self) -> bool:
         return self.counts is None and not Unit(self.unit).per_person
 
-    def _multipliers(self) -> tuple[list[float], float]:
-        """Noise multipliers of the steps and of the counts (0 where none are bought)."""
+    def _step_shares(self) -> list[float]:
+        """Shares of the steps, which add up to 1."""
         shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
         if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
-        z = Budget.parse(self.budget).gaussian(Unit(self.unit), split=True)
+        return shares
+
+    def _split(self) -> BudgetSplit:
+        """How the steps, by their numbers, and the counts share the budget."""
         count_share = COUNT_SHARE if self._buys_counts() else 0.0
-        of_steps = [z / math.sqrt((1 - count_share) * share) for share in shares]
-        return of_steps, z / math.sqrt(count_share) if count_share else 0.0
+        parts = {
+            f"step {number}": Part((1 - count_share) * share, gaussian.CLASS_SUMS, by_class=True)
+            for number, share in enumerate(self._step_shares(), 1)
+        }
+        if count_share:
+            parts[COUNTS] = Part(count_share, gaussian.CLASS_COUNTS, by_class=True)
+        return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), parts)
+
+    def _noises(self) -> tuple[list[float], float]:
+        """Standard deviations of the noise of the steps and of the counts (0 where none are bought)."""
+        split = self._split()
+        of_counts = split.noise(COUNTS) if self._buys_counts() else 0.0
+        return [split.noise(name) for name in split.parts if name != COUNTS], of_counts
 
     def _event(self) -> Event:
+        """Privacy cost of one fit under `self.unit`, from the parameters alone."""
         check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
-        of_steps, of_counts = self._multipliers()
-        return compose(gaussian.event(z) for z in [*of_steps, *([of_counts] if self._buys_counts() else [])])
+        return self._split().event()
+
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _unprotected(self) -> tuple[str, ...]:
         return () if self.counts is None else ("class counts (declared)",)
@@ -149,7 +169,7 @@ class CoinPressPrototypes(PrivateClassifier):
         return ScaledRecords(X, labels, self._scale(width), declared_counts(self.counts, len(self.classes_)), decision)
 
     def _fit(self, prepared: ScaledRecords, noise: NoiseSource) -> Released:
-        of_steps, of_counts = self._multipliers()
+        of_steps, of_counts = self._noises()
         if 0.0 in of_steps:
             self.steps_: tuple[Step, ...] = ()
             self.prototypes_ = self._exact_means(prepared, noise)
