@@ -82,7 +82,7 @@ def import_(
             folder, _from_bytes(data), data.labels, persons=data.persons, classes=listed, card=data.card,
             identity=identity, names=None if of_names is None else of_names.rows,
             names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
-            declared_public=declare_public or data.declared_public,
+            declared_public=declare_public or data.declared_public, metadata=data.origin.columns(),
         )  # fmt: skip
         tell_of_case(store.persons)
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"

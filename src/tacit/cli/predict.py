@@ -34,7 +34,8 @@ def predict(
     store
         Rows: a store's folder, or any file that `tacit import` reads.
     out
-        A .parquet or .csv file with the columns row and label.
+        A .parquet or .csv file with the columns row and label. A row is the position in the source that the store was
+        made from, counted before records were left out; metadata.parquet of the store has the name there, if any.
     probabilities
         Add a column for each class with its probability, named after the class.
     """
@@ -51,7 +52,8 @@ def predict(
     with shown_progress():
         loaded = Release.load(release).verify()
         data = read_data(store, x=x, split=split, width=loaded.width)
-        columns: dict[str, Any] = {"row": np.arange(len(data.x))}
+        # names in the source are left out, since folders may be labels or persons
+        columns: dict[str, Any] = {"row": data.origin.rows}
         if probabilities:
             of_classes = loaded.predict_proba(data.x)
             names = [str(label) for label in loaded.classes]

@@ -31,6 +31,9 @@ def split(
     Where the data have ids of persons, each person is dealt out whole, so that no person is in two parts. A part of N
     records then gets their share of the persons, and its number of records is approximate.
 
+    Each row keeps its position in the source (column row of metadata.parquet) and, where it has one, its name there
+    (record); in the public part without the folders of the name.
+
     Parameters
     ----------
     data
@@ -72,12 +75,15 @@ def split(
                 continue
             labels = None if name == "public" or source.labels is None else source.labels[rows]
             ids = None if source.persons is None else source.persons[rows]
+            origin = source.origin.at(rows)
+            if name == "public":
+                origin = origin.without_folders()  # which may be named after labels or persons
             # the private part has the identity of the data, so that a ledger adds up what both are charged
             identity = source.identity if name == "private" else f"{source.identity}-{name}"
             EmbeddingStore.write(
                 temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
                 names=source.names, names_card=source.names_card, dtype=dtype_of(source.x),
-                persons=None if name == "public" else ids,
+                persons=None if name == "public" else ids, metadata=origin.columns(),
                 declared_public=source.declared_public or (declare_public and name != "private"),
             )  # fmt: skip
             unlabelled = "" if labels is not None else ", no labels"

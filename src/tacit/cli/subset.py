@@ -85,7 +85,7 @@ def subset(
             out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
             names=source.names, names_card=source.names_card, dtype=dtype_of(source.x), force=force,
             persons=None if source.persons is None else source.persons[chosen],
-            declared_public=declare_public or source.declared_public,
+            declared_public=declare_public or source.declared_public, metadata=source.origin.at(chosen).columns(),
         )  # fmt: skip
     kept = number_of_persons(None if source.persons is None else source.persons[chosen])
     say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.data.formats.sizes import check_width
 from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.origin import Origin
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, excerpt
@@ -39,6 +40,12 @@ class Arrays:
     names_card: dict[str, Any] = field(default_factory=dict)
     persons: NDArray[Any] | None = field(default=None, repr=False)
     declared_public: bool = False
+    stated_origin: Origin | None = field(default=None, repr=False)
+
+    @property
+    def origin(self) -> Origin:
+        """Position and name of each row in its source; rows of files are the source themselves."""
+        return self.stated_origin or Origin.own(len(self.x))
 
     @property
     def classes_declared(self) -> bool:

@@ -2,8 +2,9 @@
 
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
-    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with ids of persons, and
-                         any columns of the user's
+    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with ids of persons,
+                         columns `row` (int64) and `record` (text) with positions and names in the source, and any
+                         columns of the user's
     names.npy            rows of class names, if the store carries some
     .lock                held by an append, so that a second one waits
 
@@ -29,6 +30,7 @@ from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.origin import RECORD, ROW, Origin
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
@@ -51,6 +53,8 @@ class EmbeddingStore:
         Class values.
     persons : array of shape (rows,) or None
         Whose record each row is: whole numbers or texts, private like the labels; None if they were not given.
+    origin : Origin
+        Position and name of each row in the source that the store was made from.
     classes : list or None
         Class values in order. None when whole-number labels came without a declaration.
     classes_declared : bool
@@ -92,7 +96,7 @@ class EmbeddingStore:
         self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
         self.identity, self.card = manifest.identity, manifest.card
         self.declared_public = manifest.declared_public
-        for cached in ("x", "y", "persons", "names"):
+        for cached in ("x", "y", "persons", "names", "origin"):
             self.__dict__.pop(cached, None)
 
     @classmethod
@@ -274,6 +278,24 @@ class EmbeddingStore:
             raise self._altered(self.folder / self._manifest.metadata.file) from error
         persons.flags.writeable = False
         return persons
+
+    @cached_property
+    def origin(self) -> Origin:
+        """The position and name of each row in the source that the store was made from.
+
+        Rows of a store that does not state them are the source themselves.
+        """
+        import pyarrow as pa
+
+        table = self.metadata()
+        stated = dict(zip(table.column_names, table.itercolumns(), strict=True))
+        rows, names = stated.get(ROW), stated.get(RECORD)
+        origin = Origin.own(self.rows)
+        if rows is not None and pa.types.is_integer(rows.type) and not rows.null_count:
+            origin = Origin(np.array(rows.to_pylist(), dtype=np.int64))
+        if names is not None and pa.types.is_string(names.type) and not names.null_count:
+            origin = Origin(origin.rows, np.array(names.to_pylist(), dtype=np.str_))
+        return origin
 
     @property
     def labels(self) -> NDArray[Any] | None:

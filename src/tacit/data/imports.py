@@ -219,7 +219,7 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
         return replace(data, persons=persons)
     return Arrays(
         data.x, data.labels, data.classes if data.classes_declared else None, data.identity, (data.folder / MANIFEST,),
-        data.card, data.names, data.names_card, persons, data.declared_public,
+        data.card, data.names, data.names_card, persons, data.declared_public, data.origin,
     )  # fmt: skip
 
 

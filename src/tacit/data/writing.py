@@ -15,6 +15,7 @@ from tacit.data.arrays import file_hash
 from tacit.data.labels import ClassValue, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.names import rows_by_class
+from tacit.data.origin import ROW
 from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
@@ -86,6 +87,17 @@ def _joined(old: Any, new: Any) -> Any:
     except (pa.ArrowException, ValueError) as error:
         said = f"metadata is of another type than the store's ({one_line(error)})"
         raise InputError(f"{said}; convert it first") from error
+
+
+def _next_rows(table: Any, n: int) -> Any:
+    """Positions for n appended rows, which are none of the source: those after its last one in the store."""
+    import pyarrow as pa
+    import pyarrow.compute
+
+    if not pa.types.is_integer(table[ROW].type) or table[ROW].null_count:
+        raise InputError(f"the store has a metadata column {ROW!r} of another kind; give its values for the new rows")
+    first = pyarrow.compute.max(table[ROW]).as_py() + 1
+    return np.arange(first, first + n)
 
 
 def _with_text_ids(table: Any) -> Any:
@@ -179,7 +191,10 @@ def append_rows(
         said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
         raise InputError(f"{said}; append the same kind")
     ids = None if persons is None else stored_ids(persons, len(X))
-    new, table = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata), old_table()
+    table = old_table()
+    if ROW in table.column_names and ROW not in (metadata or {}):
+        metadata = {ROW: _next_rows(table, len(X)), **(metadata or {})}
+    new = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata)
     if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
         new, table = (_with_text_ids(part) for part in (new, table))

@@ -25,6 +25,7 @@ from tacit.data.arrays import combined_hash
 from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames
+from tacit.data.origin import RECORD, ROW, without_folders
 from tacit.data.writing import LABEL, PERSON, label_indexes, stored_file, sync, write_names
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
@@ -227,7 +228,7 @@ class Job:
         self.checkpoint.write(f"{number:05d}.json", json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
-        """Label, person, name and hash of each record, a shard at a time."""
+        """Label, person, position, name and hash of each record, a shard at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -236,20 +237,21 @@ class Job:
         fields = [(LABEL, pa.int32())] if indexes is not None else []
         if persons is not None:
             fields.append((PERSON, pa.string() if persons.dtype.kind == "U" else pa.int64()))
-        schema = pa.schema([*fields, ("record", pa.string()), ("content", pa.string())])
+        schema = pa.schema([*fields, (ROW, pa.int64()), (RECORD, pa.string()), ("content", pa.string())])
         name, rows = "metadata.parquet", 0
         with (folder / name).open("wb") as file:
-            with pq.ParquetWriter(file, schema) as writer:
+            # a dictionary of the other columns, whose values differ, would hold them all in memory
+            with pq.ParquetWriter(file, schema, use_dictionary=[LABEL, PERSON]) as writer:
                 for shard in self.shards():
                     rows += len(shard.good)
                     places = [shard.number * self.rows + place for place in shard.good]
                     names = [_as_text(self.source.names[place]) for place in places]
                     if self.options.public:
-                        names = [path.rpartition("/")[2] for path in names]
+                        names = [without_folders(path) for path in names]
                     columns: dict[str, Any] = {} if indexes is None else {LABEL: indexes[places]}
                     if persons is not None:
                         columns[PERSON] = persons[places].tolist()
-                    columns |= {"record": names, "content": shard.contents}
+                    columns |= {ROW: places, RECORD: names, "content": shard.contents}
                     writer.write_table(pa.table(columns, schema))
             sync(file)
         return stored_file(folder, name, rows)
