@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import check_apart, ledger_of, say, shown_progress
-from tacit.cli.options import Features, Force, Split
+from tacit.cli.common import check_apart, check_encoder, ledger_of, say, shown_progress
+from tacit.cli.options import AnyEncoder, Features, Force, Split
 from tacit.errors import InputError, NothingDoneError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def adapt(
     ledger: Path | None = None,
     x: Features = None,
     split: Split = None,
+    any_encoder: AnyEncoder = False,
     force: Force = False,
 ) -> None:
     """Adapt an `auto` release to unlabelled data from the same task, if the data fit.
@@ -61,6 +62,7 @@ def adapt(
     with shown_progress():
         loaded = Release.load(release).verify()
         data = read_data(rows, x=x, split=split, width=loaded.width)
+        check_encoder(loaded, data, rows, any_encoder=any_encoder)
         _check_uncovered(ledger, place, data)
         if private is not None:
             _check_no_record(private, place, data)

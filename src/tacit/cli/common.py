@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.models.metrics import Scores
     from tacit.privacy.ledger import Ledger
-    from tacit.releases.release import Utility
+    from tacit.releases.release import Release, Utility
 
 LINE_SECONDS = 2.0  # between two lines of progress in a log
 QUICK_SECONDS = 2.0  # work that ends sooner shows no progress
@@ -101,6 +101,22 @@ def check_outside(out: Path, release: Path) -> None:
     """Refuse an output within the folder of a release, which would then hold what is none of it."""
     if release.absolute().resolve() in out.absolute().resolve().parents:
         raise InputError(f"{out} is inside the release {release}, which would no longer load; choose another output")
+
+
+def check_encoder(release: "Release", data: "Data", path: Path, *, any_encoder: bool) -> None:
+    """Refuse rows of another encoder than the release states, and warn about what cannot be compared."""
+    from tacit.releases.provenance import compare_encoders
+
+    if any_encoder:
+        return
+    compared = compare_encoders(release.document.public_inputs.encoder, data)
+    if compared.different:
+        fault = f"{path} is of another encoder: {'; '.join(compared.different)}"
+        raise InputError(f"{fault}; encode it as the private rows were, or pass --any-encoder if it was")
+    if compared.uncompared:
+        facts = ", ".join(compared.uncompared)
+        said = f"the encoder's {facts} could not be compared, since only one of {release.source} and {path} states it"
+        print(f"tacit: warning: {said}; check that both are of one encoder", file=sys.stderr)
 
 
 def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:

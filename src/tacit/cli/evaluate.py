@@ -3,8 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import labels_of, ledger_of, number_of_persons, present_classes, say, shown_progress, utility_of
-from tacit.cli.options import Features, Labels, Persons, Split
+from tacit.cli.common import (
+    check_encoder,
+    labels_of,
+    ledger_of,
+    number_of_persons,
+    present_classes,
+    say,
+    shown_progress,
+    utility_of,
+)
+from tacit.cli.options import AnyEncoder, Features, Labels, Persons, Split
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +32,7 @@ def evaluate(
     y: Labels = None,
     persons: Persons = None,
     split: Split = None,
+    any_encoder: AnyEncoder = False,
     json: bool = False,
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
@@ -68,6 +78,7 @@ def evaluate(
             fault = f"{release} was published, or is in git, so nothing is recorded in it"
             raise InputError(f"{fault}; record in the release that it was made from, then publish that")
         data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
+        check_encoder(loaded, data, store, any_encoder=any_encoder)
         if record:
             _check_public(store, split, data, public_test=public_test)
         labels = labels_of(data, store)

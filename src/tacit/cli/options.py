@@ -36,6 +36,12 @@ Persons = Annotated[
 Features = Annotated[str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")]
 Labels = Annotated[str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")]
 Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]
+AnyEncoder = Annotated[
+    bool,
+    Parameter(
+        help="Take rows whose encoder, by name, revision, hash or recipe, is not the one that the release states."
+    ),
+]
 Force = Annotated[bool, Parameter(help="Overwrite the output.")]
 
 

@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_outside, say, shown_progress
-from tacit.cli.options import Features, Force, Split
+from tacit.cli.common import check_encoder, check_outside, say, shown_progress
+from tacit.cli.options import AnyEncoder, Features, Force, Split
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def predict(
     out: Path,
     x: Features = None,
     split: Split = None,
+    any_encoder: AnyEncoder = False,
     probabilities: bool = False,
     force: Force = False,
 ) -> None:
@@ -52,6 +53,7 @@ def predict(
     with shown_progress():
         loaded = Release.load(release).verify()
         data = read_data(store, x=x, split=split, width=loaded.width)
+        check_encoder(loaded, data, store, any_encoder=any_encoder)
         # names in the source are left out, since folders may be labels or persons
         columns: dict[str, Any] = {"row": data.origin.rows}
         if probabilities:

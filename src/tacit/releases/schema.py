@@ -3,8 +3,8 @@
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
 value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
 and documents of earlier versions as they were (`tacit.privacy.older`). Documents of version 4 do not say whether
-attacks reach the rates of item 6. Those of version 3 also lack epsilon at 1e-5, the advantage and the words of item 9;
-their cards lack how to predict without tacit.
+attacks reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the
+advantage and the words of item 9; their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -292,6 +292,12 @@ class Provenance(Model):
     hash: Text = NOT_STATED
 
 
+class EncoderProvenance(Provenance):
+    """The encoder of the rows, and its recipe: how records are prepared for it, and what is done with its features."""
+
+    recipe: Text
+
+
 class PublicData(Provenance):
     """The public rows, what is known of their overlap with the private rows, and what makes them public."""
 
@@ -323,7 +329,7 @@ class PublicInputs(Model):
 
     public_data: PublicData
     class_names: Names | Literal["none"]
-    encoder: Provenance
+    encoder: EncoderProvenance | Provenance
 
 
 class Audit(Model):
@@ -364,6 +370,8 @@ class Document(Model):
             raise ValueError("rates_are is stated from version 5 on, and there always")
         if {isinstance(self.profile, ProfileOf4), isinstance(self.accounting, Accounting)} != {self.version >= 4}:
             raise ValueError("advantage and in_words are stated from version 4 on, and there always")
+        if isinstance(self.public_inputs.encoder, EncoderProvenance) != (self.version >= 5):
+            raise ValueError("the recipe of the encoder is stated from version 5 on, and there always")
         return self
 
 
