@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, Self
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
+from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.notebook import promise_html
 from tacit.learners.common.validation import check_columns, refuse_arguments, validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
@@ -265,6 +267,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
+        self._count_fit()
         fitted = worker._fit(prepared, noise)
         if isinstance(fitted, Released) and fitted.probabilities is None:
             fitted = replace(fitted, probabilities=worker._probabilities(fitted, X.shape[1]))
@@ -278,6 +281,39 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         worker.spent_ = worker._spent(promise)
         self.__dict__.update({name: value for name, value in vars(worker).items() if name.endswith("_")})
         return self
+
+    def other_fits(self) -> int:
+        """Upper bound of the uncharged fits by this learner and its clones, besides the last fit of this one.
+
+        It counts each fit in this process, and one fit for each clone that was not seen to fit, which may have been
+        fitted in another process. A learner that costs nothing has none.
+        """
+        check_is_fitted(self)
+        if not self.uses_records:
+            return 0
+        lineage, member = self._lineage_and_member()
+        return lineage.others(member)
+
+    def _count_fit(self) -> None:
+        """Add a fit that is about to draw noise to the lineage, unless no record decides anything in it."""
+        if self.uses_records:
+            lineage, member = self._lineage_and_member()
+            lineage.add_fit(member, charged=self.ledger is not None)
+
+    def _lineage_and_member(self) -> tuple[Lineage, str]:
+        """The lineage of this learner and its key there, set on first use: a constructor sets parameters alone."""
+        if not hasattr(self, "_lineage"):
+            self._lineage = Lineage.start()
+            self._member = uuid4().hex
+        return self._lineage, self._member
+
+    def __sklearn_clone__(self) -> Self:
+        """Clone as scikit-learn does; the clone shares the lineage."""
+        cloned: Self = super().__sklearn_clone__()
+        cloned._lineage, _ = self._lineage_and_member()
+        cloned._member = uuid4().hex
+        cloned._lineage.add_clone(cloned._member, charged=self.ledger is not None)
+        return cloned
 
     def decision_function(self, X: Any) -> Floats:
         """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import platform
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from typing import Any, Literal, Protocol, get_args
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tacit.errors import ReleaseError
+from tacit.errors import PrivacyLeakWarning, ReleaseError
 from tacit.models.released import Released
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
@@ -27,13 +29,13 @@ from tacit.releases.schema import (
     DataDependentBounds,
     Document,
     DType,
+    EncoderProvenance,
     Implementation,
     Mechanisms,
     Names,
     Pattern,
     PostProcessing,
     Product,
-    Provenance,
     PublicData,
     PublicInputs,
     Recorded,
@@ -62,6 +64,8 @@ class Fitted(Protocol):
     n_features_in_: int
     noise_: str
     ledger: Ledger | None
+
+    def other_fits(self) -> int: ...
 
 
 def released_of(clf: Any) -> Released:
@@ -107,7 +111,7 @@ def of_learner(
     day: date | str | None,
 ) -> Document:
     """Fill in all 17 items; `facts` are name, curator, description and intended use."""
-    guarantee: Guarantee = clf.guarantee_
+    guarantee = _with_other_fits(clf)
     items = privacy_items(guarantee)
     try:
         return Document(
@@ -141,13 +145,29 @@ def of_learner(
             public_inputs=PublicInputs(
                 public_data=PublicData(**dict(public or {})),
                 class_names=_names(clf, names),
-                encoder=Provenance(**dict(encoder or {})),
+                encoder=EncoderProvenance(**{"recipe": NOT_STATED, **dict(encoder or {})}),
             ),
             audit=Audit(),
             **items,  # type: ignore[arg-type]  # pydantic checks
         )
     except ValidationError as error:
         raise refusal("release", error, "give one line of text, or a value that the card can state") from error
+
+
+def _with_other_fits(clf: Fitted) -> Guarantee:
+    """The guarantee, whose scope says if there were more fits than it covers; a warning says so too.
+
+    A release that is stamped states no guarantee that other fits could break.
+    """
+    guarantee = clf.guarantee_
+    fits = clf.other_fits() + 1
+    if fits == 1 or stamp(guarantee, clf.noise_):
+        return guarantee
+    uncovered = f"up to {fits} fits by clones of this learner; the statement covers one"
+    remedy = "pay for the choice by tacit.GridSearch or tacit.RandomSearch, or charge each fit to a ledger"
+    warnings.warn(f"{uncovered}: {remedy}", PrivacyLeakWarning, stacklevel=4)  # where Release.of was called
+    counted = "each fit seen in this process, and one for each clone that was not seen to fit"
+    return replace(guarantee, scope=f"{guarantee.scope}; {uncovered} (counted: {counted})")
 
 
 def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:

@@ -1,0 +1,78 @@
+"""Fits by a learner and by its clones: a release states the privacy cost of one fit.
+
+A search over parameters clones a learner, fits each clone on the private records and keeps the best. scikit-learn's
+`clone` calls `__sklearn_clone__`, by which the clone shares the lineage of its learner. The lineage counts what this
+process sees: fits, and clones. A clone that was not seen to fit may have been fitted in another process, where joblib
+sends a pickle of it, so it counts as one fit. A pickle that comes back joins the lineage that it left.
+
+Fits that a ledger was charged for do not count, since the ledger states them. What the count cannot see are fits in
+another process by copies that were made there, or by copies that were made here without `clone`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Self
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+_lock = Lock()  # threads of joblib clone and fit at once
+_lineages: WeakValueDictionary[str, Lineage] = WeakValueDictionary()
+
+
+@dataclass(eq=False)
+class Lineage:
+    """A learner and its clones, each by a key of its own.
+
+    `clones` are those whose fits no ledger would count. `fits` are the uncharged fits of each member that this process
+    saw fit, 0 where all were charged.
+    """
+
+    key: str
+    clones: set[str] = field(default_factory=set)
+    fits: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls) -> Self:
+        """A new lineage, of one learner."""
+        lineage = cls(uuid4().hex)
+        _lineages[lineage.key] = lineage
+        return lineage
+
+    def add_clone(self, member: str, *, charged: bool) -> None:
+        """Count a clone; `charged` says that it would charge its fits to a ledger."""
+        with _lock:
+            if not charged:
+                self.clones.add(member)
+
+    def add_fit(self, member: str, *, charged: bool) -> None:
+        """Count a fit."""
+        with _lock:
+            self.fits[member] = self.fits.get(member, 0) + (not charged)
+
+    def others(self, member: str) -> int:
+        """Upper bound of the uncharged fits besides the last one of `member`, as far as this process can see."""
+        with _lock:
+            by_others = sum(self.fits.values()) - self.fits[member]
+            unseen = len(self.clones - self.fits.keys())
+            return by_others + unseen + max(self.fits[member] - 1, 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with _lock:
+            return _restored, (self.key, set(self.clones), dict(self.fits))
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+def _restored(key: str, clones: set[str], fits: dict[str, int]) -> Lineage:
+    """The lineage of a pickle: the one of this process, with what the pickle adds, if there is one."""
+    with _lock:
+        lineage = _lineages.get(key)
+        if lineage is None:
+            lineage = _lineages[key] = Lineage(key)
+        lineage.clones |= clones
+        for member, count in fits.items():
+            lineage.fits[member] = max(count, lineage.fits.get(member, 0))
+        return lineage
