@@ -138,7 +138,8 @@ def learner(data: Path, name: str, method: str, epsilon: float, seed: int, x: np
     if method == DP_SGD:
         return tacit.DPSGD(approximate, base=notebook, **common)
     if method == NO_LABELS:  # the features are public
-        return tacit.NamePrototypes(classes=n_classes, names=names_of(data, name), public=x, adapt=True)
+        names = names_of(data, name)
+        return tacit.NamePrototypes(classes=n_classes, names=names, public=x, adapt=True, unit="change-label")
     if method in WITH_NAMES:
         common["names"] = names_of(data, name)
     if method == MISNAMED:

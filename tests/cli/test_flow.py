@@ -86,7 +86,7 @@ def test_promise_is_printed_without_any_data(run):
     assert status == 0
     assert "hides the value of any one record (replace one record)" in out
     assert "epsilon = 1 (pure)" in out
-    assert "Not protected: nothing beyond the public arguments" in out
+    assert "Not protected: number of records, whether public rows" in out
 
 
 @pytest.mark.filterwarnings("default::tacit.errors.PrivacyLeakWarning")
@@ -342,11 +342,29 @@ def test_a_subset_of_data_without_declared_classes(stores, run):
 
 def test_a_subset_of_the_private_rows_is_not_public(stores, run):
     assert run("subset private --imbalance 2 --out part")[0] == 0
-    for method in ("public", "projected --prototypes public", "noisy-sum"):
+    for method in ("public", "projected --prototypes public"):
         status, _, err = run(f"fit {method} private --public part --budget rho=1 --out leak")
         assert status == 2
-        assert "--public part and private hold the same records; public rows would be released as they are" in err
+        assert "public has rows that are private records, and such rows may be released as they are" in err
     assert not Path("leak").exists()
+    fit = "fit noisy-sum private --public part --budget rho=1"
+    number = EmbeddingStore.open("part").rows
+    status, _, err = run(f"{fit} --out warned")
+    assert status == 0
+    assert f"{number} of {number} rows of public are private records" in err
+    assert run(f"{fit} --out meant --allow-overlap")[0] == 0
+    err = run("fit label-private private --budget epsilon=1 --out none --allow-overlap")[2]
+    assert "--allow-overlap does not apply to label-private" in err
+
+
+def test_the_private_store_itself_is_public_only_where_rows_are(stores, run):
+    fit = "fit noisy-sum private --public private --budget rho=1"
+    status, _, err = run(f"{fit} --out leak")
+    assert status == 2
+    assert "--public private is the private data; the guarantee does not cover public rows" in err
+    status, _, err = run(f"{fit} --out labels --unit change-label")
+    assert status == 0
+    assert "private records" not in err
 
 
 def test_a_subset_is_charged_to_the_ledger_of_its_data(stores, run):

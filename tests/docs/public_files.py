@@ -30,6 +30,16 @@ def banking77(folder: Path, split: str = "train") -> None:
         table.writerows([row["text"], names[int(row["label"])]] for row in rows)
 
 
+def questions(folder: Path) -> None:
+    """Questions to a voice assistant that are on no topic of a bank, without labels."""
+    with gzip.open(_shared("text/clinc150_out_of_scope.csv.gz"), "rt", encoding="utf-8") as source:
+        texts = [row["text"] for row in csv.DictReader(source)]
+    with (folder / "questions.csv").open("w", encoding="utf-8", newline="") as out:
+        table = csv.writer(out)
+        table.writerow(["text"])
+        table.writerows([text] for text in texts)
+
+
 def categories(folder: Path) -> None:
     names = json.loads(_shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8"))[
         "classes"
@@ -73,6 +83,7 @@ def mobilenet(folder: Path) -> None:
 MAKERS: dict[str, Callable[[Path], None]] = {
     "train.csv": banking77,
     "categories.json": categories,
+    "questions.csv": questions,
     "minilm": minilm,
     "mnist.npz": mnist,
     "CIFAR-10-dataset": cifar10,

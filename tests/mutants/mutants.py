@@ -785,6 +785,8 @@ MUTANTS = [
     _of("cli", "evaluate", "evaluate: figures on the rows of a ledger are recorded", "    if ledger is not None:", "    if False:", "cli/test_declared_public.py"),
     _of("cli", "evaluate", "evaluate: figures on private rows are recorded", "    if data.declared_public:", "    if True:", "cli/test_declared_public.py"),
     _of("cli", "split", "split: the private part is declared public", 'name != "private")', "True)", "cli/test_declared_public.py"),
+    _of(COMMON, "overlap", "overlap of public rows: released private rows", "    if released:", "    if False:"),
+    _of("learners", "base", "overlap of public rows: not stated", "overlap = (OVERLAP,) if", "overlap = () if", "learners/common/test_overlap.py"),
     _of("data", "overlap", "public rows: the last private block only", "found |= np.isin", "found = np.isin", "data/test_overlap.py"),
     _of("cli", "names", "names: a subset of the private records", 'check_other_data("names", path, names, data, store, WHY)', "pass"),
     _of("releases", "fitted", "names: not stated", "    if rows is None:", "    if True:", "cli/test_names.py"),

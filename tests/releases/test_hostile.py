@@ -16,8 +16,9 @@ from tacit.releases.schema import Document
 ROWS = np.random.default_rng(0).normal(size=(60, 6))
 LABELS = np.arange(60) % 3
 NOISY = Release.of(tacit.NoisySumPrototypes(classes=3).fit(ROWS, LABELS))
-LINEAR = Release.of(tacit.LeastSquares(classes=3, public=ROWS[:9]).fit(ROWS, LABELS))
-CHOSEN = Release.of(tacit.PublicPrototypes("epsilon=1", classes=3, k=2, public=ROWS[:9]).fit(ROWS, LABELS))
+LINEAR = Release.of(tacit.LeastSquares(classes=3, public=ROWS[:9], allow_overlap=True).fit(ROWS, LABELS))
+CHOOSING = tacit.PublicPrototypes("epsilon=1", classes=3, k=2, public=ROWS[:9], allow_overlap=True)
+CHOSEN = Release.of(CHOOSING.fit(ROWS, LABELS))
 
 
 @pytest.fixture

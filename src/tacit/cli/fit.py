@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_apart,
-    check_other_data,
     labels_of,
     ledger_of,
     read_classes,
@@ -27,7 +26,7 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from tacit.data.imports import Data
 
-RELEASED = "public rows would be released as they are"
+UNPROTECTED = "the guarantee does not cover public rows"
 
 
 def fit(
@@ -38,6 +37,7 @@ def fit(
     out: Path,
     budget: Budget = None,
     public: Path | None = None,
+    allow_overlap: bool = False,
     names: str | None = None,
     classes: str | None = None,
     groups: Path | None = None,
@@ -67,6 +67,9 @@ def fit(
         Folder of the release.
     public
         Public data, for methods that use some.
+    allow_overlap
+        Let public rows be private records: without it, such a row is refused where public rows are released, and a
+        warning states how many there are elsewhere.
     names
         Rows of class names, for methods that use some: a store or file with rows labelled by class, or with one row
         for each class in their order. By default those that the private store carries; `none` leaves them out.
@@ -103,7 +106,15 @@ def fit(
     check_writable(out, force=force, ours=is_release)
     stated = None if names == NONE else names
     learner = make_learner(
-        method, parameters, budget=budget, noise=noise, unit=unit, public=public, names=stated, seed=seed
+        method,
+        parameters,
+        budget=budget,
+        noise=noise,
+        unit=unit,
+        public=public,
+        names=stated,
+        seed=seed,
+        allow_overlap=allow_overlap or None,
     )
     check_releasable(learner, allow_research)
     check_folder(getattr(learner, "folder", None), out, store, public, None if stated is None else Path(stated))
@@ -116,8 +127,8 @@ def fit(
     check_facts(facts)
     declared = read_classes(classes)
     private = located(store, split)
-    if public is not None:
-        check_apart("public", located(public, public_split), private, RELEASED)
+    if public is not None and not allow_overlap and not KnownUnit(learner.unit).rows_public:
+        check_apart("public", located(public, public_split), private, UNPROTECTED)
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)
         labels = labels_of(data, store) if learner.uses_records else data.labels
@@ -128,7 +139,7 @@ def fit(
         of_names = names_for(names, data, listed, private) if "names" in learner.flat_parameters() else None
         if of_names is not None:
             learner.set_params(names=of_names.rows)
-        of_public = None if public is None else _read_public(learner, public, public_split, data, store)
+        of_public = None if public is None else _read_public(learner, public, public_split, data)
         if of_public is not None:
             learner.set_params(public=of_public.x)
         if KnownUnit(learner.unit).per_person and data.persons is None:
@@ -182,13 +193,11 @@ def _resumable(learner: Any, out: Path) -> Iterator[None]:
     rmtree(scores, ignore_errors=True)
 
 
-def _read_public(learner: Any, public: Path, split: str | None, private: "Data", store: Path) -> "Data":
-    """Public data, as wide as the private ones and no part of them."""
+def _read_public(learner: Any, public: Path, split: str | None, private: "Data") -> "Data":
+    """Public data, as wide as the private ones; the learner compares their rows."""
     from tacit.data.imports import read_data
 
-    data = read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
-    check_other_data("public", public, data, private, store, RELEASED)
-    return data
+    return read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
 
 
 def _check_test(path: Path, learner: Any) -> None:

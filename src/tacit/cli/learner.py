@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
-COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
+COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "allow_overlap", "names")
 """Parameters that options of the commands set."""
 
 
@@ -82,9 +82,9 @@ def make_learner(
         )
     if "budget" not in common and "budgets" not in options:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
-    for name in ("public", "names"):
+    for name in ("public", "allow_overlap", "names"):
         if name in common and name not in accepted:
-            raise InputError(f"--{name} does not apply to {method}; leave it out")
+            raise InputError(f"--{name.replace('_', '-')} does not apply to {method}; leave it out")
     values = {option.replace("-", "_"): literal(text) for option, text in options.items()}
     if seed is not None and common["noise"] == "research":
         values["random_state"] = seed

@@ -16,6 +16,7 @@ def promise(
     unit: Unit = None,
     classes: str | None = None,
     public: Path | None = None,
+    allow_overlap: bool = False,
     names: str | None = None,
     delta: float | None = None,
     **parameters: str,
@@ -28,6 +29,8 @@ def promise(
         A number N for 0..N-1, or a file with one class a line.
     public
         As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
+    allow_overlap
+        As for `tacit fit`; it changes nothing that is stated.
     names
         The same for rows of class names.
     delta
@@ -44,6 +47,6 @@ def promise(
         parameters["delta"] = str(delta)
     learner = make_learner(
         method, parameters, budget=budget, unit=unit, classes=declared, public=public,
-        names=None if names == NONE else names,
+        allow_overlap=allow_overlap or None, names=None if names == NONE else names,
     )  # fmt: skip
     say(learner.promise().statement(delta))

@@ -94,7 +94,7 @@ def shared_persons(one: Data, other: Data) -> int | None:
 def private_rows(rows: Any, private: Any) -> int:
     """How many of the rows (m, d) are private rows (n, d), entry by entry at the lower of both precisions.
 
-    The private rows are read once, in blocks.
+    Rows of zeros, which hold nothing of a record, are not counted. The private rows are read once, in blocks.
 
     >>> private = np.arange(12, dtype=np.float16).reshape(4, 3)
     >>> private_rows(np.array([[3, 4, 5], [3, 4, 6], [9, 10, 11.0001]]), private)
@@ -106,22 +106,22 @@ def private_rows(rows: Any, private: Any) -> int:
     weights = np.random.default_rng(0).integers(0, 2**63, len(some), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
     def keys(block: NDArray[Any]) -> NDArray[np.uint64]:
-        entries = np.ascontiguousarray(block[:, some]).view(f"u{dtype.itemsize}").astype(np.uint64)
+        entries = _rounded(block[:, some], dtype).view(f"u{dtype.itemsize}").astype(np.uint64)
         return np.asarray(entries @ weights)
 
-    of_rows = np.concatenate([keys(block) for block in _rounded(rows, dtype)])
+    of_rows = np.concatenate([keys(np.asarray(block)) for block in _parts(rows, width)])
     known = np.unique(of_rows)
     digests: set[bytes] = set()
     found = np.zeros(len(of_rows), dtype=bool)
-    for block in _rounded(private, dtype):
+    for block in map(np.asarray, _parts(private, width)):
         own = keys(block)
         same = np.isin(own, known)
-        digests.update(_digest(row) for row in block[same])
+        digests.update(_digest(row) for row in _rounded(block[same], dtype) if row.any())
         found |= np.isin(of_rows, own[same])
     return sum(
         _digest(row) in digests
-        for block, part in zip(_rounded(rows, dtype), _parts(found, width), strict=True)
-        for row in block[part]
+        for block, part in zip(_parts(rows, width), _parts(found, width), strict=True)
+        for row in _rounded(np.asarray(block)[part], dtype)
     )
 
 
@@ -137,10 +137,9 @@ def _parts(array: Any, width: int) -> Iterator[Any]:
     return (array[start : start + step] for start in range(0, len(array), step))
 
 
-def _rounded(rows: Any, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+def _rounded(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     with np.errstate(over="ignore"):
-        for block in _parts(rows, rows.shape[1]):
-            yield np.ascontiguousarray(block, dtype=dtype) + dtype.type(0)  # no negative zero
+        return np.asarray(np.ascontiguousarray(rows, dtype=dtype) + dtype.type(0))  # no negative zero
 
 
 def _digest(row: NDArray[Any]) -> bytes:

@@ -23,11 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
 from tacit.data.persons import Persons, persons_under
-from tacit.data.rows import refuse_sparse
+from tacit.data.rows import as_rows, refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.notebook import promise_html
+from tacit.learners.common.overlap import OVERLAP, check_overlap
+from tacit.learners.common.parameters import flag
 from tacit.learners.common.validation import check_columns, refuse_arguments, validated_records, validated_rows
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
@@ -138,6 +140,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Quantities about the private data that the promise does not cover, beyond the class list."""
         return ()
 
+    def _uses_public(self) -> bool:
+        """Whether a fit uses public rows beside the private records, as far as the parameters tell."""
+        return self.needs_public or getattr(self, "public", None) is not None
+
+    def _releases_public(self) -> bool:
+        """Whether a fit releases public rows, or says which it chose."""
+        return False
+
+    def _flat_public(self, public: Any) -> Any:
+        """The public rows as an array of shape (m, d)."""
+        return as_rows(public, "public")
+
+    def _check_public(self, X: Any, public: Any) -> None:
+        """Refuse public rows that are private records, or warn of them; called by `_learn`."""
+        allowed = flag("allow_overlap", getattr(self, "allow_overlap", False))
+        if public is None or allowed or Unit(self.unit).rows_public:
+            return
+        check_overlap(self._flat_public(public), X, released=self._releases_public(), stacklevel=4)
+
     def _check_budget(self) -> None:
         """Refuse a budget in Gaussian DP where the events have no mu."""
         budget = Budget.parse(self.budget)
@@ -193,9 +214,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._check_budget()
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
+        overlap = (OVERLAP,) if self._uses_public() and not Unit(self.unit).rows_public else ()
         promise = self._guarantee()
         delta = promise.delta or Budget.parse(self.budget).delta
-        return replace(promise, unprotected=leaks + promise.unprotected, scope=scope, delta=delta).to(self.unit)
+        unprotected = leaks + promise.unprotected + overlap
+        return replace(promise, unprotected=unprotected, scope=scope, delta=delta).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
         """Raise the errors that `fit` would raise for any n records of `width` columns; needs no data.
@@ -265,6 +288,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             worker._check_persons(of_records)
         noise = noise_source(self.noise, self.random_state)
         prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
+        public = arguments.get("public")
+        worker._check_public(X, getattr(self, "public", None) if public is None else public)
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         self._count_fit()

@@ -59,6 +59,11 @@ class Unit(StrEnum):
         }.get(self, ())
 
     @property
+    def rows_public(self) -> bool:
+        """Whether the features of all records are public, since only labels are protected."""
+        return self in (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON)
+
+    @property
     def sentence(self) -> str:
         """What the unit hides, as the rest of a clause that begins with "whether"."""
         return {

@@ -404,8 +404,8 @@ def test_classifiers_by_name(name):
     y = np.arange(60) % 3
     X = np.eye(3, 4)[y] * 5 + np.random.default_rng(0).normal(size=(60, 4))
     model = tacit.PATE(
-        "rho=100", classes=3, public=X, noise="research", random_state=0, voting=tacit.pate.GNMax(1.0),
-        teachers={"number": 20, "model": name}, student={"model": name},
+        "rho=100", classes=3, public=X, allow_overlap=True, noise="research", random_state=0,
+        voting=tacit.pate.GNMax(1.0), teachers={"number": 20, "model": name}, student={"model": name},
     )  # fmt: skip
     model.fit(X, y)
     assert np.mean(model.predict(X) == y) > 0.8

@@ -76,6 +76,7 @@ class UnitRowClassifier(PrivateClassifier):
     takes_sparse = True
 
     public: Any = None
+    allow_overlap: bool = False
     intercept = 0.0  # parameters of some learners only
     names = None
 

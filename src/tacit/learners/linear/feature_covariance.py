@@ -41,7 +41,7 @@ class FeatureCovariance(SecondOrderClassifier):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping.
     epochs : int, optional
         Number of steps, each over all records; by default 20, or 40 under an infinite budget.

@@ -44,7 +44,7 @@ class GlobalAdapt(GradientDescent):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is plain gradient descent.
     steps, learning_rate, counts, balanced, ridge, intercept, names
         As in `GradientDescent`; counts also turn the number of gradients above the threshold into a share.

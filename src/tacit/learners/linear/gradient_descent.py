@@ -38,7 +38,7 @@ class GradientDescent(UnitRowClassifier):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, steps
         can be four times as long.
     steps : int, optional

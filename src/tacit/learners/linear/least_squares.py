@@ -45,7 +45,7 @@ class LeastSquares(UnitRowClassifier):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     alpha : float, optional
         Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget each. If omitted, G

@@ -50,7 +50,7 @@ class Newton(SecondOrderClassifier):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is the same method without noise.
     epochs : int, optional
         Number of steps, each over all records; by default 4, or 8 under an infinite budget.

@@ -77,6 +77,8 @@ class PATE(ModelClassifier):
         As in `NoisySumPrototypes`.
     public : array of shape (m, d) or (m, channels, height, width), optional
         The records to query, of the same kind as the private records. They may be passed to `fit` instead.
+    allow_overlap
+        As in `NoisySumPrototypes`.
     budgets : dict of str to float, optional
         Instead of `budget`: epsilon of each budget group at `delta`. `fit` then takes `groups`.
     delta : float, default=1e-5
@@ -187,6 +189,7 @@ class PATE(ModelClassifier):
     flat_names: ClassVar[Mapping[str, str]] = FLAT_NAMES
 
     public: Any = None
+    allow_overlap: bool = False
     budgets: Mapping[str, float] | None = None
     delta: float = 1e-5
     teachers: Teachers | Mapping[str, Any] | None = None
@@ -244,6 +247,9 @@ class PATE(ModelClassifier):
             return cap(allowances[ALL])
         members = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
         return promised(members, noise, allowances, *limits)[ALL]
+
+    def _flat_public(self, public: Any) -> Any:
+        return as_flat(public, "public")
 
     def _unprotected(self) -> tuple[str, ...]:
         return unprotected(self._dealt(), groups=self.budgets is not None)

@@ -57,6 +57,8 @@ class AutoPrototypes(UnitRowClassifier):
         As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows of the same encoder, finite and not zero. They need no labels and may come from another task.
+    allow_overlap
+        As in `NoisySumPrototypes`.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Rows of the class names, such as embeddings of texts, in the order of `classes`, which must be declared; public.
         They decide where the sums are noise, and are not used if the sums contradict them or all are alike.

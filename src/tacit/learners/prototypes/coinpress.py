@@ -77,6 +77,8 @@ class CoinPressPrototypes(PrivateClassifier):
         Average over this many consecutive columns first; a remainder is dropped.
     public : array of shape (m, d), optional
         Public rows; private rows are multiplied by sqrt(d) over their median norm.
+    allow_overlap
+        As in `NoisySumPrototypes`.
     metric : {"cosine", "euclidean"}, default="cosine"
         How predictions measure nearness.
 
@@ -118,6 +120,7 @@ class CoinPressPrototypes(PrivateClassifier):
     radius: float | None = None
     pooling: int = 1
     public: Any = None
+    allow_overlap: bool = False
     metric: str = "cosine"
 
     def _buys_counts(self) -> bool:

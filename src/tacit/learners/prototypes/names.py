@@ -42,6 +42,8 @@ class NamePrototypes(PrivateClassifier):
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, including
         those of names, which is then normalised again.
+    allow_overlap
+        As in `NoisySumPrototypes`.
     adapt : bool, default=False
         Whether the names are moved towards the public rows that they attract, by expectation maximisation. This helps
         if the public rows are of the records' kind and cover all classes. The release then depends on every public
@@ -84,6 +86,7 @@ class NamePrototypes(PrivateClassifier):
 
     names: Any = None
     public: Any = None
+    allow_overlap: bool = False
     adapt: bool = False
 
     def fit(self, X: Any, y: Any = None, persons: Any = None, **others: Any) -> Self:

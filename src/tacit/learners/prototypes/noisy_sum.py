@@ -41,6 +41,10 @@ class NoisySumPrototypes(PrivateClassifier):
     public : array of shape (m, d), optional
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
         normalised again, so that a component that all rows share does not use up part of their norm.
+    allow_overlap : bool, default=False
+        Whether public rows may be private records. Without it their number is a warning, for the owner alone. Rows are
+        compared entry by entry at the lower of both precisions, except under units that protect labels alone, where
+        rows are public.
     noise : {"secure", "research"}, default="secure"
         Source of the noise; only secure noise may be released.
     random_state : int, optional
@@ -86,6 +90,7 @@ class NoisySumPrototypes(PrivateClassifier):
     summary = "one noisy sum of unit rows per class; the choice without public rows"
 
     public: Any = None
+    allow_overlap: bool = False
 
     def _noise_multiplier(self) -> float:
         return Budget.parse(self.budget).gaussian(Unit(self.unit))

@@ -59,7 +59,7 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     Parameters
     ----------
-    budget, classes, public, noise, random_state, unit, ledger
+    budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, scores
         differ more between classes, which gives the layer more to learn from.
     prototypes : {"sums", "public"}, default="sums"
@@ -151,6 +151,9 @@ class ProjectedPrototypes(UnitRowClassifier):
             window_passed = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
             raise InputError(f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that")
         return from_public
+
+    def _releases_public(self) -> bool:
+        return self._from_public()
 
     def _shares(self) -> Split:
         share, steps = real("share", self.share, 0.1, 0.9), whole("steps", self.steps, 1, 10**4)

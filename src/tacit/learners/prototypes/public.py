@@ -65,6 +65,10 @@ class PublicPrototypes(PrivateClassifier):
         As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
+    allow_overlap : bool, default=False
+        Whether public rows may be private records, which are then released if they are chosen; without it such a row
+        is refused. Rows are compared entry by entry at the lower of both precisions, except under units that protect
+        labels alone, where rows are public.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Public rows of the class names, one or several per class, in the order of the declared classes. The name of
         every class, which is the direction of its rows about the centre, is a further candidate of each class, so
@@ -142,6 +146,7 @@ class PublicPrototypes(PrivateClassifier):
     public_use = "needed, to choose from"
 
     public: Any = None
+    allow_overlap: bool = False
     names: Any = None
     k: int = 1
     d_min: float | str = PUBLIC
@@ -176,6 +181,9 @@ class PublicPrototypes(PrivateClassifier):
         if from_public and not centred:
             raise InputError("centre=False does not go with a window from public rows; leave it out, or pass numbers")
         return centred
+
+    def _releases_public(self) -> bool:
+        return True
 
     def _event(self) -> Event:
         epsilon = self._epsilon()

@@ -95,6 +95,20 @@ class Search(PrivateClassifier):
         learners = (self._learner(candidate, self.budget) for candidate in self._candidates())
         return tuple(dict.fromkeys(quantity for learner in learners for quantity in learner._unprotected()))
 
+    def _uses_public(self) -> bool:
+        return any(self._learner(candidate, self.budget)._uses_public() for candidate in self._candidates())
+
+    def _check_public(self, X: Any, public: Any) -> None:
+        """Check the public rows of each candidate once, under the unit of the search."""
+        checked = set()
+        for candidate in self._candidates():
+            learner = self._learner(candidate, self.budget, unit=self.unit)
+            rows = getattr(learner, "public", None)
+            released = learner._releases_public()
+            if (id(rows), released) not in checked:
+                checked.add((id(rows), released))
+                learner._check_public(X, rows)
+
     def _candidates(self) -> list[Candidate]:
         """The checked candidates; if they are not listed, some that stand for all."""
         if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
@@ -180,11 +194,12 @@ class Search(PrivateClassifier):
         per_run, persons = prepared.per_run, prepared.persons
         ids = None if persons is None else persons.codes
         runs: Runs = []
+        checked = {"allow_overlap": True} if hasattr(self.estimator, "allow_overlap") else {}
         best: tuple[float, Released] | None = None
         number, drawn = self._drawn(per_run, noise, runs)
         for candidate in progress(drawn, "search", number):
             seed = self._seed(noise)
-            learner = self._learner(candidate, per_run.fit, classes=len(self.classes_), random_state=seed)
+            learner = self._learner(candidate, per_run.fit, classes=len(self.classes_), random_state=seed, **checked)
             released = learner.fit(prepared.X, prepared.labels, persons=ids).released_
             if released is None:
                 raise InputError(f"{type(learner).__name__} {learner.no_release}")
