@@ -75,4 +75,4 @@ class NothingDoneError(Exception):
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something that should be a public argument was read off the private data."""
+    """Something that should be public was read off the private data, or is a part of them."""

@@ -21,6 +21,7 @@ from tacit.experiments import results
 from tacit.experiments.data import Records, records
 from tacit.experiments.run import prepare, sweep
 from tacit.experiments.work import STARTED, means_2d
+from tacit.learners.common.overlap import FOUND
 from tacit.learners.methods import METHODS, load
 from tacit.learners.prototypes.scores import window
 from tacit.report.groups import SweepResults
@@ -279,6 +280,26 @@ def test_trials_of_a_plan_repeat_and_are_unpaid(plan, tmp_path):
     assert (one.tuning, one.rho) == ("unpaid", float("inf"))
     assert one.extra == other.extra
     assert len(json.loads(one.extra)["scores_"]) == 3
+
+
+def test_a_result_says_that_public_rows_are_private_records_but_not_how_many(plan, tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 5)), np.arange(60) % 3
+    for name, rows, labels in (("train", x, y), ("test", rng.normal(size=(60, 5)), y), ("pool", x[:17], None)):
+        tacit.EmbeddingStore.write(tmp_path / name, rows, labels, classes=None if labels is None else 3)
+    text = """
+    name: overlap
+    data:
+      - {name: d, train: train, test: test, public: {pool: pool}}
+    learners:
+      - {name: sums, method: noisy-sum, public: [pool]}
+      - {name: chosen, method: public, public: [pool]}
+    budgets: [rho=1]
+    """
+    of_learner = {one.learner: one for one in sweep(plan(text), tmp_path / "runs")}
+    assert json.loads(of_learner["sums"].extra)["warnings"] == [FOUND]
+    assert of_learner["chosen"].error.startswith("public has rows that are private records")
+    assert "17" not in f"{of_learner['sums'].extra} {of_learner['chosen'].error}"
 
 
 def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import tacit
 from contracts.learners import FEW, NEEDS, PUBLIC, UNITS_OF, X, Y, learner_class
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning, ReleaseError
+from tacit.learners.common.overlap import OVERLAP
 from tacit.learners.methods import METHODS
 from tacit.learners.search.base import hits_of, most_expensive
 from tacit.mechanisms import counts, repetition
@@ -423,7 +424,7 @@ def test_omitted_classes_warn_and_are_listed():
     with pytest.warns(PrivacyLeakWarning, match="pass classes=") as caught:
         search.fit(X, Y)
     assert len(caught) == 1
-    assert search.guarantee_.unprotected == ("class list (read off the private labels)",)
+    assert search.guarantee_.unprotected == ("class list (read off the private labels)", OVERLAP)
 
 
 BAD = [

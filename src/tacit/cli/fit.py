@@ -68,8 +68,8 @@ def fit(
     public
         Public data, for methods that use some.
     allow_overlap
-        Let public rows be private records: without it, such a row is refused where public rows are released, and a
-        warning states how many there are elsewhere.
+        Let public rows and names be private records: without it, such a row is refused where public rows are released,
+        and a warning states how many there are elsewhere.
     names
         Rows of class names, for methods that use some: a store or file with rows labelled by class, or with one row
         for each class in their order. By default those that the private store carries; `none` leaves them out.

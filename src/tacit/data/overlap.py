@@ -102,27 +102,31 @@ def private_rows(rows: Any, private: Any) -> int:
     """
     width = rows.shape[1]
     dtype = np.dtype(np.float16 if np.float16 in (rows.dtype, private.dtype) else np.float32)
-    some = np.unique(np.linspace(0, width - 1, min(width, COMPARED)).astype(np.int64))
-    weights = np.random.default_rng(0).integers(0, 2**63, len(some), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    columns = np.unique(np.linspace(0, width - 1, min(width, COMPARED)).astype(np.int64))
+    weights = np.random.default_rng(0).integers(0, 2**63, len(columns), dtype=np.uint64)
+    weights = weights * np.uint64(2) + np.uint64(1)  # odd, so that no bit of an entry is lost
 
     def keys(block: NDArray[Any]) -> NDArray[np.uint64]:
-        entries = _rounded(block[:, some], dtype).view(f"u{dtype.itemsize}").astype(np.uint64)
+        """A number for each row, equal for equal rows, from some of the columns."""
+        entries = _rounded(block[:, columns], dtype).view(f"u{dtype.itemsize}").astype(np.uint64)
         return np.asarray(entries @ weights)
 
-    of_rows = np.concatenate([keys(np.asarray(block)) for block in _parts(rows, width)])
-    known = np.unique(of_rows)
+    # whole rows are compared only where keys are equal, which is seldom
+    keys_of_rows = np.concatenate([keys(np.asarray(block)) for block in _parts(rows, width)])
+    candidates = np.zeros(len(keys_of_rows), dtype=bool)
     digests: set[bytes] = set()
-    found = np.zeros(len(of_rows), dtype=bool)
-    for block in map(np.asarray, _parts(private, width)):
-        own = keys(block)
-        same = np.isin(own, known)
-        digests.update(_digest(row) for row in _rounded(block[same], dtype) if row.any())
-        found |= np.isin(of_rows, own[same])
-    return sum(
-        _digest(row) in digests
-        for block, part in zip(_parts(rows, width), _parts(found, width), strict=True)
-        for row in _rounded(np.asarray(block)[part], dtype)
-    )
+    for part in _parts(private, width):
+        block = np.asarray(part)
+        keys_of_block = keys(block)
+        same_key = np.isin(keys_of_block, keys_of_rows)
+        digests.update(_digest(row) for row in _rounded(block[same_key], dtype) if row.any())
+        candidates |= np.isin(keys_of_rows, keys_of_block[same_key])
+
+    number = 0
+    for part, chosen in zip(_parts(rows, width), _parts(candidates, width), strict=True):
+        whole_rows = _rounded(np.asarray(part)[chosen], dtype)
+        number += sum(_digest(row) in digests for row in whole_rows)
+    return number
 
 
 def holds_private(rows: Data, private: Data) -> bool:
@@ -138,8 +142,9 @@ def _parts(array: Any, width: int) -> Iterator[Any]:
 
 
 def _rounded(rows: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Rows as this type; zeros have no sign."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.ascontiguousarray(rows, dtype=dtype) + dtype.type(0))  # no negative zero
+        return np.asarray(np.ascontiguousarray(rows, dtype=dtype) + dtype.type(0))
 
 
 def _digest(row: NDArray[Any]) -> bytes:

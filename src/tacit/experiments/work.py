@@ -7,6 +7,7 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from tacit.experiments import results
 from tacit.experiments.cell import Cell
 from tacit.experiments.data import Records, records
 from tacit.experiments.results import PREDICTION, REST, Result
+from tacit.learners.common.overlap import FOUND, OverlapWarning
 from tacit.models import metrics
 from tacit.models.decisions import pooled
 from tacit.models.rows import unit_rows, unit_rows_about
@@ -92,10 +94,9 @@ def measure(cell: Cell) -> dict[str, Any]:
     scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     guarantee = cell.guarantee(learner)
     extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
-    # what is said about ids is private, and a result is not
-    said = [one.message for one in caught if not issubclass(one.category, PersonIdsWarning)]
-    if said:
-        extra["warnings"] = sorted({" ".join(str(message).split()) for message in said})
+    messages = _public_messages(caught)
+    if messages:
+        extra["warnings"] = messages
     return {
         "status": "done",
         "accuracy": scores.accuracy,
@@ -117,6 +118,19 @@ def measure(cell: Cell) -> dict[str, Any]:
         "predict_seconds": ended - fitted,
         "phases": json.dumps(phases if cell.timed else {}),
     }
+
+
+def _public_messages(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """The messages of these warnings without what is private, since a result may be published."""
+    messages = set()
+    for warning in caught:
+        if issubclass(warning.category, PersonIdsWarning):
+            continue
+        if issubclass(warning.category, OverlapWarning):
+            messages.add(FOUND)
+        else:
+            messages.add(" ".join(str(warning.message).split()))
+    return sorted(messages)
 
 
 def _stated(figure: float | None) -> float | None:

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
+from tacit.data.names import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
@@ -141,8 +142,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return ()
 
     def _uses_public(self) -> bool:
-        """Whether a fit uses public rows beside the private records, as far as the parameters tell."""
-        return self.needs_public or getattr(self, "public", None) is not None
+        """Whether a fit uses public rows, those of class names among them, as far as the parameters tell."""
+        if self.needs_public or self.needs_names:
+            return True
+        return getattr(self, "public", None) is not None or getattr(self, "names", None) is not None
 
     def _releases_public(self) -> bool:
         """Whether a fit releases public rows, or says which it chose."""
@@ -153,11 +156,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return as_rows(public, "public")
 
     def _check_public(self, X: Any, public: Any) -> None:
-        """Refuse public rows that are private records, or warn of them; called by `_learn`."""
+        """Refuse or warn of public rows, and rows of class names, that are private records; called by `_learn`."""
         allowed = flag("allow_overlap", getattr(self, "allow_overlap", False))
-        if public is None or allowed or Unit(self.unit).rows_public:
+        if allowed or Unit(self.unit).rows_public:
             return
-        check_overlap(self._flat_public(public), X, released=self._releases_public(), stacklevel=4)
+
+        if public is not None:
+            rows = self._flat_public(public)
+            check_overlap("public", rows, X, released=self._releases_public(), stacklevel=4)
+
+        names = getattr(self, "names", None)
+        if names is not None:
+            rows = np.concatenate(rows_by_class(names, len(names), X.shape[1]))
+            check_overlap("names", rows, X, released=False, stacklevel=4)
 
     def _check_budget(self) -> None:
         """Refuse a budget in Gaussian DP where the events have no mu."""

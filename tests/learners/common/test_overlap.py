@@ -8,7 +8,7 @@ import pytest
 import tacit
 from tacit.data.overlap import private_rows
 from tacit.errors import InputError
-from tacit.learners.common.overlap import OVERLAP
+from tacit.learners.common.overlap import OVERLAP, OverlapWarning
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 6)).astype(np.float32), np.arange(60) % 3
@@ -29,6 +29,16 @@ USING = [
     tacit.ProjectedPrototypes(BUDGET, classes=3, steps=2),
     tacit.NamePrototypes(classes=3, names=np.eye(3, 6), adapt=True),
     tacit.PATE(BUDGET, classes=3, teachers={"number": 4}),
+]
+
+
+NAMES = np.stack([PUBLIC[0], X[7], X[8]])
+NAMED = [
+    tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC),
+    tacit.AutoPrototypes(BUDGET, classes=3, public=PUBLIC),
+    tacit.GradientDescent(BUDGET, classes=3, steps=2),
+    tacit.NamePrototypes(classes=3),
+    tacit.PATE(BUDGET, classes=3, teachers={"number": 4}, public=PUBLIC),
 ]
 
 
@@ -58,7 +68,7 @@ def test_one_private_row_is_refused_where_rows_are_released(learner, tmp_path):
 def test_elsewhere_a_warning_states_the_number(learner, public, number):
     with pytest.warns(tacit.PrivacyLeakWarning, match=f"{number} of {len(public)} rows of public are private") as said:
         fitted = with_public(learner, public).fit(X, Y)
-    assert {one.filename for one in said if one.category is tacit.PrivacyLeakWarning} == {__file__}
+    assert {one.filename for one in said if one.category is OverlapWarning} == {__file__}
     assert OVERLAP in fitted.guarantee_.unprotected
     quiet(with_public(learner, public, allow_overlap=True))
 
@@ -71,6 +81,31 @@ def test_every_statement_lists_the_check_whatever_it_found(learner):
     for guarantee in (given.promise(), with_public(learner, ONE, allow_overlap=True).promise()):
         assert guarantee.unprotected.count(OVERLAP) == 1
     assert f"{OVERLAP}" in given.promise().statement()
+
+
+@pytest.mark.parametrize("learner", NAMED)
+def test_rows_of_class_names_are_compared_too(learner):
+    def named(names, **others):
+        return type(learner)(**(learner.get_params(deep=False) | {"names": names} | others))
+
+    for names in (NAMES, [rows[None] for rows in NAMES]):
+        with pytest.warns(tacit.PrivacyLeakWarning, match="2 of 3 rows of names are private records") as said:
+            fitted = named(names).fit(X, Y)
+        assert {one.filename for one in said if one.category is OverlapWarning} == {__file__}
+        assert fitted.guarantee_.unprotected.count(OVERLAP) == 1
+        assert fitted.guarantee_ == named(names).promise()
+    quiet(named(NAMES, allow_overlap=True))
+    quiet(named(PUBLIC[:3]))
+
+
+def test_copies_of_one_private_row_are_refused_since_their_mean_is_released():
+    learner = tacit.NoisySumPrototypes(classes=3)
+    for number in (1, 3):
+        with pytest.raises(InputError, match="public has rows that are private records, and such rows may be released"):
+            with_public(learner, np.repeat(X[7:8], number, axis=0)).fit(X, Y)
+        quiet(with_public(learner, np.repeat(PUBLIC[:1], number, axis=0)))
+    with pytest.warns(OverlapWarning, match="1 of 2 rows of public"):
+        with_public(learner, ONE[-2:]).fit(X, Y)
 
 
 def test_nothing_is_listed_without_public_rows():
@@ -102,6 +137,11 @@ def test_a_search_checks_the_rows_of_its_candidates_once_and_before_a_charge(tmp
     search = tacit.GridSearch(sums, [{"ridge": 1.0}, {"ridge": 2.0}], budget="rho=0.5", classes=3)
     with pytest.warns(tacit.PrivacyLeakWarning) as said:
         search.fit(X, Y)
+    assert len(said) == 1
+    searched = [{"names": NAMES}, {"names": NAMES, "ridge": 1.0}, {"names": PUBLIC[:3]}]
+    descent = tacit.GradientDescent(steps=2)
+    with pytest.warns(OverlapWarning, match="2 of 3 rows of names") as said:
+        tacit.GridSearch(descent, searched, budget="rho=0.5", classes=3).fit(X, Y)
     assert len(said) == 1
     quiet(tacit.GridSearch(with_public(sums, ONE, allow_overlap=True), [{}], budget="rho=0.5", classes=3))
     without = tacit.GridSearch(tacit.LeastSquares(), [{}], budget="rho=0.5", classes=3)

@@ -83,7 +83,7 @@ def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
 @pytest.mark.parametrize("what", ["features", "label"])
 def test_one_record_moves_its_own_teachers_and_no_other(collector, what):
     def fit(x, y):
-        facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20}
+        facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20, "allow_overlap": True}
         return pate(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
 
     more = np.concatenate([PUBLIC, X[:5], -X[:5]])  # so that the nearest record of a teacher can be the changed one

@@ -14,6 +14,7 @@ import tacit
 from mechanisms.exact_votes import log_check_chances, log_label_chances
 from tacit.data.persons import Persons
 from tacit.errors import InputError, LedgerError
+from tacit.learners.common.overlap import OVERLAP
 from tacit.learners.pate.allocation import allocate
 from tacit.learners.pate.teachers import Ensemble
 from tacit.mechanisms.noisy_argmax import label_event
@@ -65,7 +66,7 @@ def test_a_replaced_person_moves_one_vote(teacher, how):
         pytest.importorskip("torch", reason="networks need torch")
 
     def fit(x, y, ids):
-        facts = {"n_teachers": 20, "teacher": teacher, "aggregator": "gnmax", "sigma": 5.0}
+        facts = {"n_teachers": 20, "teacher": teacher, "aggregator": "gnmax", "sigma": 5.0, "allow_overlap": True}
         facts |= {"teacher_training": {"epochs": 4}} if isinstance(teacher, str) else {}
         return pate("rho=0.5", public=asked, **facts).fit(x, y, persons=ids).votes_.votes
 
@@ -80,7 +81,8 @@ def test_with_budgets_a_replaced_person_moves_the_votes_that_are_paid_for(collec
     def fit(x, y, ids, person=0):
         facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20, "budgets": BUDGETS}
         groups = OF_PERSONS[np.where(ids == 10**6, person, ids)]
-        return pate(**facts).fit(x, y, persons=ids, groups=groups, public=asked).votes_.votes
+        model = pate(**facts, allow_overlap=True)
+        return model.fit(x, y, persons=ids, groups=groups, public=asked).votes_.votes
 
     asked = np.concatenate([PUBLIC, X[IDS < 4], -X[IDS < 4]])
     before = fit(X, Y, IDS)
@@ -133,7 +135,7 @@ def test_what_is_promised_per_person():
     model = pate("epsilon=2,delta=1e-5")
     promise = model.promise()
     assert promise.unit is Unit.REPLACE_PERSON
-    assert promise.unprotected == ("number of persons",)
+    assert promise.unprotected == ("number of persons", OVERLAP)
     assert promise.epsilon(1e-5) == pytest.approx(2, rel=1e-6)
     assert "The release hides all records of any one person (replace one person), up to:" in promise.statement()
     assert promise.to("replace").event == promise.to("change-label").event == promise.event
@@ -146,11 +148,11 @@ def test_what_is_promised_per_person():
     assert fitted.votes_.votes.shape[1] == PERSONS // 20  # not 1000 // 20
     with_groups = pate(budgets=BUDGETS).promise()
     assert with_groups.unprotected == (
-        "number of persons", "which person is in which budget group", "budgets of the groups",
+        "number of persons", "which person is in which budget group", "budgets of the groups", OVERLAP,
     )  # fmt: skip
     assert with_groups.unit is Unit.REPLACE_PERSON
     per_record = pate("rho=1", unit="replace").promise()
-    assert (per_record.unit, per_record.unprotected) == (Unit.REPLACE, ("number of records",))
+    assert (per_record.unit, per_record.unprotected) == (Unit.REPLACE, ("number of records", OVERLAP))
 
 
 def test_a_release_says_that_it_is_about_persons():

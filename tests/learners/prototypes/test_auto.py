@@ -7,6 +7,7 @@ from scipy.special import softmax
 import tacit
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
+from tacit.learners.common.overlap import OVERLAP
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.prototypes import auto as module
 from tacit.learners.prototypes.auto import (
@@ -52,7 +53,7 @@ def test_the_promise_is_a_quarter_for_the_sums_and_the_rest_for_what_follows(bud
     promise = tacit.AutoPrototypes(budget, public=PUBLIC).promise()
     assert promise.event == compose([Parallel(Gaussian(2 * z), "classes"), Gaussian(z * (1 / 0.75) ** 0.5)])
     assert Budget.parse(budget).permits(promise.event)
-    assert promise.unprotected == ("class list (read off the private labels)",)
+    assert promise.unprotected == ("class list (read off the private labels)", OVERLAP)
 
 
 def test_names_change_no_promise():
@@ -473,7 +474,7 @@ def test_in_hopeless_noise_names_decide():
         (X, np.full(500, 2), PUBLIC),
         (X[:, :1], Y, PUBLIC[:, :1]),
         (RNG.normal(size=(6, 40)), Y[:6], RNG.normal(size=(5, 40))),
-        (np.ones((30, 3)), Y[:30], np.ones((30, 3))),
+        (np.ones((30, 3)), Y[:30], 2 * np.ones((30, 3))),
     ],
 )
 def test_extremes_simply_work(rows, labels, public, budget):

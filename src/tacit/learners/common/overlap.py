@@ -9,39 +9,50 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from tacit.compute.shared import cached
 from tacit.data.overlap import private_rows
 from tacit.errors import InputError, PrivacyLeakWarning
 
 OVERLAP = "whether public rows are among the private ones (checked by the owner)"
+FOUND = "some public rows are private records; the number is left out, since it is private"  # what a result may hold
 
 
-def check_overlap(public: Any, X: Any, *, released: bool, stacklevel: int) -> None:
-    """Refuse public rows of which one is a private record, if public rows are `released`; else warn of how many are.
+class OverlapWarning(PrivacyLeakWarning):
+    """Public rows are private records. The message states their number, which is for the owner alone."""
+
+
+def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: int) -> None:
+    """Refuse public rows of which at least one is a private record, if they are released; else warn of the number.
 
     Rows are compared entry by entry at the lower of both precisions, without any change of scale; rows of zeros hold
     nothing of a record and are not counted.
 
     Parameters
     ----------
-    public : array of shape (m, d)
+    name : {"public", "names"}
+        The learner's parameter.
+    rows : array of shape (m, d)
+        The public rows.
     X : array of shape (n, d)
         The private records.
     released : bool
-        Whether the fit releases public rows, or says which it chose.
+        Whether the fit releases public rows, or says which it chose. Copies of one row always count as released, since
+        their mean, by which a release centres rows to predict, is that row.
     stacklevel : int
         Of the warning.
     """
-    number = cached(private_rows, public, X)
+    number = cached(private_rows, rows, X)
     if number == 0:
         return
-    allow = "pass allow_overlap=True (--allow-overlap) only if they need no protection"
-    if released:
-        fault = "public has rows that are private records, and such rows may be released as they are"
-        raise InputError(f"{fault}; leave them out of public, or {allow}")
-    fault = f"{number} of {len(public)} rows of public are private records, which the guarantee does not cover there"
-    warnings.warn(
-        f"{fault}; leave them out of public, or {allow}. The number is for the owner alone",
-        PrivacyLeakWarning,
-        stacklevel=stacklevel + 1,
-    )
+
+    remedy = f"leave them out of {name}, or pass allow_overlap=True (--allow-overlap) only if they need no protection"
+    all_the_same = all(np.array_equal(row, rows[0]) for row in rows)
+    if released or (name == "public" and all_the_same):
+        fault = f"{name} has rows that are private records, and such rows may be released as they are"
+        raise InputError(f"{fault}; {remedy}")
+
+    fault = f"{number} of {len(rows)} rows of {name} are private records, which the guarantee does not cover there"
+    message = f"{fault}; {remedy}. The number is for the owner alone"
+    warnings.warn(message, OverlapWarning, stacklevel=stacklevel + 1)

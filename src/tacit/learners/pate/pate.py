@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
+from tacit.data.rows import as_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.base import DEFAULT_BUDGET
 from tacit.learners.common.models import (
@@ -249,7 +250,7 @@ class PATE(ModelClassifier):
         return promised(members, noise, allowances, *limits)[ALL]
 
     def _flat_public(self, public: Any) -> Any:
-        return as_flat(public, "public")
+        return as_rows(as_flat(public, "public"), "public")
 
     def _unprotected(self) -> tuple[str, ...]:
         return unprotected(self._dealt(), groups=self.budgets is not None)

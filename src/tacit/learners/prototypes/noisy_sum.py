@@ -42,9 +42,9 @@ class NoisySumPrototypes(PrivateClassifier):
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
         normalised again, so that a component that all rows share does not use up part of their norm.
     allow_overlap : bool, default=False
-        Whether public rows may be private records. Without it their number is a warning, for the owner alone. Rows are
-        compared entry by entry at the lower of both precisions, except under units that protect labels alone, where
-        rows are public.
+        Whether public rows may be private records. Without it their number is a warning, for the owner alone, also for
+        rows of names in learners that take some, and copies of a single row are refused. Rows are compared entry by
+        entry at the lower of both precisions, except under units that protect labels alone, where rows are public.
     noise : {"secure", "research"}, default="secure"
         Source of the noise; only secure noise may be released.
     random_state : int, optional

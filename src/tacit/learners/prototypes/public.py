@@ -67,8 +67,8 @@ class PublicPrototypes(PrivateClassifier):
         Public rows, finite and not zero, m >= k.
     allow_overlap : bool, default=False
         Whether public rows may be private records, which are then released if they are chosen; without it such a row
-        is refused. Rows are compared entry by entry at the lower of both precisions, except under units that protect
-        labels alone, where rows are public.
+        is refused, and a warning states how many rows of names are private records. Rows are compared entry by entry
+        at the lower of both precisions, except under units that protect labels alone, where rows are public.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Public rows of the class names, one or several per class, in the order of the declared classes. The name of
         every class, which is the direction of its rows about the centre, is a further candidate of each class, so

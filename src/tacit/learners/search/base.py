@@ -99,15 +99,16 @@ class Search(PrivateClassifier):
         return any(self._learner(candidate, self.budget)._uses_public() for candidate in self._candidates())
 
     def _check_public(self, X: Any, public: Any) -> None:
-        """Check the public rows of each candidate once, under the unit of the search."""
-        checked = set()
+        """Check the public rows of the candidates under the unit of the search, the same rows once."""
+        learners = {}
         for candidate in self._candidates():
             learner = self._learner(candidate, self.budget, unit=self.unit)
             rows = getattr(learner, "public", None)
-            released = learner._releases_public()
-            if (id(rows), released) not in checked:
-                checked.add((id(rows), released))
-                learner._check_public(X, rows)
+            names = getattr(learner, "names", None)
+            allowed = getattr(learner, "allow_overlap", False)
+            learners[id(rows), id(names), learner._releases_public(), allowed] = learner
+        for learner in learners.values():
+            learner._check_public(X, getattr(learner, "public", None))
 
     def _candidates(self) -> list[Candidate]:
         """The checked candidates; if they are not listed, some that stand for all."""

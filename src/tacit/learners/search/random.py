@@ -62,7 +62,7 @@ class RandomSearch(Search):
     >>> import numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
     >>> search = tacit.RandomSearch(
-    ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="epsilon=2", classes=2
+    ...     tacit.PublicPrototypes(public=2 * np.eye(2)), [{"k": 1}, {"k": 2}], budget="epsilon=2", classes=2
     ... ).fit(X, y)
     >>> list(search.best_params_), round(search.guarantee_.epsilon(0), 6)
     (['k'], 2.0)

@@ -60,7 +60,7 @@ class UnpaidSearch(Search):
     >>> import numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
     >>> search = tacit.UnpaidSearch(
-    ...     tacit.PublicPrototypes(public=np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=8", classes=2
+    ...     tacit.PublicPrototypes(public=2 * np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=8", classes=2
     ... ).fit(X, y)
     >>> search.guarantee_.figures()
     'no bound: this is not private'

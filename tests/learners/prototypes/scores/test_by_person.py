@@ -288,7 +288,7 @@ def test_a_person_moves_the_scores_of_all_classes_together_by_one_at_most(form):
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_a_person_in_three_classes_adds_a_third_to_each(form):
     public = data()[0]
-    x, y = np.repeat(public[:1], 4, axis=0), np.array([0, 1, 2, 0])
+    x, y = np.repeat(2 * public[:1], 4, axis=0), np.array([0, 1, 2, 0])
     more = fit((public, x, y, Persons.of([0, 0, 0, 1], 4)), unit="add-remove-person", **form).utilities_
     fewer = fit((public, x[3:], y[3:], Persons.of([1], 1)), unit="add-remove-person", **form).utilities_
     assert (more - fewer)[:, 0] == pytest.approx(1 / 3, abs=1e-3)
