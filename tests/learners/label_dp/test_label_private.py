@@ -374,5 +374,5 @@ def test_columns_of_a_prior_need_an_order():
 def test_names_may_be_a_data_frame():
     pd = pytest.importorskip("pandas", reason="pandas is not installed; it is an extra")
     x, y = np.eye(3)[np.arange(30) % 3], np.arange(30) % 3
-    frame = tacit.NamePrototypes(classes=3, names=pd.DataFrame(np.eye(3))).fit(x, y)
+    frame = tacit.NamePrototypes(classes=3, names=pd.DataFrame(2 * np.eye(3))).fit(x, y)
     assert (frame.predict(x) == y).all()

@@ -20,7 +20,7 @@ def test_the_nearest_name_by_cosine_about_the_public_centre(public):
 
 
 def test_several_names_of_a_class_are_averaged_as_unit_rows():
-    model = tacit.NamePrototypes(classes=2, names=[[[9.0, 0.0], [0.0, 1.0]], [0.0, 5.0]]).fit(np.eye(2), [0, 1])
+    model = tacit.NamePrototypes(classes=2, names=[[[9.0, 0.0], [0.0, 1.0]], [0.0, 5.0]]).fit(2 * np.eye(2), [0, 1])
     assert np.allclose(model.prototypes_, [[np.sqrt(0.5), np.sqrt(0.5)], [0.0, 1.0]], rtol=0, atol=1e-15)
 
 
