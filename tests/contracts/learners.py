@@ -25,6 +25,7 @@ FEW = {  # steps, so that tests of all else are quick
 }
 UNITS_OF = {method: kind.units for method, kind in CLASSES.items() if kind.units[0] != "add-remove"}
 MOVED_BY_LESS = {
+    "coinpress",
     "auto",
     "least-squares",
     "gradient-descent",
