@@ -71,6 +71,10 @@ class Fitted(Protocol):
 def released_of(clf: Any) -> Released:
     """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is refused."""
     kind = type(clf).__name__
+    if hasattr(clf, "steps") and not hasattr(clf, "promise"):
+        rule = f"clf={kind} has steps before its learner, which a release does not carry and no guarantee covers"
+        remedy = "fit them on public rows, transform private and new rows by them, and fit and pass the learner alone"
+        raise ReleaseError(f"{rule}; {remedy}")
     if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
     guarantee = getattr(clf, "guarantee_", None)
