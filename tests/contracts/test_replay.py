@@ -163,6 +163,31 @@ def test_auto_has_every_outcome(monkeypatch, number):
     assert used == ({False}, {True}, {True, False})[number]
 
 
+@pytest.mark.parametrize("budget", ["rho=0.01", "rho=0.5", "rho=20"])
+def test_the_route_of_auto_follows_what_was_released_and_nothing_else(monkeypatch, budget):
+    """With the bar exactly at a signal that a fit had, anything else that moves the signal takes another route."""
+    data, signals = next(iter(data_sets(30))), []
+    signal = tacit.AutoPrototypes._signal
+
+    def noted(learner, posterior):
+        signals.append(signal(learner, posterior))
+        return signals[-1]
+
+    def fit(data, tape):
+        return fitted(monkeypatch, make("auto", {}, budget=budget), data, tape)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tacit.AutoPrototypes, "_signal", noted)
+        fit(data, Tape(7))
+    assert signals
+    for bar in signals:
+        monkeypatch.setattr("tacit.learners.prototypes.auto.CLEAR", bar)
+        first = Tape(7)
+        learner = fit(data, first)
+        for other in neighbours("add-remove", data, np.random.default_rng(0), 8):
+            check_published(learner, fit(other, Tape(0, first.calls)))
+
+
 def check_labels(monkeypatch, variant, unit, pairs, size=60):
     rng = np.random.default_rng([size, pairs])
     sets, learners = list(data_sets(size)), []

@@ -58,8 +58,7 @@ def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> 
     Raises
     ------
     InputError
-        If the widths differ, or the encoders, or `cosine` is not in (0, 1]; if ids are texts on one side and whole
-        numbers on the other.
+        If the widths differ, or the encoders, or `cosine` is not in (0, 1].
     """
     if not 0 < cosine <= 1:
         raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
