@@ -65,8 +65,8 @@ def older_epsilon(event: Event, delta: float) -> float:
     """`epsilon` without the closed form of a single use, as documents before version 5 state it."""
     check_delta(delta)
     event = _without_free_parts(event.base())
-    single = _single_use(event) is not None and not _has_exact_curve(event, delta)
-    if single and delta > 0 and event.pure > 0 and event.bounded:
+    priced_by_closed_form = _single_use(event) is not None and not _has_exact_curve(event, delta)
+    if priced_by_closed_form and delta > 0 and event.pure > 0 and event.bounded:
         return _smallest_bound(event, delta)
     return epsilon(event, delta)
 
@@ -101,7 +101,12 @@ def _without_free_parts(event: Event) -> Event:
 
 
 def _has_exact_curve(event: Event, delta: float) -> bool:
-    return delta >= _LEAST_DELTA_OF_CURVE and all(part.exact_mu for part, _ in event.counted())
+    return delta >= _LEAST_DELTA_OF_CURVE and has_exact_mu(event)
+
+
+def has_exact_mu(event: Event) -> bool:
+    """Whether mu states the whole trade-off curve, as it does for Gaussian events."""
+    return all(part.exact_mu for part, _ in event.counted())
 
 
 def _has_losses_of_one_gaussian(event: Event) -> bool:
@@ -142,24 +147,29 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
     event = _without_free_parts(event.base())
     if event.pure == 0:
         return false_positive_rate
-    if all(part.exact_mu for part, _ in event.counted()):
+    if has_exact_mu(event):
         return _gaussian_rate(event.mu, false_positive_rate)
-    one = _single_use(event)
-    exact = None if one is None else one.attack_rate(false_positive_rate)
+    single = _single_use(event)
+    exact = None if single is None else single.attack_rate(false_positive_rate)
     return bounded_attack_rate(event, false_positive_rate) if exact is None else exact
 
 
 def attained(event: Event) -> bool:
     """Whether neighbouring data sets exist against which an attack reaches `attack_rate` and `advantage`."""
     event = _without_free_parts(event.base())
-    one = _single_use(event)
-    return all(part.exact_mu for part, _ in event.counted()) or (one is not None and one.attained)
+    if has_exact_mu(event):
+        return True
+    single = _single_use(event)
+    return single is not None and single.attained
 
 
 def _single_use(event: Event) -> Event | None:
     """The event that was used once and is all that was used; None if there is none."""
     parts = event.counted()
-    return parts[0][0] if [n for _, n in parts] == [1] else None
+    if len(parts) != 1:
+        return None
+    part, uses = parts[0]
+    return part if uses == 1 else None
 
 
 def bounded_attack_rate(
@@ -205,8 +215,8 @@ def advantage(event: Event) -> float:
     events the smallest of several bounds.
     """
     event = _without_free_parts(event.base())
-    one = _single_use(event)
-    exact = None if one is None else one.total_variation()
+    single = _single_use(event)
+    exact = None if single is None else single.total_variation()
     return bounded_advantage(event) if exact is None else exact
 
 

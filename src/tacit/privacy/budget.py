@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from statistics import NormalDist
 
 from tacit.compute.numbers import read_number
 from tacit.errors import BudgetError, quoted
 from tacit.privacy import accounting
+from tacit.privacy.decimals import rounded_down
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
@@ -276,7 +276,7 @@ class Budget:
             assert kind != "zcdp"
             shown = f"{self.epsilon!r}".removesuffix(".0")
         else:
-            shown = _rounded_down(self._converted(kind))
+            shown = _as_text(self._converted(kind))
         name = "rho" if kind == "zcdp" else "epsilon"
         delta = f",delta={_HINT_DELTA}" if kind == "approx" else ""
         return f"{name}={shown}{delta}"
@@ -291,16 +291,13 @@ class Budget:
         return noise.rho if kind == "zcdp" else accounting.epsilon(noise, float(_HINT_DELTA))
 
 
-def _rounded_down(amount: float) -> str:
-    """An amount as text of six digits, which reads back as no more; "..." if no budget may state it."""
+def _as_text(amount: float) -> str:
+    """An amount rounded down to six digits; "..." if no budget may state it."""
     if math.isinf(amount):
         return "inf"
     if not LEAST <= amount <= MOST:
         return "..."
-    nearest = f"{amount:.6g}"
-    if float(nearest) <= amount:
-        return nearest
-    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(amount):g}"
+    return rounded_down(amount)
 
 
 def _exponential_under(epsilon: float, unit: Unit) -> Event:

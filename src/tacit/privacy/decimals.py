@@ -1,4 +1,4 @@
-"""Exact decimal arithmetic of the ledger, independent of the decimal settings of the process.
+"""Exact decimal arithmetic of ledgers, independent of the decimal settings of the process.
 
 `decimal.getcontext()` and `decimal.DefaultContext` belong to the process: at two digits of precision 1 - 0.004 is 1,
 and a ledger would accept charges without end. Here precision, rounding, exponents and traps are fixed. A difference
@@ -66,7 +66,7 @@ def exceeds(cost: Decimal, left: Decimal) -> bool:
 
 
 def rounded_down(value: float, digits: int = 6) -> str:
-    """A number with some digits that is not above `value`.
+    """A positive number as text, rounded down to so many digits.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class Ledger:
             raise LedgerError(f"identity={quoted(identity)} must be printable text; pass for example 'survey'")
         self.path = Path(path).resolve()
         self.identity = identity
-        self._data: Path | None = None  # what it lies beside
+        self._data: Path | None = None  # the data beside which the file lies
 
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
@@ -82,8 +82,8 @@ class Ledger:
     def in_use(cls, path: Path | None, data: str | Path, identity: str) -> Ledger | None:
         """Return the ledger that counts what is spent on the data, or None if there is none.
 
-        It is the ledger at `path`, which must exist; without a path, that beside the data; where none is there, a
-        ledger in the same folder that has entries of the identity, since data may have been renamed.
+        It is the ledger at `path`, which must exist. Without a path it is the ledger beside the data or, since data may
+        have been renamed, a ledger in the same folder that has entries of the identity.
 
         Raises
         ------

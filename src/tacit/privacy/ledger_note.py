@@ -1,7 +1,7 @@
 """The note in a store's manifest that a ledger counts what is spent on the store's records.
 
 A store finds its ledger by its path. The note goes with the store when it is moved or renamed: a fit that finds no
-ledger is then refused, where it would have been charged to none. Readers of before the note ignore it.
+ledger is then refused, where it would otherwise be charged to no ledger. Earlier versions of tacit ignore the note.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tacit.compute.atomic import atomic_file
 from tacit.compute.documents import read_object
 from tacit.compute.shared import locked
 
+# here and not in `data.manifest`, which imports them, since privacy may not import data
 MANIFEST = "manifest.json"
 FORMAT = "tacit-embeddings"
 KEY = "has_ledger"

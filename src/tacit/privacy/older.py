@@ -1,7 +1,7 @@
 """Numbers and words about privacy as documents of versions 3 and 4 state them, so that these still verify.
 
 Since version 5 a single use of an event that states its trade-off function is priced by it, and the words say where a
-rate is only known to be at most so large. Earlier documents state the smallest of several bounds instead.
+rate is only an upper bound. Earlier documents state the smallest of several bounds instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OlderNumbers:
 def older_attack_rate(event: Event, false_positive_rate: float) -> float:
     """The true-positive rate of one sum of events as version 4 states it."""
     event = event.base()
-    if all(part.exact_mu for part, _ in event.counted()):
+    if accounting.has_exact_mu(event):
         return accounting.attack_rate(event, false_positive_rate)
     return accounting.bounded_attack_rate(event, false_positive_rate, accounting.older_epsilon)
 

@@ -116,7 +116,7 @@ even odds guesses correctly whether this one is in the data at most 62.5% of the
 
 
 def standing(epsilon: float, unit: Unit) -> str:
-    """Where epsilon stands, in one sentence; inf if no bound holds.
+    """Sentence about where epsilon stands; epsilon is inf if no bound holds.
 
     Common guidance is about records. Where labels change, the sentence says what epsilon does not cover.
 
@@ -127,14 +127,14 @@ def standing(epsilon: float, unit: Unit) -> str:
     >>> standing(0.8, Unit.CHANGE_LABEL)
     'This epsilon is about labels alone: features, order of records and number of records count as public.'
     """
-    if unit not in (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON):
+    if not unit.rows_public:
         return of_records(epsilon)
     *others, last = unit.public
     return f"This epsilon is about labels alone: {', '.join(others)} and {last} count as public."
 
 
 def of_records(epsilon: float) -> str:
-    """Where the epsilon of a record or person stands against common guidance.
+    """Sentence that compares the epsilon of a record or person with common guidance.
 
     Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
     """
