@@ -21,7 +21,7 @@ from tacit.experiments import results
 from tacit.experiments.data import Records, records
 from tacit.experiments.run import prepare, sweep
 from tacit.experiments.work import STARTED, means_2d
-from tacit.learners.common.overlap import FOUND
+from tacit.learners.common.overlap import MESSAGE_WITHOUT_NUMBER
 from tacit.learners.methods import METHODS, load
 from tacit.learners.prototypes.scores import window
 from tacit.report.groups import SweepResults
@@ -297,7 +297,7 @@ def test_a_result_says_that_public_rows_are_private_records_but_not_how_many(pla
     budgets: [rho=1]
     """
     of_learner = {one.learner: one for one in sweep(plan(text), tmp_path / "runs")}
-    assert json.loads(of_learner["sums"].extra)["warnings"] == [FOUND]
+    assert json.loads(of_learner["sums"].extra)["warnings"] == [MESSAGE_WITHOUT_NUMBER]
     assert of_learner["chosen"].error.startswith("public has rows that are private records")
     assert "17" not in f"{of_learner['sums'].extra} {of_learner['chosen'].error}"
 

@@ -115,8 +115,9 @@ def check_encoder(release: "Release", data: "Data", path: Path, *, any_encoder: 
         raise InputError(f"{fault}; encode it as the private rows were, or pass --any-encoder if it was")
     if compared.uncompared:
         facts = ", ".join(compared.uncompared)
-        said = f"the encoder's {facts} could not be compared, since only one of {release.source} and {path} states it"
-        print(f"tacit: warning: {said}; check that both are of one encoder", file=sys.stderr)
+        reason = f"since only one of {release.source} and {path} states it"
+        message = f"the encoder's {facts} could not be compared, {reason}; check that both are of one encoder"
+        print(f"tacit: warning: {message}", file=sys.stderr)
 
 
 def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
@@ -214,7 +215,7 @@ def present_classes(scores: "Scores") -> dict[str, float]:
 
 
 def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
-    """What was measured on a public test set, for the card."""
+    """Figures on a public test set, for the card."""
     from tacit.models import metrics
     from tacit.releases.provenance import one_line
     from tacit.releases.release import Utility

@@ -247,7 +247,7 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
 
 
 def _spent(learner: Any) -> str | None:
-    """What this fit spent, as an allowance of the kind of its budget and under its unit; None if that is no number."""
+    """Return the cost of this fit as text for `--allow`, in the kind of its budget; None if it has no finite cost."""
     from tacit.privacy.allowance import free
     from tacit.privacy.budget import Budget as PrivacyBudget
     from tacit.privacy.decimals import rounded_down

@@ -97,6 +97,7 @@ def _existing(file: Path | None, place: Path, identity: str) -> "Ledger":
         return Ledger.beside(place, identity)
     account = book.account()
     if account.empty and account.others:
-        of_others = f"{book.path} has entries of {excerpt(', '.join(account.others))} and none of {identity!r}"
-        raise InputError(f"{of_others}; name the ledger of these data, or add --new to count them in this file")
+        others = excerpt(", ".join(account.others))
+        fault = f"{book.path} has entries of {others} and none of {identity!r}"
+        raise InputError(f"{fault}; name the ledger of these data, or add --new to count them in this file")
     return book

@@ -45,7 +45,7 @@ class Arrays:
     @property
     def origin(self) -> Origin:
         """Position and name of each row in its source; rows of files are the source themselves."""
-        return self.stated_origin or Origin.own(len(self.x))
+        return self.stated_origin or Origin.of_source(len(self.x))
 
     @property
     def classes_declared(self) -> bool:

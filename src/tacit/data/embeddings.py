@@ -289,11 +289,15 @@ class EmbeddingStore:
 
         table = self.metadata()
         stated = dict(zip(table.column_names, table.itercolumns(), strict=True))
-        rows, names = stated.get(ROW), stated.get(RECORD)
-        origin = Origin.own(self.rows)
-        if rows is not None and pa.types.is_integer(rows.type) and not rows.null_count:
+        origin = Origin.of_source(self.rows)
+
+        # a user's column of the same name may be of another kind, or have gaps
+        rows = stated.get(ROW)
+        if rows is not None and pa.types.is_integer(rows.type) and rows.null_count == 0:
             origin = Origin(np.array(rows.to_pylist(), dtype=np.int64))
-        if names is not None and pa.types.is_string(names.type) and not names.null_count:
+
+        names = stated.get(RECORD)
+        if names is not None and pa.types.is_string(names.type) and names.null_count == 0:
             origin = Origin(origin.rows, np.array(names.to_pylist(), dtype=np.str_))
         return origin
 

@@ -24,7 +24,7 @@ class Origin:
 
     Examples
     --------
-    >>> Origin.own(4).at([1, 3]).rows.tolist()
+    >>> Origin.of_source(4).at([1, 3]).rows.tolist()
     [1, 3]
     """
 
@@ -32,7 +32,7 @@ class Origin:
     names: NDArray[Any] | None = None
 
     @classmethod
-    def own(cls, n: int) -> Origin:
+    def of_source(cls, n: int) -> Origin:
         """The origin of n rows that are the source themselves."""
         return cls(np.arange(n))
 

@@ -28,7 +28,7 @@ from tacit.errors import InputError
 
 
 class PersonIdsWarning(UserWarning):
-    """Tells the owner about ids that may be one person; what it says is private, and no result keeps it."""
+    """Ids may be of one person. The message is private, for the owner alone, and no result keeps it."""
 
 
 RULE = "persons must be one id for each record, all text or all whole numbers"
@@ -168,11 +168,14 @@ def _missing(row: int) -> InputError:
 def _check_kinds(listed: list[Any], *kinds: type) -> None:
     """Refuse an entry of another type, such as None or a truth value, and NaN."""
     types = set(map(type, listed))
-    good = {kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)}
-    if good == types and not any(issubclass(kind, float | np.floating) for kind in types):
+    allowed_types = {kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)}
+    may_have_nan = any(issubclass(kind, float | np.floating) for kind in types)
+    if allowed_types == types and not may_have_nan:
         return
+
     for row, value in enumerate(listed):
-        if type(value) not in good or value != value:
+        is_nan = value != value
+        if type(value) not in allowed_types or is_nan:
             raise _missing(row)
 
 

@@ -27,7 +27,7 @@ from tacit.experiments import results
 from tacit.experiments.cell import Cell
 from tacit.experiments.data import Records, records
 from tacit.experiments.results import PREDICTION, REST, Result
-from tacit.learners.common.overlap import FOUND, OverlapWarning
+from tacit.learners.common.overlap import MESSAGE_WITHOUT_NUMBER, OverlapWarning
 from tacit.models import metrics
 from tacit.models.decisions import pooled
 from tacit.models.rows import unit_rows, unit_rows_about
@@ -127,7 +127,7 @@ def _public_messages(caught: Iterable[warnings.WarningMessage]) -> list[str]:
         if issubclass(warning.category, PersonIdsWarning):
             continue
         if issubclass(warning.category, OverlapWarning):
-            messages.add(FOUND)
+            messages.add(MESSAGE_WITHOUT_NUMBER)
         else:
             messages.add(" ".join(str(warning.message).split()))
     return sorted(messages)

@@ -57,7 +57,9 @@ class ClassCounts:
 
     def with_noise(self, split: BudgetSplit) -> ClassCounts:
         """These counts with the noise that the split of the budget gives them."""
-        return replace(self, noise=split.noise(COUNTS)) if self.share else self
+        if not self.share:
+            return self
+        return replace(self, noise=split.noise(COUNTS))
 
     def unprotected(self) -> tuple[str, ...]:
         """Declared counts, which the guarantee does not cover."""

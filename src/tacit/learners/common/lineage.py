@@ -23,7 +23,7 @@ _lineages: WeakValueDictionary[str, Lineage] = WeakValueDictionary()
 
 @dataclass(eq=False)
 class Lineage:
-    """A learner and its clones, each by a key of its own.
+    """A learner and its clones, each member with a key.
 
     `clones` are those whose fits no ledger would count. `fits` are the uncharged fits of each member that this process
     saw fit, 0 where all were charged.
@@ -41,15 +41,16 @@ class Lineage:
         return lineage
 
     def add_clone(self, member: str, *, charged: bool) -> None:
-        """Count a clone; `charged` says that it would charge its fits to a ledger."""
+        """Count a clone; `charged` says whether it would charge its fits to a ledger."""
         with _lock:
             if not charged:
                 self.clones.add(member)
 
     def add_fit(self, member: str, *, charged: bool) -> None:
         """Count a fit."""
+        uncharged = 0 if charged else 1
         with _lock:
-            self.fits[member] = self.fits.get(member, 0) + (not charged)
+            self.fits[member] = self.fits.get(member, 0) + uncharged
 
     def others(self, member: str) -> int:
         """Upper bound of the uncharged fits besides the last one of `member`, as far as this process can see."""

@@ -16,7 +16,8 @@ from tacit.data.overlap import private_rows
 from tacit.errors import InputError, PrivacyLeakWarning
 
 OVERLAP = "whether public rows are among the private ones (checked by the owner)"
-FOUND = "some public rows are private records; the number is left out, since it is private"  # what a result may hold
+# for results of experiments, in place of the warning
+MESSAGE_WITHOUT_NUMBER = "some public rows are private records; the number is left out, since it is private"
 
 
 class OverlapWarning(PrivacyLeakWarning):

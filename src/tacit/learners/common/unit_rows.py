@@ -112,8 +112,7 @@ class UnitRowClassifier(PrivateClassifier):
 
     def _counts(self) -> ClassCounts:
         """How the fit learns the number of records of each class."""
-        counts = self._declared_counts()
-        return counts.with_noise(self._split()) if counts.share else counts
+        return self._declared_counts().with_noise(self._split())
 
     def _unprotected(self) -> tuple[str, ...]:
         return self._declared_counts().unprotected()

@@ -94,9 +94,9 @@ class FeatureCovariance(SecondOrderClassifier):
 
     def _parts(self) -> dict[str, Part]:
         counts, epochs = self._declared_counts(), self._epochs()
-        of_release = (1 - counts.share) / (1 + epochs)
-        moments = Part(of_release, outer_products.MOMENTS)
-        gradients = Part(epochs * of_release, outer_products.PRODUCTS, releases=epochs)
+        share_of_release = (1 - counts.share) / (1 + epochs)
+        moments = Part(share_of_release, outer_products.MOMENTS)
+        gradients = Part(epochs * share_of_release, outer_products.PRODUCTS, releases=epochs)
         return {MOMENTS: moments, GRADIENTS: gradients} | counts.parts
 
     def _clip(self) -> float:

@@ -123,8 +123,8 @@ class LeastSquares(UnitRowClassifier):
     def _noises(self) -> tuple[float, float, float | None]:
         """Standard deviations of the noise on entries of G, of b, and of A (None where it is not bought)."""
         split = self._split()
-        of_classes = None if self.alpha is None else split.noise(CLASS_MOMENTS)
-        return split.noise(MOMENTS), split.noise(SUMS), of_classes
+        class_noise = None if self.alpha is None else split.noise(CLASS_MOMENTS)
+        return split.noise(MOMENTS), split.noise(SUMS), class_noise
 
     def _event(self) -> Event:
         self._intercept()
@@ -133,12 +133,12 @@ class LeastSquares(UnitRowClassifier):
         return super()._event()
 
     def _matrices(self) -> Matrices:
-        of_moments, _, of_classes = self._noises()
-        if of_classes is None:
-            return Matrices(held=2.5, decomposed=1, noised=self._noised(1, of_moments))
+        moments_noise, _, class_noise = self._noises()
+        if class_noise is None:
+            return Matrices(held=2.5, decomposed=1, noised=self._noised(1, moments_noise))
 
         n_classes = len(self.classes_)
-        noised = self._noised(1, of_moments) + self._noised(n_classes, of_classes)
+        noised = self._noised(1, moments_noise) + self._noised(n_classes, class_noise)
         return Matrices(held=n_classes + 5, decomposed=n_classes, noised=noised)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
@@ -182,9 +182,8 @@ class LeastSquares(UnitRowClassifier):
         )
         blocks = records.blocks("class sums")
         if records.persons is not None and counts.noise > 0:
-            of_both = z_sums, counts.noise
             sums, drawn = gaussian.noisy_sums_and_counts(
-                blocks, n_classes=n_classes, width=width, noise_multipliers=of_both, noise=noise
+                blocks, n_classes=n_classes, width=width, noise_multipliers=(z_sums, counts.noise), noise=noise
             )
             return moments, sums, drawn, None
         sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)

@@ -76,15 +76,15 @@ class Newton(SecondOrderClassifier):
     -----
     Guarantee: two Gaussian events per epoch with multiplier s, so that rho = T/s^2 for T epochs, and one per class for
     the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k = alpha elsewhere. With p_k the sigmoid,
-    it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and |p_k -
-    [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most f = sqrt(sum
-    w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius norm. Noise has
-    standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian mirrored. Under
-    change-label, and for the labels of a person, rows are public: Hessians use the weights that the head itself expects
-    (Fisher scoring), which depend on no label, so they are exact and free. A changed label then moves the gradients of
-    two classes, each by max(1, alpha) at most: the stack by sqrt(2) max(1, alpha). Logits are exact, as in
-    `GradientDescent`. Under a unit per person a person's stack of gradients, and that of Hessians, is scaled down to
-    the norm of one record's. See `tacit.mechanisms.outer_products`.
+    it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and
+    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most
+    f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius
+    norm. Noise has standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian
+    mirrored. Under change-label, and for the labels of a person, rows are public: Hessians use the weights that the
+    head itself expects (Fisher scoring), which depend on no label, so they are exact and free. A changed label then
+    moves the gradients of two classes, each by max(1, alpha) at most: the stack by sqrt(2) max(1, alpha). Logits are
+    exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that of Hessians, is
+    scaled down to the norm of one record's. See `tacit.mechanisms.outer_products`.
     Source: Mehta et al. 2023 (DP-Newton), whose factor sqrt(K) is for alpha = 1; James and Stein 1961 for the
     pooling. The damping and the log odds are tacit's.
 

@@ -118,17 +118,17 @@ class AutoPrototypes(UnitRowClassifier):
         # what the rest pays for follows from the first sums; `refinement.refine` splits it
         return {SUMS: Part(QUARTER, gaussian.CLASS_SUMS, by_class=True), REST: Part(1 - QUARTER, Sensitivity())}
 
-    def _rest(self, share: float) -> float:
+    def _noise_multiplier(self, share: float) -> float:
         """Noise multiplier of one release that this share of the budget buys, relative to its sensitivity."""
         return Budget.parse(self.budget).gaussian(split=True) / math.sqrt(share)
 
     def _noise_of_sums(self, share: float) -> float:
         """Standard deviation of the noise of sums that this share of the budget buys."""
-        return self._rest(share) * gaussian.CLASS_SUMS.under(Unit(self.unit))
+        return self._noise_multiplier(share) * gaussian.CLASS_SUMS.under(Unit(self.unit))
 
     def _matrices(self) -> Matrices:
         number = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
-        noised = 0 if self._public_rows() else self._noised(1, self._rest(1.0))
+        noised = 0 if self._public_rows() else self._noised(1, self._noise_multiplier(1.0))
         return Matrices(held=3.0, decomposed=2, noised=noised, public_rows=number)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
@@ -165,7 +165,7 @@ class AutoPrototypes(UnitRowClassifier):
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
-            rest, slopes = refinement.Rest(self._rest(1 - spent), Unit(self.unit)), Slopes()
+            rest, slopes = refinement.Rest(self._noise_multiplier(1 - spent), Unit(self.unit)), Slopes()
             self.coefficients_ = refinement.refine(self.coefficients_, prepared, posterior, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):

@@ -10,8 +10,8 @@ proportional to (1 - h) / h^2. So is what we expect of the squared distance, and
 
 Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and shortens the
 gradients of few records. Records of classes much smaller than others have long gradients, so the clip norm grows with
-the standard deviation of the log class sizes, up to `CLIP`. Under change-label a clip norm of sqrt(1/2) or more costs
-as much noise as none, so it becomes sqrt(2), which shortens no gradient.
+the standard deviation of the log class sizes, up to `CLIP`. Under change-label a clip norm of sqrt(1/2) or more needs
+as much noise as no clipping, so it becomes sqrt(2), which shortens no gradient.
 
 A small part of the budget pays for the second moments G of the rows. Gradients are divided by G + damping I, so that
 directions in which rows vary little are learned as fast as others. Each noisy gradient also says how the loss changes
@@ -55,14 +55,16 @@ def refine(
     noise: NoiseSource,
     slopes: Slopes | None = None,
 ) -> Floats:
-    """Coefficients (C, d) after the descent; all releases together cost what is left of the budget.
+    """Coefficients (C, d) after the descent; all releases together cost the rest of the budget.
 
     Class sizes, ridge and clip norm follow from the posterior.
     What the gradients say of the scale is added to `slopes`.
     """
     sizes = posterior.sizes
     n, n_classes, width = float(sizes.sum()), *start.shape
-    clip, of_moments, z = rest.clip(sizes), rest.noise_of_moments, rest.noise_of_step(sizes)
+    clip = rest.clip(sizes)
+    of_moments = rest.noise_of_moments
+    z = rest.noise_of_step(sizes)
     ridge = RIDGE * posterior.within**2 / posterior.between
     blocks, added = records.block_list(exact=z == 0), BALANCE * log_shares(sizes, 0.0)
     slopes = Slopes() if slopes is None else slopes
@@ -89,7 +91,7 @@ def refine(
 
 @dataclass(frozen=True)
 class Rest:
-    """What is left of the budget for the descent, and the noise that it buys.
+    """The rest of the budget, which pays for the descent, and the noise that it buys.
 
     `multiplier` is the noise multiplier of one release that would spend all of it, relative to its sensitivity under
     `unit`. Second moments and steps together cost the same.
@@ -100,7 +102,7 @@ class Rest:
 
     @property
     def rows_are_public(self) -> bool:
-        """Whether second moments are exact and free, so that the steps get all."""
+        """Whether second moments are exact and free, so that the steps get all of the rest."""
         return self.multiplier > 0 and outer_products.MOMENTS.under(self.unit) == 0
 
     @property

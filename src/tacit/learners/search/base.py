@@ -195,6 +195,7 @@ class Search(PrivateClassifier):
         per_run, persons = prepared.per_run, prepared.persons
         ids = None if persons is None else persons.codes
         runs: Runs = []
+        # `_check_public` compared public rows once, for all candidates
         checked = {"allow_overlap": True} if hasattr(self.estimator, "allow_overlap") else {}
         best: tuple[float, Released] | None = None
         number, drawn = self._drawn(per_run, noise, runs)
