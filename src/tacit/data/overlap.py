@@ -82,7 +82,7 @@ def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> 
 
 
 def shared_persons(one: Data, other: Data) -> int | None:
-    """How many persons have records in both, by their canonical ids; None unless both carry ids."""
+    """Number of persons with records in both, by their canonical ids; None unless both carry ids."""
     if one.persons is None or other.persons is None:
         return None
     if one.persons.dtype.kind != other.persons.dtype.kind:

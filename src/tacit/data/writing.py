@@ -90,7 +90,7 @@ def _joined(old: Any, new: Any) -> Any:
 
 
 def _next_rows(table: Any, n: int) -> Any:
-    """Positions for n appended rows, which are none of the source: those after its last one in the store."""
+    """Positions for n appended rows, which are not in the source: those after the last position in the store."""
     import pyarrow as pa
     import pyarrow.compute
 
@@ -192,9 +192,10 @@ def append_rows(
         raise InputError(f"{said}; append the same kind")
     ids = None if persons is None else stored_ids(persons, len(X))
     table = old_table()
-    if ROW in table.column_names and ROW not in (metadata or {}):
-        metadata = {ROW: _next_rows(table, len(X)), **(metadata or {})}
-    new = metadata_table(len(X), label_indexes(labels, old.classes), ids, metadata)
+    columns = dict(metadata or {})
+    if ROW in table.column_names and ROW not in columns:
+        columns = {ROW: _next_rows(table, len(X)), **columns}
+    new = metadata_table(len(X), label_indexes(labels, old.classes), ids, columns)
     if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
         new, table = (_with_text_ids(part) for part in (new, table))

@@ -142,13 +142,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return ()
 
     def _uses_public(self) -> bool:
-        """Whether a fit uses public rows, those of class names among them, as far as the parameters tell."""
+        """Return whether a fit uses public rows or rows of class names, as far as the parameters tell."""
         if self.needs_public or self.needs_names:
             return True
         return getattr(self, "public", None) is not None or getattr(self, "names", None) is not None
 
     def _releases_public(self) -> bool:
-        """Whether a fit releases public rows, or says which it chose."""
+        """Return whether a fit releases public rows, or which of them it chose."""
         return False
 
     def _flat_public(self, public: Any) -> Any:
@@ -225,7 +225,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._check_budget()
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
         scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
-        overlap = (OVERLAP,) if self._uses_public() and not Unit(self.unit).rows_public else ()
+        compares_public_rows = self._uses_public() and not Unit(self.unit).rows_public
+        overlap = (OVERLAP,) if compares_public_rows else ()
         promise = self._guarantee()
         delta = promise.delta or Budget.parse(self.budget).delta
         unprotected = leaks + promise.unprotected + overlap

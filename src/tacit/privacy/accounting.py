@@ -105,7 +105,7 @@ def _has_exact_curve(event: Event, delta: float) -> bool:
 
 
 def has_exact_mu(event: Event) -> bool:
-    """Whether mu states the whole trade-off curve, as it does for Gaussian events."""
+    """Return whether mu states the whole trade-off curve, as it does for Gaussian events."""
     return all(part.exact_mu for part, _ in event.counted())
 
 
@@ -155,7 +155,7 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
 
 
 def attained(event: Event) -> bool:
-    """Whether neighbouring data sets exist against which an attack reaches `attack_rate` and `advantage`."""
+    """Return whether an attack on some neighbouring data sets reaches `attack_rate` and `advantage`."""
     event = _without_free_parts(event.base())
     if has_exact_mu(event):
         return True

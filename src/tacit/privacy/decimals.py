@@ -56,12 +56,12 @@ def written(amount: Decimal) -> str:
 
 
 def subtract(left: Decimal, cost: Decimal) -> Decimal:
-    """What is left after a cost, rounded down to DIGITS."""
+    """Subtract a cost from what is left, rounded down to DIGITS."""
     return _CONTEXT.subtract(left, cost)
 
 
 def exceeds(cost: Decimal, left: Decimal) -> bool:
-    """Whether a cost is more than what is left; ArithmeticError if one of them is no number."""
+    """Return whether a cost is more than what is left; ArithmeticError if one of them is no number."""
     return _CONTEXT.compare_signal(cost, left) > 0
 
 

@@ -21,7 +21,7 @@ KEY = "has_ledger"
 
 
 def has_note(data: Path) -> bool:
-    """Whether `data` is a store whose manifest notes a ledger; a manifest that is damaged notes none."""
+    """Return whether `data` is a store whose manifest notes a ledger; a manifest that is damaged notes none."""
     try:
         return _read(data).get(KEY) is True
     except (OSError, ValueError):

@@ -64,7 +64,7 @@ def of_group(words: str, group: str) -> str:
 
 
 def same_in_three_digits(epsilon: float, pure: float) -> bool:
-    """Whether two epsilons, rounded up, have the same three digits."""
+    """Return whether two epsilons, rounded up, have the same three digits."""
     return _up(epsilon, 3) == _up(pure, 3)
 
 

@@ -240,7 +240,7 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
 
 
 def _of_version(guarantee: Guarantee, version: int) -> Guarantee | OlderNumbers:
-    """What computes the numbers of a document of this version."""
+    """Return the object whose methods compute the numbers of a document of this version."""
     return guarantee if version >= 5 else OlderNumbers(guarantee, version)
 
 

@@ -90,7 +90,7 @@ def section(guarantee: Guarantee) -> str:
 
 
 def _source(guarantee: Guarantee) -> str:
-    """How the line is known."""
+    """Sentence on how the line was computed."""
     mu = exact_mu(guarantee)
     if mu is None:
         return _CLOSED if guarantee.attained else _TABLE

@@ -1,4 +1,4 @@
-"""How a fit splits its budget over several kinds of noisy sums, under the learner's neighbouring relation.
+"""Split of a fit's budget over several kinds of noisy sums, under the learner's neighbouring relation.
 
 Gaussian releases with noise multipliers z_i compose to one with 1/z^2 = sum 1/z_i^2, where a noise multiplier is the
 standard deviation divided by the L2 sensitivity under the neighbouring relation. So a share s of the budget, spent on
@@ -58,7 +58,7 @@ class BudgetSplit:
     parts: Mapping[str, Part]
 
     def free(self, name: str) -> bool:
-        """Whether these sums do not depend on what the unit changes."""
+        """Return whether these sums do not depend on what the unit changes."""
         return self.parts[name].sensitivity.under(self.unit) == 0
 
     def noise_multiplier(self, name: str) -> float:
@@ -68,8 +68,8 @@ class BudgetSplit:
 
         part = self.parts[name]
         share_of_free = sum(self.parts[other].share for other in self.parts if self.free(other))
-        paid = self.budget.gaussian(split=True)
-        return paid * math.sqrt(part.releases * (1 - share_of_free) / part.share)
+        of_whole_budget = self.budget.gaussian(split=True)
+        return of_whole_budget * math.sqrt(part.releases * (1 - share_of_free) / part.share)
 
     def noise(self, name: str, sensitivity: float | None = None) -> float:
         """Standard deviation of the noise of one release, in units of the bound on a contribution; 0 without noise.
@@ -88,9 +88,11 @@ class BudgetSplit:
 
     def event(self) -> Event:
         """Privacy cost of all releases under the unit."""
-        return compose(self._event_of(name, part) for name, part in self.parts.items() if not self.free(name))
+        paid = [name for name in self.parts if not self.free(name)]
+        return compose(self._event_of(name) for name in paid)
 
-    def _event_of(self, name: str, part: Part) -> Event:
+    def _event_of(self, name: str) -> Event:
+        part = self.parts[name]
         event: Event = Gaussian(self.noise_multiplier(name))
         # other relations change two classes at once, and a person may be in several
         if part.by_class and self.unit is Unit.ADD_REMOVE:

@@ -85,7 +85,7 @@ class UnitRowClassifier(PrivateClassifier):
         raise NotImplementedError(f"{type(self).__name__} does not split its budget by parts")
 
     def _split(self) -> BudgetSplit:
-        """How the parts share the budget."""
+        """The budget, split over the parts."""
         return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), self._parts())
 
     def _event(self) -> Event:
@@ -96,22 +96,22 @@ class UnitRowClassifier(PrivateClassifier):
         return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _public_rows(self) -> bool:
-        """Whether rows are public under the unit, at a finite budget, so that what depends on them alone is exact."""
+        """Return whether the budget is finite and rows are public, so that what depends on rows alone is exact."""
         return not self._infinite() and outer_products.MOMENTS.under(Unit(self.unit)) == 0
 
     def _infinite(self) -> bool:
-        """Whether the budget is infinite, so that all sums are exact."""
+        """Return whether the budget is infinite, so that all sums are exact."""
         return Budget.parse(self.budget).infinite
 
     def _intercept(self) -> float:
         return real("intercept", self.intercept, 0, MOST_INTERCEPT)
 
     def _declared_counts(self) -> ClassCounts:
-        """How the fit learns the number of records of each class, before the budget is split."""
+        """Class counts that the fit declares, buys or does without, before the budget is split."""
         return ClassCounts(None, unused="this method")
 
     def _counts(self) -> ClassCounts:
-        """How the fit learns the number of records of each class."""
+        """Class counts that the fit declares, buys or does without, with their noise."""
         return self._declared_counts().with_noise(self._split())
 
     def _unprotected(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class UnitRowClassifier(PrivateClassifier):
         return None
 
     def _noised(self, matrices: int, deviation: float) -> int:
-        """How many of these matrices get noise of the secure source, of this standard deviation."""
+        """Number of these matrices that get noise of the secure source; `deviation` is its standard deviation."""
         return matrices if self.noise == "secure" and deviation > 0 else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:

@@ -134,7 +134,7 @@ class CoinPressPrototypes(PrivateClassifier):
         return shares
 
     def _split(self) -> BudgetSplit:
-        """How the steps, by their numbers, and the counts share the budget."""
+        """The budget, split over the steps, by their numbers, and the counts."""
         count_share = COUNT_SHARE if self._buys_counts() else 0.0
         parts = {
             f"step {number}": Part((1 - count_share) * share, gaussian.CLASS_SUMS, by_class=True)
