@@ -127,7 +127,8 @@ def fit(
     check_facts(facts)
     declared = read_classes(classes)
     private = located(store, split)
-    if public is not None and not allow_overlap and not KnownUnit(learner.unit).rows_public:
+    must_be_apart = not allow_overlap and not KnownUnit(learner.unit).rows_public
+    if public is not None and must_be_apart:
         check_apart("public", located(public, public_split), private, UNPROTECTED)
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)

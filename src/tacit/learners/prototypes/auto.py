@@ -165,7 +165,8 @@ class AutoPrototypes(UnitRowClassifier):
             "normalisation": normalisation(self.centre_),
         }
         if self.refined_:
-            rest, slopes = refinement.Rest(self._noise_multiplier(1 - spent), Unit(self.unit)), Slopes()
+            rest = refinement.Rest(self._noise_multiplier(1 - spent), Unit(self.unit))
+            slopes = Slopes()
             self.coefficients_ = refinement.refine(self.coefficients_, prepared, posterior, rest, noise, slopes)
             refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
             with phase(SOLVING):
