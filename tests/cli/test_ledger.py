@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tacit.data.embeddings import EmbeddingStore
@@ -170,6 +171,31 @@ def test_parts_of_a_store_note_its_ledger(stores, run):
     assert run(FIT.format("beside", "one"))[0] == 0
     assert charges() == 1
     assert "would overdraw" in run(FIT.format("parts/private", "two") + " --ledger private.ledger.jsonl")[2]
+
+
+def test_an_imported_copy_is_charged_to_the_ledger_of_its_data(stores, run):
+    assert run("ledger private --allow rho=0.1")[0] == 0
+    assert run("import private --out copy")[0] == 0
+    assert EmbeddingStore.open("copy").identity == "private"
+    assert run(FIT.format("copy", "one"))[0] == 0
+    assert charges() == 1
+    Path("away").mkdir()
+    assert run("import copy --out away/copy")[0] == 0
+    assert "none is beside it; name it with --ledger" in run(FIT.format("away/copy", "two"))[2]
+    assert run("import private --out renamed --identity other")[0] == 0
+    assert "notes a ledger of 'other', and none is beside it" in run(FIT.format("renamed", "three"))[2]
+    status, _, err = run("import copy --out public-copy --declare-public")
+    assert status == 2
+    assert "whose rows are private" in err
+
+
+def test_a_store_made_of_a_file_with_a_ledger_is_charged_to_it(stores, run):
+    store = EmbeddingStore.open("private")
+    np.savez("survey.npz", X=store.x[:], y=store.y)
+    assert run("ledger survey.npz --allow rho=0.1")[0] == 0
+    assert run("import survey.npz --out made --classes 3")[0] == 0
+    assert run(FIT.format("made", "one"))[0] == 0
+    assert charges("survey.npz.ledger.jsonl", "survey") == 1
 
 
 def test_a_part_is_written_where_the_ledger_of_its_data_is_lost(stores, run):

@@ -48,6 +48,8 @@ def test_ids_of_every_kind(kind):
         (np.array([1.0, 7731.5, 1.0]), "a fraction (first: row 1)"),
         (np.array([1.0, 2.0**53, 7731.0]), "a float of 2^53 or more (first: row 1)"),
         (np.array([1.0, 2.0**24, 7731.0], dtype=np.float32), "a float of 2^24 or more (first: row 1)"),
+        ([7731, np.float32(2**24 + 1)], "a float of 2^24 or more (first: row 1)"),
+        ([np.float16(2049)], "a float of 2^11 or more (first: row 0)"),
         ([7731, 2.0**53, 1], "a float of 2^53 or more (first: row 1)"),
         ([7731, float("-inf"), 1], "a float of 2^53 or more (first: row 1)"),
         (["7731", "9007199254740992.0", "1"], "a float of 2^53 or more (first: row 1)"),

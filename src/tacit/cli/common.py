@@ -135,6 +135,14 @@ def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
     return Ledger.in_use(path, store, data.identity)
 
 
+def is_covered(store: Path, data: "Data") -> bool:
+    """Whether a ledger counts what is spent on the data, be it found or not."""
+    try:
+        return ledger_of(None, store, data) is not None
+    except LedgerError:  # several count it, or a lost one does
+        return True
+
+
 def check_declaration(path: Path, store: Path, data: "Data") -> None:
     """Refuse `--declare-public` for data that a ledger covers; `store` is where the data of `path` are."""
     ledger = ledger_of(None, store, data)

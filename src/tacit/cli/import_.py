@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.cli.common import check_declaration, number_of_persons, read_classes, say, shown_progress, tell_of_case
+from tacit.cli.common import (
+    check_declaration,
+    is_covered,
+    number_of_persons,
+    read_classes,
+    say,
+    shown_progress,
+    tell_of_case,
+    tell_of_ledger,
+)
 from tacit.cli.names import names_for
 from tacit.cli.options import Persons
 from tacit.errors import InputError
@@ -54,7 +63,8 @@ def import_(
         Rows of class names that the store shall carry: a store or file with rows labelled by class, or with one row
         for each class in their order. By default those that an imported store carries; `none` leaves them out.
     identity
-        Declared name of the private data, under which a ledger knows it; by default the store's name.
+        Declared name of the private data, under which a ledger knows it; by default that of an imported store, or of
+        data with a ledger, so that copies share it, else the store's name.
     declare_public
         State in the store that all its rows and labels are public, so that figures on them may be published.
     dtype
@@ -66,7 +76,7 @@ def import_(
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.ids import is_ids_file
     from tacit.data.imports import located, read_data, splits
-    from tacit.data.manifest import holds_stores
+    from tacit.data.manifest import NAME, holds_stores
 
     if not files:
         raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
@@ -74,10 +84,13 @@ def import_(
 
     def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
         data = read_data(files, x=x, y=y, persons=persons, split=name, card=card, check=False)
+        place = located(files[0], name)
         if declare_public:
-            check_declaration(files[0], located(files[0], name), data)
+            check_declaration(files[0], place, data)
         listed = data.classes if declared is None and data.classes_declared else declared
-        of_names = names_for(names, data, listed, located(files[0], name))
+        of_names = names_for(names, data, listed, place)
+        if stated is None and (is_covered(place, data) or (place / NAME).is_file()):
+            identity = data.identity  # a copy is the same records, so it has the ledger of the data
         store = EmbeddingStore.write(
             folder, _from_bytes(data), data.labels, persons=data.persons, classes=listed, card=data.card,
             identity=identity, names=None if of_names is None else of_names.rows,
@@ -85,6 +98,7 @@ def import_(
             declared_public=declare_public or data.declared_public, metadata=data.origin.columns(),
         )  # fmt: skip
         tell_of_case(store.persons)
+        tell_of_ledger(place, data, folder)
         shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
         labels = "" if store.labels is not None else ", no labels"
         carried = "" if of_names is None else f", {of_names.count} rows of class names"
@@ -93,6 +107,7 @@ def import_(
     parts = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     if persons is not None and split is None and len(parts) > 1 and is_ids_file(persons):
         raise InputError(f"--persons {persons} has the ids of one split; import each with --split")
+    stated = identity
     identity = identity or out.name
     remove_parts(out)
     with shown_progress():

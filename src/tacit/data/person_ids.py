@@ -129,8 +129,10 @@ def _of_numbers(listed: list[Any]) -> NDArray[Any]:
     _check_kinds(listed, Integral, float, np.floating)
     numbers: list[int] = []
     for row, value in enumerate(listed):
-        if isinstance(value, float | np.floating):
-            _check_float(float(value), row, FIRST_INEXACT)
+        if isinstance(value, np.floating):
+            _check_float(float(value), row, _first_inexact(value.dtype))
+        elif isinstance(value, float):
+            _check_float(value, row, FIRST_INEXACT)
         numbers.append(int(value))
     return _objects(numbers)
 
@@ -139,13 +141,18 @@ def _of_floats(values: NDArray[Any]) -> NDArray[Any]:
     missing = np.isnan(values)
     if missing.any():
         raise _missing(int(missing.argmax()))
-    # float32 skips whole numbers from 2^24 on
-    limit = min(2 ** (np.finfo(values.dtype).nmant + 1), FIRST_INEXACT)
+    limit = _first_inexact(values.dtype)
     bad = (np.abs(values) >= limit) | (values != np.trunc(values))
     if bad.any():
         row = int(bad.argmax())
         _check_float(float(values[row]), row, limit)
     return values.astype(np.int64)
+
+
+def _first_inexact(dtype: np.dtype[Any]) -> int:
+    """The whole number from which floats of this type skip some: 2^24 for float32."""
+    bits = int(np.finfo(dtype).nmant) + 1
+    return int(min(2**bits, FIRST_INEXACT))
 
 
 def _check_float(value: float, row: int, limit: int) -> None:
