@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
+from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.events import Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
 from tacit.privacy.guarantee import Guarantee
@@ -208,3 +209,14 @@ def test_the_most_expensive_group_decides_at_each_rate():
 def test_without_protection_an_attack_reaches_everything(event):
     assert accounting.attack_rate(event, 0.01) == 1.0
     assert accounting.advantage(event) == 1.0
+
+
+@pytest.mark.parametrize(
+    "event", [Gaussian(2.0), Exponential(1.0), 2 * Exponential(1.0), compose([PureDP(1.0), Laplace(1.0)])]
+)
+def test_the_rates_at_both_ends_and_beyond(event):
+    assert accounting.attack_rate(event, 0.0) == 0.0
+    assert accounting.attack_rate(event, 1.0) == 1.0
+    for rate in (-0.1, 1.1, math.nan):
+        with pytest.raises(InputError, match="must be from 0 to 1"):
+            accounting.attack_rate(event, rate)

@@ -144,6 +144,10 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
     The trade-off function of Gaussian events, and of one use of an event that states its own; `attained` says whether
     an attack reaches it. For all other sums of events the smallest of several bounds.
     """
+    if not 0 <= false_positive_rate <= 1:
+        raise InputError(f"false_positive_rate={false_positive_rate} must be from 0 to 1; pass for example 0.01")
+    if false_positive_rate == 1:
+        return 1.0
     event = _without_free_parts(event.base())
     if event.pure == 0:
         return false_positive_rate

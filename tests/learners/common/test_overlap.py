@@ -173,3 +173,17 @@ def test_rows_are_compared_at_the_lower_precision_and_rows_of_zeros_are_not_coun
 def test_the_parameter_is_true_or_false():
     with pytest.raises(InputError, match="allow_overlap='yes' must be True or False"):
         tacit.NoisySumPrototypes(classes=3, public=PUBLIC, allow_overlap="yes").fit(X, Y)
+
+
+@pytest.mark.parametrize("unit", ["add-remove", "change-label"])
+def test_private_rows_to_score_a_search_on_are_a_warning(unit):
+    def search(rows):
+        learner = tacit.NoisySumPrototypes(BUDGET, classes=3)
+        scored = rows, np.arange(len(rows)) % 3
+        return tacit.GridSearch(learner, [{}], budget="rho=1", classes=3, unit=unit, validation=scored)
+
+    with pytest.warns(tacit.PrivacyLeakWarning, match="1 of 41 rows of validation are private records") as said:
+        search(ONE).fit(X, Y)
+    assert "allow_overlap" not in str(said[0].message)
+    fitted = quiet(search(PUBLIC))
+    assert (OVERLAP in fitted.guarantee_.unprotected) == (unit == "add-remove")

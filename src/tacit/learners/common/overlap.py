@@ -32,7 +32,7 @@ def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: i
 
     Parameters
     ----------
-    name : {"public", "names"}
+    name : {"public", "names", "validation"}
         The learner's parameter.
     rows : array of shape (m, d)
         The public rows.
@@ -48,7 +48,9 @@ def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: i
     if number == 0:
         return
 
-    remedy = f"leave them out of {name}, or pass allow_overlap=True (--allow-overlap) only if they need no protection"
+    remedy = f"leave them out of {name}"
+    if name != "validation":
+        remedy += ", or pass allow_overlap=True (--allow-overlap) only if they need no protection"
     all_the_same = all(np.array_equal(row, rows[0]) for row in rows)
     if released or (name == "public" and all_the_same):
         fault = f"{name} has rows that are private records, and such rows may be released as they are"

@@ -18,6 +18,7 @@ from tacit.data.persons import Persons
 from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError, quoted
 from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.overlap import check_overlap
 from tacit.learners.common.parameters import real
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -96,6 +97,8 @@ class Search(PrivateClassifier):
         return tuple(dict.fromkeys(quantity for learner in learners for quantity in learner._unprotected()))
 
     def _uses_public(self) -> bool:
+        if self.validation is not None:
+            return True
         return any(self._learner(candidate, self.budget)._uses_public() for candidate in self._candidates())
 
     def _check_public(self, X: Any, public: Any) -> None:
@@ -109,6 +112,10 @@ class Search(PrivateClassifier):
             learners[id(rows), id(names), learner._releases_public(), allowed] = learner
         for learner in learners.values():
             learner._check_public(X, getattr(learner, "public", None))
+        if self.validation is not None:
+            # under a unit of labels too: what validation has beside such rows is likely to be the private labels
+            rows = as_rows(self.validation[0], "validation")
+            check_overlap("validation", rows, X, released=False, stacklevel=4)
 
     def _candidates(self) -> list[Candidate]:
         """The checked candidates; if they are not listed, some that stand for all."""
