@@ -173,6 +173,14 @@ def test_parts_of_a_store_note_its_ledger(stores, run):
     assert "would overdraw" in run(FIT.format("parts/private", "two") + " --ledger private.ledger.jsonl")[2]
 
 
+def test_a_second_ledger_of_the_same_data_is_started_with_a_word_about_the_first(stores, run):
+    said = "private.ledger.jsonl counts uses of 'private' too; what both ledgers allow adds up"
+    assert said not in run("ledger private --new --allow rho=0.1")[1]
+    status, out, _ = run("ledger private --new --file second.jsonl --allow rho=1")
+    assert status == 0
+    assert said in out
+
+
 def test_an_imported_copy_is_charged_to_the_ledger_of_its_data(stores, run):
     assert run("ledger private --allow rho=0.1")[0] == 0
     assert run("import private --out copy")[0] == 0

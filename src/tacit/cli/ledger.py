@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.cli.common import say
 from tacit.cli.options import Split
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, LedgerError, excerpt
 from tacit.privacy.unit import Unit
 
 if TYPE_CHECKING:
@@ -56,10 +56,13 @@ def ledger(
     place = located(store, split)
     if new and allow is None:
         raise InputError("--new starts a ledger; pass --allow too, the total that may be spent on the data")
+    before = _known(place, name) if new else None
     book = _new(file, place, name) if new else _existing(file, place, name)
     if allow is not None:
         book.allow(allow, unit, currency, most_records)
         book.note_in(place)
+        if before is not None:
+            say(f"{before.path} counts uses of {name!r} too; what both ledgers allow adds up")
     elif currency is not None or most_records is not None:
         part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
         raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
@@ -76,6 +79,16 @@ def ledger(
         cost = figure(account, charge.guarantee, exact=exact)
         say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)
+
+
+def _known(place: Path, identity: str) -> "Ledger | None":
+    """The ledger that counts these data already; None if there is none, or it is lost."""
+    from tacit.privacy.ledger import Ledger
+
+    try:
+        return Ledger.in_use(None, place, identity)
+    except LedgerError:
+        return None
 
 
 def _new(file: Path | None, place: Path, identity: str) -> "Ledger":
