@@ -878,4 +878,6 @@ MUTANTS = [
         f"{REPLAY}::test_votes_on_many_queries_lose_what_the_filter_states"),
     _of(PATE, "filter", "replay: checks without a label are free within a block", "cost = check + label * paid", "cost = (check + label) * paid",
         f"{REPLAY}::test_votes_on_many_queries_lose_what_the_filter_states"),
+    _of("releases", "fitted", "a release forgets the steps of a pipeline", 'if step is None or step == "passthrough":', "if True:", "releases/test_pipeline.py"),
+    _of("releases", "fitted", "a release looks at the outer pipeline alone", "while isinstance(clf, Pipeline):", "if isinstance(clf, Pipeline):", "releases/test_pipeline.py"),
 ]  # fmt: skip

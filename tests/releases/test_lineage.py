@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import tacit
 from tacit.errors import PrivacyLeakWarning
@@ -123,9 +121,3 @@ def test_a_learner_that_costs_nothing_counts_no_fits():
 def test_a_release_that_is_not_for_release_does_not_warn():
     seeded = learner(noise="research", random_state=0).fit(X, Y).fit(X, Y)
     assert covered(seeded) == "this run only"
-
-
-def test_a_pipeline_is_refused_with_the_remedy_for_its_steps():
-    fitted = make_pipeline(StandardScaler(), learner()).fit(X, Y)
-    with pytest.raises(tacit.TacitError, match="does not carry and no guarantee covers; fit them on public rows"):
-        Release.of(fitted)

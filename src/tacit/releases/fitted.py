@@ -68,13 +68,28 @@ class Fitted(Protocol):
     def other_fits(self) -> int: ...
 
 
+def learner_of(clf: Any) -> Any:
+    """Return the learner that ends a pipeline, or the learner itself.
+
+    A learner cannot see what the steps before it were fitted on, and a release does not hold them. So steps that do
+    nothing are accepted, and all others are refused.
+    """
+    from sklearn.pipeline import Pipeline
+
+    while isinstance(clf, Pipeline):
+        for name, step in clf.steps[:-1]:
+            if step is None or step == "passthrough":
+                continue
+            fault = f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on private rows"
+            remedy = "fit it on public rows, transform private and new rows by it, and fit and pass the learner alone"
+            raise ReleaseError(f"{fault}, and a release cannot carry it; {remedy}")
+        clf = clf.steps[-1][1]
+    return clf
+
+
 def released_of(clf: Any) -> Released:
     """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is refused."""
     kind = type(clf).__name__
-    if hasattr(clf, "steps") and not hasattr(clf, "promise"):
-        rule = f"clf={kind} has steps before its learner, which a release does not carry and no guarantee covers"
-        remedy = "fit them on public rows, transform private and new rows by them, and fit and pass the learner alone"
-        raise ReleaseError(f"{rule}; {remedy}")
     if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
     guarantee = getattr(clf, "guarantee_", None)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,9 @@ from tacit.releases.fitted import Fitted
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
 from tacit.releases.statement import check_work, first_untrue, privacy_items
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["Release", "Utility"]
 
@@ -81,7 +84,7 @@ class Release(FittedClassifier):
     @classmethod
     def of(
         cls,
-        clf: Fitted,
+        clf: Fitted | Pipeline,
         *,
         name: str | None = None,
         curator: str | None = None,
@@ -97,8 +100,8 @@ class Release(FittedClassifier):
 
         Parameters
         ----------
-        clf : PrivateClassifier
-            The fitted learner.
+        clf : PrivateClassifier or sklearn.pipeline.Pipeline
+            The fitted learner, or a pipeline that ends with it and whose other steps are "passthrough" or None.
         name, curator, description, intended_use : str, optional
             One line each for the card.
         public, encoder : dict, optional
@@ -115,8 +118,10 @@ class Release(FittedClassifier):
         Raises
         ------
         ReleaseError
-            If the learner is not fitted or was changed since, or a fact cannot stand in the card.
+            If the learner is not fitted or was changed since, a fact cannot stand in the card, or a pipeline has a step
+            before the learner, such as a scaler: it may have been fitted on private rows, and a release holds no steps.
         """
+        clf = fitted.learner_of(clf)
         released = fitted.released_of(clf)
         arrays = fitted.release_arrays(released)
         sha256 = hashlib.sha256(arrays_file(arrays)).hexdigest()
