@@ -21,6 +21,7 @@ LAZY: dict[str, str] = {
     "Guarantee": "tacit.privacy.guarantee:Guarantee",
     "Ledger": "tacit.privacy.ledger:Ledger",
     "PrivacyLeakWarning": "tacit.errors:PrivacyLeakWarning",
+    "PublicScaler": "tacit.models.public_scaler:PublicScaler",
     "RandomSearch": "tacit.learners.search.random:RandomSearch",
     "Release": "tacit.releases.release:Release",
     "TacitError": "tacit.errors:TacitError",

@@ -71,7 +71,9 @@ ATTACKS = {
         "feature-covariance", 0.8, two_classes(6), {"epochs": 6, "clip": 0.5, "counts": 6, "damping": 1e4}
     ),
     "newton": Attack("newton", 0.65, two_classes(6), {"epochs": 2, "damping": 1e4, "counts": [1, 10**6]}),
-    "auto": Attack("auto", 0.6, two_classes(200, AXES[0], AXES[2]), {"public": PUBLIC}),
+    "auto": Attack(
+        "auto", 0.6, two_classes(200, AXES[0], AXES[2]), {"public": 2 * PUBLIC}
+    ),  # no private row, of the same directions
 }
 
 

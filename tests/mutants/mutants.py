@@ -879,5 +879,9 @@ MUTANTS = [
     _of(PATE, "filter", "replay: checks without a label are free within a block", "cost = check + label * paid", "cost = (check + label) * paid",
         f"{REPLAY}::test_votes_on_many_queries_lose_what_the_filter_states"),
     _of("releases", "fitted", "a release forgets the steps of a pipeline", 'if step is None or step == "passthrough":', "if True:", "releases/test_pipeline.py"),
+    _of("releases", "fitted", "a release takes any scaler for a public one", "if type(step) is PublicScaler and", "if isinstance(step, PublicScaler) and", "releases/test_pipeline.py"),
+    _of("releases", "fitted", "a release believes what a scaler says of its public rows", "if not same_mean or not same_scale:", "if False:", "releases/test_pipeline.py"),
+    _of("releases", "release", "a release forgets to scale rows", "return rows if scaling is None else scaling.scaled(rows)", "return rows", "releases/test_pipeline.py"),
+    _of(MODELS, "public_scaler", "a scaler leaves columns that are constant to rounding", "constant = deviations <= 1e-12", "constant = deviations <= 0", "releases/test_pipeline.py"),
     _of("releases", "fitted", "a release looks at the outer pipeline alone", "while isinstance(clf, Pipeline):", "if isinstance(clf, Pipeline):", "releases/test_pipeline.py"),
 ]  # fmt: skip

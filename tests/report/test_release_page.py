@@ -71,6 +71,13 @@ DECISIONS = {
         LinearHead(),
         {"coefficients": drawn(5, WIDTH, dtype=np.float32), "intercepts": drawn(5), "centre": drawn(WIDTH) / 5},
     ),
+    "linear, scaled": (
+        LinearHead(),
+        {
+            "coefficients": drawn(5, WIDTH), "intercepts": drawn(5),
+            "input_mean": drawn(WIDTH), "input_scale": np.exp(drawn(WIDTH)),
+        },
+    ),
     "quadratic": (
         QuadraticHead(),
         {

@@ -20,6 +20,8 @@ from tacit.errors import InputError
 NEAR = 0.98
 BLOCK_VALUES = 1 << 24
 CONTENT = "content"
+OVERLAP = "whether public rows are among the private ones (checked by the owner)"
+"""What statements of fits that use public rows list as unprotected, whatever was found."""
 COMPARED = 64  # columns by which rows are compared before they are compared whole
 MOST_PRIVATE = 0.1  # share of the smaller data that may be the same by chance, such as a query in the words of a name
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tacit.models.posterior import ClassPosterior
 from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats
+from tacit.models.scaling import MEAN, SCALE
 
 PREFIX = "posterior."
 IN_RELEASE = "; and the posterior of class means that follows from them (arrays posterior.*), to adapt it by"
@@ -67,8 +68,9 @@ class CarriedPosterior:
 
 
 def deciding(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """The arrays that a decision needs: all but those of the posterior and of probabilities."""
-    return {name: array for name, array in arrays.items() if not name.startswith(PREFIX) and name != ARRAY}
+    """The arrays that a decision needs: all but those of the posterior, of probabilities and of the scaling of rows."""
+    beside = (ARRAY, MEAN, SCALE)
+    return {name: array for name, array in arrays.items() if not name.startswith(PREFIX) and name not in beside}
 
 
 def carried(arrays: Arrays) -> CarriedPosterior | None:

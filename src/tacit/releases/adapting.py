@@ -15,6 +15,7 @@ from tacit.models.adapting import Task
 from tacit.models.carried import IN_RELEASE, carried, deciding
 from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats, unit_rows_about
+from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
 from tacit.releases.reading import arrays_file, read_only, refusal
 from tacit.releases.release import Release, as_wide_rows
@@ -103,6 +104,9 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     if isinstance(release.document.post_processing, Adaptation):
         fault = "was adapted already; adapt the release that it was made from, to all rows together"
         raise ReleaseError(f"{release.source} {fault}")
+    if Scaling.stated(release.arrays) is not None:
+        fault = "scales its rows by public ones, and is not adapted"
+        raise ReleaseError(f"{release.source} {fault}; scale all rows beforehand, and release the learner alone")
     known = carried(release.arrays)
     if known is None:
         fault = "carries no posterior of class means, which only releases of auto do"

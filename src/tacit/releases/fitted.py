@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from tacit.errors import PrivacyLeakWarning, ReleaseError
 from tacit.models.released import Released
+from tacit.models.scaling import Scaling
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -44,6 +45,9 @@ from tacit.releases.schema import (
 from tacit.releases.statement import accounting_item, privacy_items, stamp
 from tacit.version import __version__
 
+if TYPE_CHECKING:
+    from tacit.models.public_scaler import PublicScaler
+
 _SEED = {"secure": "there is none", "research": "secret: it is no part of the release"}
 _RANDOMNESS = {
     "secure": "OpenDP samplers on operating-system randomness",
@@ -68,23 +72,59 @@ class Fitted(Protocol):
     def other_fits(self) -> int: ...
 
 
-def learner_of(clf: Any) -> Any:
-    """Return the learner that ends a pipeline, or the learner itself.
+def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
+    """Return the learner that ends a pipeline, or the learner itself, and how rows are scaled before it.
 
-    A learner cannot see what the steps before it were fitted on, and a release does not hold them. So steps that do
-    nothing are accepted, and all others are refused.
+    A learner cannot see what the steps before it were fitted on. So a `PublicScaler`, of which the release can carry
+    what its public rows say, and steps that do nothing are accepted, and all others are refused.
     """
     from sklearn.pipeline import Pipeline
 
+    from tacit.models.public_scaler import PublicScaler
+
+    scaling: Scaling | None = None
     while isinstance(clf, Pipeline):
         for name, step in clf.steps[:-1]:
             if step is None or step == "passthrough":
                 continue
+            # not a subclass, which could transform by something else
+            if type(step) is PublicScaler and scaling is None:
+                scaling = _scaling_of(name, step)
+                continue
             fault = f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on private rows"
-            remedy = "fit it on public rows, transform private and new rows by it, and fit and pass the learner alone"
+            remedy = (
+                "scale by one tacit.PublicScaler(public=...), or fit it on public rows, transform private and new rows "
+                "by it, and fit and pass the learner alone"
+            )
             raise ReleaseError(f"{fault}, and a release cannot carry it; {remedy}")
         clf = clf.steps[-1][1]
-    return clf
+    return clf, scaling
+
+
+def _scaling_of(name: str, step: PublicScaler) -> Scaling:
+    """What a scaler's public rows say, which must be what it scaled by."""
+    scaling = step.scaling()
+    same_mean = np.array_equal(getattr(step, "mean_", None), scaling.mean)  # type: ignore[arg-type]
+    same_scale = np.array_equal(getattr(step, "scale_", None), scaling.scale)  # type: ignore[arg-type]
+    if not same_mean or not same_scale:
+        fault = f"step {name!r:.60} of the pipeline did not scale by its public rows, or was changed since"
+        raise ReleaseError(f"{fault}; fit the pipeline again")
+    return scaling
+
+
+def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
+    """The guarantee of a fit that used public rows, which lists the owner's check of them as unprotected."""
+    from tacit.data.overlap import OVERLAP
+
+    if guarantee.unit.rows_public or OVERLAP in guarantee.unprotected:
+        return guarantee
+    return replace(guarantee, unprotected=(*guarantee.unprotected, OVERLAP))
+
+
+def with_scaling(released: Released, scaling: Scaling) -> Released:
+    """What is released, with a scaling of the rows before it."""
+    fact = {"scaling of rows": "by the mean and standard deviation of each column of public rows, before all else"}
+    return replace(released, carried=released.carried | scaling.arrays(), mechanism=released.mechanism | fact)
 
 
 def released_of(clf: Any) -> Released:
@@ -128,9 +168,12 @@ def of_learner(
     encoder: Mapping[str, str] | None,
     ledger: Ledger | None,
     day: date | str | None,
+    scaled: bool,
 ) -> Document:
     """Fill in all 17 items; `facts` are name, curator, description and intended use."""
     guarantee = _with_other_fits(clf)
+    if scaled:
+        guarantee = _with_overlap_unprotected(guarantee)
     items = privacy_items(guarantee)
     try:
         return Document(

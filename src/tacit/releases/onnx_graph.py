@@ -28,6 +28,7 @@ from tacit.models.decisions import (
     mean_directions,
 )
 from tacit.models.probabilities import Probabilities
+from tacit.models.scaling import Scaling
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -110,7 +111,12 @@ def head_model(release: Release, opset: int = OPSET) -> ModelProto:
 
     probabilities, classes = release.stated_probabilities(), release.classes
     graph = Graph()
-    scores = _scores(graph, release.decision, deciding(release.arrays), len(classes))
+    rows = graph.cast(INPUT, np.float64)
+    scaling = Scaling.stated(release.arrays)
+    if scaling is not None:
+        moved = graph.add("Sub", rows, graph.constant(scaling.mean))
+        rows = graph.add("Div", moved, graph.constant(scaling.scale))
+    scores = _scores(graph, release.decision, deciding(release.arrays), rows, len(classes))
     label_type = TensorProto.STRING if classes.dtype.kind == "U" else helper.np_dtype_to_tensor_dtype(classes.dtype)
     _outputs(graph, scores, classes, probabilities)
     inputs = [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["n", release.width])]
@@ -174,9 +180,8 @@ def _outputs(graph: Graph, scores: str, classes: NDArray[Any], probabilities: Pr
     graph.cast(shares, np.float32, PROBABILITIES)
 
 
-def _scores(graph: Graph, decision: Decision, arrays: Arrays, n_classes: int) -> str:
-    """The similarities of the input, (n, C), in float64."""
-    rows = graph.cast(INPUT, np.float64)
+def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_classes: int) -> str:
+    """The similarities of rows (n, d), of shape (n, C), in float64."""
     if isinstance(decision, NetworkHead):
         return _network(graph, decision, arrays, rows, n_classes)
     floats = {name: np.asarray(array, np.float64) for name, array in arrays.items() if array.dtype.kind == "f"}

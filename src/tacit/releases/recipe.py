@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.models.decisions import Decision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.models.scaling import MEAN, SCALE
 from tacit.releases.schema import Contents
 
 Shapes = dict[str, tuple[int, ...]]
@@ -22,6 +23,7 @@ HEAD = (
     'X, arrays = np.asarray(X, float), load_file("arrays.safetensors")',
 )
 LABELS = 'labels = np.array(json.load(open("release.json", encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
+SCALED = f'X = (X - arrays["{MEAN}"]) / arrays["{SCALE}"]'
 UNIT = "unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-150)"
 ABOUT = 'about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) - arrays["centre"], 0))'
 
@@ -45,7 +47,10 @@ NORM = (
 def recipe(contents: Contents) -> list[str]:
     """Lines that find the `labels` of rows `X`, an array of shape (n, d), run in the folder of the release."""
     shapes = {array.name: array.shape for array in contents.arrays}
-    return [*_SCORES[type(contents.decision)](contents.decision, contents.width, shapes), LABELS]
+    lines = [*_SCORES[type(contents.decision)](contents.decision, contents.width, shapes), LABELS]
+    if MEAN in shapes:
+        lines.insert(lines.index(HEAD[-1]) + 1, SCALED)
+    return lines
 
 
 def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str]:

@@ -25,6 +25,7 @@ from tacit.models.decisions import Decision
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.rows import check_finite
+from tacit.models.scaling import Scaling, scaling_misfit
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
@@ -101,7 +102,8 @@ class Release(FittedClassifier):
         Parameters
         ----------
         clf : PrivateClassifier or sklearn.pipeline.Pipeline
-            The fitted learner, or a pipeline that ends with it and whose other steps are "passthrough" or None.
+            The fitted learner, or a pipeline that ends with it. A `PublicScaler` before it is carried by the release,
+            which then takes rows before scaling; other steps must be "passthrough" or None.
         name, curator, description, intended_use : str, optional
             One line each for the card.
         public, encoder : dict, optional
@@ -118,11 +120,13 @@ class Release(FittedClassifier):
         Raises
         ------
         ReleaseError
-            If the learner is not fitted or was changed since, a fact cannot stand in the card, or a pipeline has a step
-            before the learner, such as a scaler: it may have been fitted on private rows, and a release holds no steps.
+            If the learner is not fitted or was changed since, a fact cannot stand in the card, or a pipeline has
+            another step before the learner, such as a PCA: it may have been fitted on private rows.
         """
-        clf = fitted.learner_of(clf)
+        clf, scaling = fitted.steps_of(clf)
         released = fitted.released_of(clf)
+        if scaling is not None:
+            released = fitted.with_scaling(released, scaling)
         arrays = fitted.release_arrays(released)
         sha256 = hashlib.sha256(arrays_file(arrays)).hexdigest()
         facts = {"name": name, "curator": curator, "description": description, "intended_use": intended_use}
@@ -138,6 +142,7 @@ class Release(FittedClassifier):
             encoder=encoder,
             ledger=ledger,
             day=date,
+            scaled=scaling is not None,
         )
         release = cls(document, arrays, sha256, render_card(document))
         release._check_arrays()
@@ -253,7 +258,7 @@ class Release(FittedClassifier):
         InputError
             If X does not have that form.
         """
-        return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), as_wide_rows(X, self.width))])
+        return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), self._rows(X))])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probability of each class for each row.
@@ -341,7 +346,7 @@ class Release(FittedClassifier):
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
         """How near each row is to each class, of shape (n, C); larger is nearer."""
-        return self.decision.similarities(deciding(self.arrays), as_wide_rows(X, self.width))
+        return self.decision.similarities(deciding(self.arrays), self._rows(X))
 
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a public test set (item 15).
@@ -385,6 +390,12 @@ class Release(FittedClassifier):
     def __repr__(self) -> str:
         return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
 
+    def _rows(self, X: Any) -> Any:
+        """Rows to decide on: checked, and scaled where the release carries a scaling."""
+        rows = as_wide_rows(X, self.width)
+        scaling = Scaling.stated(self.arrays)
+        return rows if scaling is None else scaling.scaled(rows)
+
     def _check_stamp(self, allow_research: bool) -> None:
         """Refuse a release that is stamped."""
         if self.document.stamp and not allow_research:
@@ -410,7 +421,10 @@ class Release(FittedClassifier):
             raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
         of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
         fault = (
-            self.decision.fits(of_decision, *size) or misfit(self.arrays, *size) or probabilities_misfit(self.arrays)
+            self.decision.fits(of_decision, *size)
+            or misfit(self.arrays, *size)
+            or probabilities_misfit(self.arrays)
+            or scaling_misfit(self.arrays, contents.width)
         )
         if fault:
             raise self._error(fault)

@@ -20,6 +20,7 @@ from tacit.compute.extras import check_installed
 from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.decisions import NetworkHead
+from tacit.models.scaling import Scaling
 from tacit.releases.onnx_graph import LABEL, head_model
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
@@ -68,7 +69,9 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         If the arrays are too large for a page.
     """
     # sorted, since a file of arrays may be read in another order each time
-    deciding_arrays = sorted(deciding(release.arrays).items())
+    scaling = Scaling.stated(release.arrays)
+    used = deciding(release.arrays) | ({} if scaling is None else scaling.arrays())
+    deciding_arrays = sorted(used.items())
     arrays = {name: array for name, array in deciding_arrays if array.dtype.name in _FLOATS}
     network = isinstance(release.decision, NetworkHead)
     if onnxruntime is not None and not network:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.shared import cached
+from tacit.data.overlap import OVERLAP as OVERLAP
 from tacit.data.overlap import private_rows
 from tacit.errors import InputError, PrivacyLeakWarning
 
-OVERLAP = "whether public rows are among the private ones (checked by the owner)"
 # for results of experiments, in place of the warning
 MESSAGE_WITHOUT_NUMBER = "some public rows are private records; the number is left out, since it is private"
 

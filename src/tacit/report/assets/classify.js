@@ -220,9 +220,16 @@ function best(scores) {  // the first of equals
   return found;
 }
 
+function scaler() {  // from a row to the row that the decision reads
+  const {input_mean, input_scale} = release.arrays;
+  if (!input_mean) return row => row;
+  const mean = decoded(input_mean), scale = decoded(input_scale);
+  return row => row.map((value, c) => (value - mean[c]) / scale[c]);
+}
+
 function classifier() {  // from a block of rows to positions of classes
-  const score = scorer();
-  return rows => rows.map(row => best(score(row)));
+  const score = scorer(), scaled = scaler();
+  return rows => rows.map(row => best(score(scaled(row))));
 }
 
 // Classifying a file: a message, a table, and a file to keep.
