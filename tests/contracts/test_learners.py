@@ -38,7 +38,7 @@ from contracts.learners import (
     same,
 )
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
-from tacit.learners import base
+from tacit.learners.common import base
 from tacit.learners.methods import METHODS
 from tacit.mechanisms.noise import NoiseSource, ResearchNoise
 from tacit.privacy import accounting

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tacit.data import sizes
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.formats import sizes
 from tacit.data.imports import read_data
 from tacit.encoding.sources import open_source
 from tacit.errors import InputError, StoreError, TacitError, excerpt, printable, quoted

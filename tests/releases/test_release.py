@@ -132,7 +132,7 @@ release.card()
 release.guarantee.epsilon(1e-6)
 heavy = ("sklearn", "opendp", "dp_accounting", "torch", "pandas", "numba", "pyarrow", "joblib", "rich", "yaml")
 families = ("tacit.learners.prototypes", "tacit.learners.linear")
-training = ("tacit.learners.base", *families, "tacit.mechanisms", "tacit.data")
+training = ("tacit.learners.common.base", *families, "tacit.mechanisms", "tacit.data")
 bad = [name for name in sys.modules if name.split(".")[0] in heavy or name.startswith(training)]
 assert not bad, bad
 """

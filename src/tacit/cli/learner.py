@@ -16,7 +16,7 @@ from tacit.errors import InputError, nearest
 from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, setting_called
 
 if TYPE_CHECKING:
-    from tacit.learners.base import PrivateClassifier
+    from tacit.learners.common.base import PrivateClassifier
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.formats.sizes import check_width
 from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
 from tacit.data.origin import Origin
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
+from tacit.data.sizes import check_width
 from tacit.errors import InputError, excerpt
 
 FEATURES = ("x", "X", "features", "embeddings")

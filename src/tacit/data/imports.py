@@ -30,11 +30,11 @@ from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import huggingface, npy, npz, safetensors, table, text
 from tacit.data.formats.arrow import as_numpy
-from tacit.data.formats.sizes import check_width
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
+from tacit.data.sizes import check_width
 from tacit.errors import InputError
 
 Paths = str | Path | Sequence[str | Path]

@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.imports import Data
 from tacit.data.labels import ClassValue
-from tacit.data.rows import as_rows, check_rows
 from tacit.errors import InputError, quoted
-
-if TYPE_CHECKING:
-    from tacit.data.imports import Data
 
 ENCODER = "encoder"
 
@@ -38,48 +35,6 @@ class ClassNames:
     def count(self) -> int:
         """How many rows there are of all classes."""
         return sum(map(len, self.rows))
-
-
-def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
-    """Check rows of class names, and return those of each class, (k, width).
-
-    Parameters
-    ----------
-    names : array of shape (n_classes, width), or sequence of n_classes arrays of shape (k, width) or (width,)
-
-    Raises
-    ------
-    InputError
-        If a row is not finite, all zeros or of another width, or a class has no row.
-    """
-    from scipy.sparse import issparse
-
-    if hasattr(names, "to_numpy"):  # a data frame
-        names = names.to_numpy()
-    rows = hasattr(names, "__iter__") and getattr(names, "ndim", 1) > 0 and not issparse(names)
-    if isinstance(names, str | Mapping) or not rows or not hasattr(names, "__len__"):
-        fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"
-        raise InputError(f"{fault}; pass an array")
-    if any(isinstance(of_class, str) for of_class in names):
-        raise InputError("names must be rows, not texts; encode them (tacit.encoding.names.encode_names)")
-    given = len(names)
-    if given != n_classes:
-        raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry per class")
-    return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
-
-
-def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
-    try:
-        rows = np.asarray(of_class)
-    except ValueError as error:
-        raise InputError(f"{name} has entries of different lengths; pass rows of one width") from error
-    rows = np.asarray(as_rows(rows[None] if rows.ndim == 1 else rows, name))
-    if rows.shape[1] != width:
-        raise InputError(
-            f"{name} has shape {rows.shape} and the private rows {width} columns; encode both the same way"
-        )
-    check_rows(rows, name=name)
-    return rows
 
 
 def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True) -> ClassNames:

@@ -14,7 +14,7 @@ from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
 from tacit.data.labels import ClassValue, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
-from tacit.data.names import rows_by_class
+from tacit.data.name_rows import rows_by_class
 from tacit.data.origin import ROW
 from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line

@@ -16,7 +16,6 @@ from tacit.compute.shared import digest, shared
 from tacit.data.arrays import choose, make_arrays
 from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
-from tacit.data.formats.sizes import check_width
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.imbalance import imbalanced_subset
 from tacit.data.imports import Data, read_data, splits
@@ -24,6 +23,7 @@ from tacit.data.labels import ClassValue, encode_labels
 from tacit.data.names import carried_names, check_through, names_of
 from tacit.data.overlap import holds_private, shared_persons
 from tacit.data.rows import check_rows
+from tacit.data.sizes import check_width
 from tacit.data.splits import first_rows
 from tacit.errors import InputError
 from tacit.experiments.plan import DataSet

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,17 +30,32 @@ from tacit.models.decisions import (
 )
 from tacit.models.probabilities import Probabilities
 from tacit.models.scaling import Scaling
+from tacit.releases.card import render_card
+from tacit.releases.schema import Document
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-    from tacit.releases.release import Release
 
 OPSET, IR_VERSION, EARLIEST = 17, 8, 13
 MOST_BYTES = 2**31 - 1  # of a protocol buffer
 INPUT, LABEL, PROBABILITIES = "embeddings", "label", "probabilities"
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The parts of a release that a graph of it needs; `sha256` is the hash of the arrays' file."""
+
+    document: Document
+    arrays: Arrays
+    probabilities: Probabilities
+    sha256: str
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The class list, of shape (C,)."""
+        return np.array(self.document.contents.classes)
 
 
 class Graph:
@@ -96,30 +112,28 @@ class Graph:
         return rows, self.lengths(rows)
 
 
-def head_model(release: Release, opset: int = OPSET) -> ModelProto:
+def head_model(head: Head, opset: int = OPSET) -> ModelProto:
     """The graph of a release, with its guarantee and card in the metadata.
 
     Raises
     ------
     InputError
         If onnx is not installed, or the graph is too large for a file.
-    ReleaseError
-        If the release is older than probabilities.
     """
     check_installed("onnx")
     from onnx import TensorProto, checker, helper
 
-    probabilities, classes = release.stated_probabilities(), release.classes
+    document, contents, classes = head.document, head.document.contents, head.classes
     graph = Graph()
     rows = graph.cast(INPUT, np.float64)
-    scaling = Scaling.stated(release.arrays)
+    scaling = Scaling.stated(head.arrays)
     if scaling is not None:
         moved = graph.add("Sub", rows, graph.constant(scaling.mean))
         rows = graph.add("Div", moved, graph.constant(scaling.scale))
-    scores = _scores(graph, release.decision, deciding(release.arrays), rows, len(classes))
+    scores = _scores(graph, contents.decision, deciding(head.arrays), rows, len(classes))
     label_type = TensorProto.STRING if classes.dtype.kind == "U" else helper.np_dtype_to_tensor_dtype(classes.dtype)
-    _outputs(graph, scores, classes, probabilities)
-    inputs = [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["n", release.width])]
+    _outputs(graph, scores, classes, head.probabilities)
+    inputs = [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["n", contents.width])]
     outputs = [
         helper.make_tensor_value_info(LABEL, label_type, ["n"]),
         helper.make_tensor_value_info(PROBABILITIES, TensorProto.FLOAT, ["n", len(classes)]),
@@ -128,27 +142,27 @@ def head_model(release: Release, opset: int = OPSET) -> ModelProto:
     model = helper.make_model(
         made,
         producer_name="tacit",
-        producer_version=release.document.implementation.versions.get("tacit", ""),
-        doc_string=release.document.accounting.statement,
+        producer_version=document.implementation.versions.get("tacit", ""),
+        doc_string=document.accounting.statement,
         opset_imports=[helper.make_opsetid("", opset)],
         ir_version=IR_VERSION,
     )
-    helper.set_model_props(model, metadata(release))
+    helper.set_model_props(model, metadata(head))
     check_size(model)
     checker.check_model(model)
     return model
 
 
-def metadata(release: Release) -> dict[str, str]:
-    """What the file says about the release."""
-    document = release.document
+def metadata(head: Head) -> dict[str, str]:
+    """Metadata of the file: name, stamp, guarantee, card, classes and hash of the release."""
+    document = head.document
     return {
         "name": document.product.name,
         "stamp": document.stamp or "",
         "guarantee": json.dumps(document.guarantee.model_dump(mode="json"), ensure_ascii=False),
-        "card": release.card(),
-        "classes": json.dumps(release.classes.tolist(), ensure_ascii=False),
-        "arrays_sha256": release.sha256,
+        "card": render_card(document),
+        "classes": json.dumps(head.classes.tolist(), ensure_ascii=False),
+        "arrays_sha256": head.sha256,
     }
 
 

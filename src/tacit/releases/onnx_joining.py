@@ -19,12 +19,10 @@ from tacit.encoding.encoders import read_projection
 from tacit.encoding.encoders.onnx import read_sidecar, tensor_called
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
 from tacit.errors import InputError
-from tacit.releases.onnx_graph import EARLIEST, INPUT, Graph, check_size, head_model
+from tacit.releases.onnx_graph import EARLIEST, INPUT, Graph, Head, check_size, head_model
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-    from tacit.releases.release import Release
 
 DTYPES = ("float16", "float32")
 PREFIX = "encoder/"
@@ -32,7 +30,7 @@ LAST = 2**62  # an end beyond every side, for slices
 
 
 def joined_model(
-    release: Release,
+    head: Head,
     encoder: Path,
     *,
     sidecar: Path | str | None = None,
@@ -69,29 +67,30 @@ def joined_model(
     start = _with_mirrored(before, taken, prepared) if mirror else taken
     before.add("Identity", start, output=PREFIX + taken)
     _rows_to_predict(after, PREFIX + given, mirror, matrix, dtype)
-    encoding, head = compose.add_prefix(model, PREFIX).graph, head_model(release, opset)
+    encoding = compose.add_prefix(model, PREFIX).graph
+    result = head_model(head, opset)
     joined = helper.make_graph(
-        [*before.nodes, *encoding.node, *after.nodes, *head.graph.node],
+        [*before.nodes, *encoding.node, *after.nodes, *result.graph.node],
         "encoder and release",
         [inputs[taken]],
-        list(head.graph.output),
-        [*before.constants, *encoding.initializer, *after.constants, *head.graph.initializer],
+        list(result.graph.output),
+        [*before.constants, *encoding.initializer, *after.constants, *result.graph.initializer],
     )
-    head.graph.CopyFrom(joined)
+    result.graph.CopyFrom(joined)
     others = [each for each in model.opset_import if each.domain not in ("", "ai.onnx")]
-    head.opset_import.extend(others)
-    head.functions.extend(compose.add_prefix(model, PREFIX).functions)
-    head.ir_version = max(head.ir_version, model.ir_version)
+    result.opset_import.extend(others)
+    result.functions.extend(compose.add_prefix(model, PREFIX).functions)
+    result.ir_version = max(result.ir_version, model.ir_version)
     added = {"encoder": encoder.name, "picture_input": prepared.model_dump_json(), "mirror": str(mirror).lower()}
-    helper.set_model_props(head, {prop.key: prop.value for prop in head.metadata_props} | added)
-    check_size(head)
+    helper.set_model_props(result, {prop.key: prop.value for prop in result.metadata_props} | added)
+    check_size(result)
     try:
-        checker.check_model(head)
-        shape_inference.infer_shapes(head, strict_mode=True)
+        checker.check_model(result)
+        shape_inference.infer_shapes(result, strict_mode=True)
     except Exception as error:  # what is wrong with a stranger's model has many types
         said = f"{encoder} does not fit the release ({one_line(error)})"
         raise InputError(f"{said}; give the encoder of its rows, with the projection and mirror of that run") from error
-    return head
+    return result
 
 
 def _read(encoder: Path) -> ModelProto:

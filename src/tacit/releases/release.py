@@ -32,6 +32,7 @@ from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
 from tacit.releases.estimator import FittedClassifier
 from tacit.releases.fitted import Fitted
+from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
 from tacit.releases.statement import check_work, first_untrue, privacy_items
@@ -295,6 +296,10 @@ class Release(FittedClassifier):
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
         return found
 
+    def head(self) -> Head:
+        """Return the parts of which an ONNX graph is made; ReleaseError if the release is older than probabilities."""
+        return Head(self.document, self.arrays, self.stated_probabilities(), self.sha256)
+
     def to_onnx(
         self,
         path: Path | str,
@@ -332,14 +337,14 @@ class Release(FittedClassifier):
         -----
         Guarantee: that of the release; post-processing. docs/probabilities.md has the size and the operators.
         """
-        from tacit.releases.onnx_graph import head_model
         from tacit.releases.onnx_joining import joined_model
 
         self._check_stamp(allow_research)
         if Path(path).suffix != ".onnx":
             raise InputError(f"{path} must end in .onnx; give a file name such as {Path(path).stem or 'head'}.onnx")
         path = check_writable(path, force=force)
-        model = head_model(self) if encoder is None else joined_model(self, Path(encoder), **preparation)
+        head = self.head()
+        model = head_model(head) if encoder is None else joined_model(head, Path(encoder), **preparation)
         with atomic_file(path, force=force) as temporary:
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         return path

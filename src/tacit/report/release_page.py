@@ -130,7 +130,7 @@ def _graph(release: Release) -> bytes:
     """The ONNX graph of a release, with the positions of the classes as its output, without the card."""
     from onnx import TensorProto, helper
 
-    model = head_model(release)
+    model = head_model(release.head())
     (gather,) = (node for node in model.graph.node if LABEL in node.output)
     model.graph.node.remove(gather)
     del model.graph.output[:], model.metadata_props[:]

@@ -159,7 +159,7 @@ def test_every_epoch_draws_fresh_noise_twice(monkeypatch):
             seen.append((scale / UNIT, (released - values).ravel()[:12] / scale))
             return released
 
-    monkeypatch.setattr("tacit.learners.base.noise_source", lambda *_: Spy(0))
+    monkeypatch.setattr("tacit.learners.common.base.noise_source", lambda *_: Spy(0))
     model = tacit.Newton("rho=0.1", classes=4, epochs=5, counts=125).fit(X, Y)
     ((event, count),) = model.guarantee_.event.counted()
     assert len(seen) == count == 10
@@ -261,7 +261,7 @@ def test_where_rows_are_public_hessians_have_no_noise_and_depend_on_no_label(uni
 
     assert np.array_equal(hessians(Y), hessians((Y + 1) % 4))
     noise = pytest.MonkeyPatch()
-    noise.setattr("tacit.learners.base.noise_source", lambda *_: Spy(0))
+    noise.setattr("tacit.learners.common.base.noise_source", lambda *_: Spy(0))
     model = tacit.Newton("rho=0.1", classes=4, epochs=3, counts=125, unit=unit).fit(X, Y, **given)
     noise.undo()
     assert seen == [(4, 12)] * 3

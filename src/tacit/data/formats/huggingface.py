@@ -10,8 +10,8 @@ from tacit.compute.documents import read_object
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import table as tables
 from tacit.data.formats.arrow import arrow_faults, as_numpy
-from tacit.data.formats.sizes import check_width
 from tacit.data.manifest import plain_name
+from tacit.data.sizes import check_width
 from tacit.errors import InputError, quoted
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, make_arrays
 from tacit.data.formats import card
-from tacit.data.formats.sizes import check_width, quiet
 from tacit.data.rows import one_line
+from tacit.data.sizes import check_width, quiet
 from tacit.errors import InputError
 
 LONGEST_HEADER = 1 << 14  # bytes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, from_named
 from tacit.data.formats import npy
-from tacit.data.formats.sizes import check_unpacked, quiet
+from tacit.data.sizes import check_unpacked, quiet
 from tacit.errors import InputError
 
 # what a damaged archive raises, or one that is encrypted (RuntimeError) or packed by a method that Python lacks

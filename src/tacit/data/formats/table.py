@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
 from tacit.data.formats.arrow import as_numpy, check_once, open_parquet
 from tacit.data.formats.footer import value_counts
-from tacit.data.formats.sizes import check_unpacked, check_width
+from tacit.data.sizes import check_unpacked, check_width
 from tacit.errors import InputError, excerpt, quoted
 
 LABELS = ("label", "labels", "y", "target", "class")

@@ -12,8 +12,8 @@ import numpy as np
 
 from tacit.data.arrays import Arrays, choose, make_arrays
 from tacit.data.formats.arrow import as_numpy, check_once
-from tacit.data.formats.sizes import check_width
 from tacit.data.formats.table import LABELS
+from tacit.data.sizes import check_width
 from tacit.errors import InputError
 
 FEW = 4  # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are

@@ -15,7 +15,7 @@ from tacit.data.arrays import FEATURES
 from tacit.data.arrays import LABELS as USUAL_LABELS
 from tacit.data.formats.npy import map_npy
 from tacit.data.formats.npz import Archive
-from tacit.data.formats.sizes import FREE
+from tacit.data.sizes import FREE
 from tacit.encoding.sources import base
 from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
 from tacit.encoding.sources.columns import choose_column

@@ -21,7 +21,7 @@ from tacit.compute.foreign import of_tensor
 from tacit.data.rows import as_rows as checked_rows
 from tacit.data.rows import numeric_array, one_line, refuse_sparse
 from tacit.errors import InputError
-from tacit.learners.base import FLOATS, PrivateClassifier
+from tacit.learners.common.base import FLOATS, PrivateClassifier
 from tacit.learners.common.parameters import whole
 from tacit.mechanisms.noise import Integers
 from tacit.models.decisions import LinearHead, NetworkHead

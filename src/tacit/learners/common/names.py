@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from tacit.data.names import rows_by_class
+from tacit.data.name_rows import rows_by_class
 from tacit.errors import InputError
 from tacit.models.rows import Floats, row_parts, unit_rows, unit_rows_about
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.progress import progress
-from tacit.learners.base import Prepared
+from tacit.learners.common.base import Prepared
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block, Picked
 from tacit.mechanisms.noise import Integers, NoiseSource

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.balance import ClassCounts
+from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.names import name_directions

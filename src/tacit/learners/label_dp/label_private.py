@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.data.labels import class_list
 from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import Prepared
+from tacit.learners.common.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import real, whole

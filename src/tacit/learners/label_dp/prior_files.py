@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.formats.npy import map_npy
-from tacit.data.formats.sizes import quiet
 from tacit.data.imports import read_data
+from tacit.data.sizes import quiet
 from tacit.errors import InputError
 
 ARRAYS = (".npz", ".parquet", ".safetensors")

@@ -16,7 +16,7 @@ from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
 from tacit.data.persons import Persons
 from tacit.errors import InputError
-from tacit.learners.base import Prepared
+from tacit.learners.common.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, check_kind, record_shape
 from tacit.learners.common.parameters import real, whole
 from tacit.mechanisms.noise import Integers, NoiseSource

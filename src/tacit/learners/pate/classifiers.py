@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.models.networks import NETWORKS
-
-if TYPE_CHECKING:
-    from tacit.learners.pate.student import Student
-    from tacit.learners.pate.teachers import Teachers
 
 
 def logistic_regression() -> Any:
@@ -73,7 +69,11 @@ def check_name(model: Any) -> None:
         raise InputError(f"model {quoted(model)} is unknown; choose one of {known}, or pass a classifier")
 
 
-def model_of(role: Teachers | Student) -> Any:
-    """The classifier of teachers or the student, a network's name or its factory."""
-    model = "logistic-regression" if role.model is None else role.model
+def model_of(model: Any) -> Any:
+    """Return what teachers or the student are by their parameter `model`.
+
+    This is a classifier of scikit-learn, the name of a network, or a factory of networks; None is the default.
+    """
+    if model is None:
+        model = "logistic-regression"
     return CLASSIFIERS[model]() if isinstance(model, str) and model in CLASSIFIERS else model

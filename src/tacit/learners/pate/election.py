@@ -15,7 +15,7 @@ from tacit.compute.engines import Engine
 from tacit.compute.shared import digest
 from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError
-from tacit.learners.base import Prepared
+from tacit.learners.common.base import Prepared
 from tacit.learners.common.models import Model, View, finite_rows
 from tacit.learners.common.parameters import array_of, public_centre
 from tacit.learners.common.training import Training
@@ -59,7 +59,7 @@ class Election(Prepared):
         """The teachers."""
         view, test = self.of_teachers, self.test
         return Ensemble(
-            model_of(self.teachers),
+            model_of(self.teachers.model),
             self.allocation.parts,
             view(self.X),
             self.labels,
@@ -127,7 +127,7 @@ class Election(Prepared):
         """What decides the answers of interactive voting beside the scheme, the records and the votes."""
         if not isinstance(self.voting.plan.aggregator, Interactive):
             return []
-        model = model_of(self.student)
+        model = model_of(self.student.model)
         names = [] if self.names is None else [digest([self.names])]
         chosen = self.student.model is None
         return [getattr(model, "__qualname__", repr(model)), chosen, replace(self.student, model=None), *names]
@@ -137,7 +137,7 @@ def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: n
     """How the student sees public rows: linear models see unit rows, about their mean unless labels must be spread."""
     from sklearn.linear_model import LogisticRegression
 
-    model = model_of(student)
+    model = model_of(student.model)
     linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
     centre = public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
     return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)

@@ -16,7 +16,7 @@ from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
 from tacit.data.rows import as_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import DEFAULT_BUDGET
+from tacit.learners.common.base import DEFAULT_BUDGET
 from tacit.learners.common.models import (
     TRIED,
     Model,
@@ -361,8 +361,8 @@ class PATE(ModelClassifier):
         rows = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
         teachers, student = value_of("teachers", self.teachers, Teachers), value_of("student", self.student, Student)
-        model = model_of(student)
-        for role, kind in (("teacher", model_of(teachers)), ("student", model)):
+        model = model_of(student.model)
+        for role, kind in (("teacher", model_of(teachers.model)), ("student", model)):
             check_kind(role, kind, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
         whole("jobs", self.jobs, 1, 1024)
@@ -501,7 +501,7 @@ class PATE(ModelClassifier):
             "public records asked about": self.answers_.asked,
             "answered": self.answers_.answered,
         }
-        return self._released(self.student_, model_of(election.student), "noisy votes", facts)
+        return self._released(self.student_, model_of(election.student.model), "noisy votes", facts)
 
     def _vote(self, election: Election, noise: NoiseSource, promise: Guarantee) -> None:
         """Train the teachers and buy labels, or take those in the folder; charge the ledger unless it has paid."""
@@ -546,7 +546,7 @@ class PATE(ModelClassifier):
 
     def releasable(self) -> bool:
         """Whether a release can hold the student."""
-        return has_release(model_of(value_of("student", self.student, Student)))
+        return has_release(model_of(value_of("student", self.student, Student).model))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
         return self.answers_.spent_

@@ -73,7 +73,7 @@ class Student:
         from sklearn.linear_model import LogisticRegression
 
         if self.model is not None:
-            return (Option(model_of(self), bool(self.semi_supervised)),)
+            return (Option(model_of(self.model), bool(self.semi_supervised)),)
 
         def balanced(penalty: float) -> LogisticRegression:
             return LogisticRegression(C=penalty, class_weight="balanced", max_iter=300)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError, quoted
-from tacit.learners.base import Prepared, PrivateClassifier
 from tacit.learners.common.balance import COUNTS
+from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
 from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces

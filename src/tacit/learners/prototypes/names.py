@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import class_list
 from tacit.errors import InputError
-from tacit.learners.base import PrivateClassifier
+from tacit.learners.common.base import PrivateClassifier
 from tacit.learners.common.names import adapted_directions, name_directions
 from tacit.learners.common.parameters import flag, public_centre, public_rows
 from tacit.learners.common.unit_rows import UnitRows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
-from tacit.learners.base import PrivateClassifier
+from tacit.learners.common.base import PrivateClassifier
 from tacit.learners.common.parameters import public_centre
 from tacit.learners.common.sums import class_sums, pieces
 from tacit.learners.common.unit_rows import UnitRows

@@ -16,7 +16,7 @@ from tacit.compute.progress import progress
 from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
-from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import flag, public_centre, whole
 from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder

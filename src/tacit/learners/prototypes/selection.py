@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.compute.shared import shared
 from tacit.errors import InputError
-from tacit.learners.base import Prepared
+from tacit.learners.common.base import Prepared
 from tacit.learners.common.parameters import public_rows
 from tacit.learners.prototypes.scores import scores
 from tacit.learners.prototypes.scores.arithmetic import Scoring

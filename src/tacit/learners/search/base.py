@@ -17,7 +17,7 @@ from tacit.data.labels import class_indices
 from tacit.data.persons import Persons
 from tacit.data.rows import as_rows, check_rows
 from tacit.errors import BudgetError, InputError, quoted
-from tacit.learners.base import Prepared, PrivateClassifier
+from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.overlap import check_overlap
 from tacit.learners.common.parameters import real
 from tacit.mechanisms import counts

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.data.labels import class_indices, class_list
-from tacit.data.names import rows_by_class
+from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
