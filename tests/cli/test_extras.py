@@ -14,7 +14,9 @@ from cli.test_bad_input import refused
 from tacit.compute.extras import EXTRAS
 from tacit.errors import InputError
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
+NOT_IMPORTED = {"OpenSSL", "pandas"}  # which other libraries import
 DISTRIBUTIONS = {
     "PIL": "pillow", "mlflow": "mlflow-skinny", "model_signing": "model-signing", "open_clip": "open_clip_torch",
     "OpenSSL": "pyopenssl", "sentence_transformers": "sentence-transformers", "vl_convert": "vl-convert-python",
@@ -71,6 +73,14 @@ def test_an_extra_brings_its_library_and_the_base_does_not(library):
     distribution, extra = needs(library)
     assert any(one.startswith(distribution) for one in extra)
     assert not any(one.startswith(distribution) for one in PROJECT["dependencies"])
+
+
+def test_a_contract_lets_one_module_import_each_library():
+    contracts = [one for one in SETTINGS["tool"]["importlinter"]["contracts"] if one["type"] == "protected"]
+    importers = {one["protected_modules"][0]: one["allowed_importers"] for one in contracts}
+    assert set(EXTRAS) - NOT_IMPORTED <= importers.keys()
+    assert {len(modules) for modules in importers.values()} == {1}
+    assert not any("ignore_imports" in one for one in SETTINGS["tool"]["importlinter"]["contracts"])
 
 
 def test_tests_have_the_libraries_of_experiments():

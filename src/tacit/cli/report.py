@@ -34,7 +34,7 @@ def report(
     from tacit.errors import InputError
     from tacit.experiments.results import read_results
     from tacit.report import sweep
-    from tacit.report.paper import FORMATS
+    from tacit.report.vega import FORMATS
 
     ending = out.suffix[1:]
     if ending in FORMATS:

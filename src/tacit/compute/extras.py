@@ -6,6 +6,7 @@ from tacit.errors import InputError
 
 EXTRAS = {
     "altair": "experiments",
+    "cloudpickle": "cluster",
     "duckdb": "experiments",
     "huggingface_hub": "hub",
     "mlflow": "mlflow",
@@ -30,9 +31,14 @@ EXTRAS = {
 """The extra that a library comes with; torch comes with several."""
 
 
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported; it is not imported."""
+    return find_spec(library) is not None
+
+
 def check_installed(library: str, extra: str | None = None) -> None:
     """Refuse to go on without a library of an extra, by default the extra in EXTRAS."""
-    if find_spec(library) is None:
+    if not is_installed(library):
         raise missing(library, extra)
 
 

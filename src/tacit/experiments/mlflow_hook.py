@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.mlflow import load_mlflow
 from tacit.errors import InputError
 from tacit.experiments.results import Result
 from tacit.experiments.work import IDENTITY
@@ -21,9 +21,7 @@ PARAMETERS = (*IDENTITY, "budget", "status", "error")
 @contextmanager
 def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
     """Yield a function that logs a result as a run; InputError if MLflow is not installed or refuses the address."""
-    check_installed("mlflow")
-    import mlflow
-
+    mlflow = load_mlflow()
     try:
         client = mlflow.MlflowClient(tracking_uri=address)
         found = client.get_experiment_by_name(experiment)

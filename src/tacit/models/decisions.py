@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.libraries.torch import load_torch
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
@@ -210,10 +211,8 @@ class NetworkHead(Decision):
 
     def module(self, arrays: Arrays, n_classes: int) -> Any:
         """The network with these weights, a torch module."""
-        make = network(self.network)  # which names the extra where torch is missing
-        import torch
-
-        module = make(tuple(self.shape), n_classes)
+        torch = load_torch()
+        module = network(self.network)(tuple(self.shape), n_classes)
         module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
         return module
 

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
+from tacit.compute.libraries.torch import load_torch
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from tacit.compute.libraries.torch import Tensor, nn
 
 Shape = tuple[int, ...]
 Factory = Callable[[Shape, int], "nn.Module"]
@@ -34,22 +35,19 @@ def linear(shape: Shape, n_classes: int) -> nn.Module:
     Like every network here it takes float32 records (b, *shape) to scores (b, n_classes). `shape` is (d,) for rows and
     (channels, height, width) for pictures.
     """
-    from torch import nn
-
+    nn = load_torch().nn
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), n_classes))
 
 
 def mlp(shape: Shape, n_classes: int) -> nn.Module:
     """One hidden layer of 128 units."""
-    from torch import nn
-
+    nn = load_torch().nn
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 128), nn.ReLU(), nn.Linear(128, n_classes))
 
 
 def cnn(shape: Shape, n_classes: int) -> nn.Module:
     """Two convolutions of 16 and 32 channels, each pooled, and a hidden layer of 64 units."""
-    from torch import nn
-
+    nn = load_torch().nn
     channels, height, width = _picture(shape, "cnn")
     return nn.Sequential(
         nn.Conv2d(channels, 16, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
@@ -61,10 +59,9 @@ def cnn(shape: Shape, n_classes: int) -> nn.Module:
 
 def vgg(shape: Shape, n_classes: int) -> nn.Module:
     """Like VGG: three times two convolutions and a pooling, with 16, 32 and 64 channels."""
-    from torch import nn
-
+    nn = load_torch().nn
     channels, height, width = _picture(shape, "vgg")
-    layers: list[nn.Module] = []
+    layers: list[Any] = []
     for after in (16, 32, 64):
         layers += [*_convolution(channels, after), nn.ReLU(), *_convolution(after, after), nn.MaxPool2d(2), nn.ReLU()]
         channels = after
@@ -73,9 +70,9 @@ def vgg(shape: Shape, n_classes: int) -> nn.Module:
 
 def resnet(shape: Shape, n_classes: int) -> nn.Module:
     """Like ResNet: a convolution, then residual blocks of 16, 32 and 64 channels."""
-    from torch import nn
+    nn = load_torch().nn
 
-    class Residual(nn.Module):  # type: ignore[misc]  # torch is not looked into
+    class Residual(nn.Module):  # type: ignore[misc, name-defined]  # torch is not looked into
         """Two convolutions beside a shortcut; where the channels grow, the sides are halved."""
 
         def __init__(self, before: int, after: int) -> None:
@@ -152,8 +149,7 @@ def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> 
 
 def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
     """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation mode."""
-    import torch
-
+    torch = load_torch()
     module.eval()
     place, starts = next(module.parameters()).device, range(0, max(len(X), 1), BLOCK_ROWS)
     with torch.no_grad(), exactly():
@@ -168,15 +164,13 @@ def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
 
 def device() -> str:
     """Where networks are trained: "cuda" where there is one, else "cpu"."""
-    import torch
-
+    torch = load_torch()
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def exactly() -> AbstractContextManager[None]:
     """Convolutions on a CUDA device give the same bits each time, and none is rounded to TF32, in this context."""
-    from torch.backends import cudnn
-
+    cudnn = load_torch().backends.cudnn
     flags: AbstractContextManager[None] = cudnn.flags(
         enabled=True, benchmark=False, deterministic=True, allow_tf32=False
     )
@@ -185,16 +179,14 @@ def exactly() -> AbstractContextManager[None]:
 
 def as_tensor(records: Any) -> Tensor:
     """Records as float32; pictures of type uint8 are divided by 255."""
-    import torch
-
+    torch = load_torch()
     records = np.asarray(records)
     tensor = torch.from_numpy(np.array(records, dtype=np.float32))
     return tensor / 255 if records.dtype == np.uint8 else tensor
 
 
 def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:
-    from torch import nn
-
+    nn = load_torch().nn
     return [nn.Conv2d(before, after, 3, stride, padding=1, bias=False), nn.GroupNorm(GROUPS, after)]
 
 

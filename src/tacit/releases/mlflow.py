@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.mlflow import load_pyfunc
 from tacit.errors import InputError
 from tacit.releases.release import Release
 
@@ -65,10 +65,7 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
 def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
     if not isinstance(release, Release):
         raise InputError(f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)")
-    for library in ("mlflow", "pandas"):
-        check_installed(library)
-    import mlflow.pyfunc
-
+    pyfunc = load_pyfunc()
     stated = {
         "pip_requirements": [],  # on PyPI `tacit` is a different project
         "metadata": {
@@ -79,7 +76,7 @@ def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
     }
     with TemporaryDirectory() as temporary:
         folder = release.verify().save(Path(temporary, "release"))
-        return getattr(mlflow.pyfunc, function)(loader_module=__name__, data_path=str(folder), **(stated | options))
+        return getattr(pyfunc, function)(loader_module=__name__, data_path=str(folder), **(stated | options))
 
 
 def _load_pyfunc(path: str) -> Release:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.onnx import load_onnx
 from tacit.errors import InputError
 from tacit.models.carried import deciding
 from tacit.models.decisions import (
@@ -34,7 +34,7 @@ from tacit.releases.card import render_card
 from tacit.releases.schema import Document
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from tacit.compute.libraries.onnx import ModelProto
 
 OPSET, IR_VERSION, EARLIEST = 17, 8, 13
 MOST_BYTES = 2**31 - 1  # of a protocol buffer
@@ -68,26 +68,23 @@ class Graph:
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
         """The name of a constant tensor."""
-        from onnx import numpy_helper
-
         name = f"{self.prefix}/constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(np.asarray(value, dtype)), name))
+        array = np.ascontiguousarray(np.asarray(value, dtype))
+        self.constants.append(load_onnx().numpy_helper.from_array(array, name))
         return name
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         """Append a node with one output and return its name."""
-        from onnx import helper
-
         name = output or f"{self.prefix}/{operator}_{len(self.nodes)}"
         place = f"{self.prefix}/node_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], name=place, **attributes))
+        node = load_onnx().helper.make_node(operator, inputs, [name], name=place, **attributes)
+        self.nodes.append(node)
         return name
 
     def cast(self, tensor: str, dtype: Any, output: str = "") -> str:
         """A tensor in another type."""
-        from onnx import helper
-
-        return self.add("Cast", tensor, output=output, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        onnx_type = load_onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", tensor, output=output, to=onnx_type)
 
     def sum(self, tensor: str, axis: int) -> str:
         """Sums along an axis, which stays with length 1."""
@@ -120,9 +117,8 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
     InputError
         If onnx is not installed, or the graph is too large for a file.
     """
-    check_installed("onnx")
-    from onnx import TensorProto, checker, helper
-
+    onnx = load_onnx()
+    helper, types = onnx.helper, onnx.TensorProto
     document, contents, classes = head.document, head.document.contents, head.classes
     graph = Graph()
     rows = graph.cast(INPUT, np.float64)
@@ -131,12 +127,12 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
         moved = graph.add("Sub", rows, graph.constant(scaling.mean))
         rows = graph.add("Div", moved, graph.constant(scaling.scale))
     scores = _scores(graph, contents.decision, deciding(head.arrays), rows, len(classes))
-    label_type = TensorProto.STRING if classes.dtype.kind == "U" else helper.np_dtype_to_tensor_dtype(classes.dtype)
+    label_type = types.STRING if classes.dtype.kind == "U" else helper.np_dtype_to_tensor_dtype(classes.dtype)
     _outputs(graph, scores, classes, head.probabilities)
-    inputs = [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["n", contents.width])]
+    inputs = [helper.make_tensor_value_info(INPUT, types.FLOAT, ["n", contents.width])]
     outputs = [
         helper.make_tensor_value_info(LABEL, label_type, ["n"]),
-        helper.make_tensor_value_info(PROBABILITIES, TensorProto.FLOAT, ["n", len(classes)]),
+        helper.make_tensor_value_info(PROBABILITIES, types.FLOAT, ["n", len(classes)]),
     ]
     made = helper.make_graph(graph.nodes, "release", inputs, outputs, graph.constants)
     model = helper.make_model(
@@ -149,7 +145,7 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
     )
     helper.set_model_props(model, metadata(head))
     check_size(model)
-    checker.check_model(model)
+    onnx.checker.check_model(model)
     return model
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.onnx import load_onnx
 from tacit.data.rows import one_line
 from tacit.encoding.encoders import read_projection
 from tacit.encoding.encoders.onnx import read_sidecar, tensor_called
@@ -22,7 +22,7 @@ from tacit.errors import InputError
 from tacit.releases.onnx_graph import EARLIEST, INPUT, Graph, Head, check_size, head_model
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from tacit.compute.libraries.onnx import ModelProto
 
 DTYPES = ("float16", "float32")
 PREFIX = "encoder/"
@@ -45,9 +45,8 @@ def joined_model(
     InputError
         If onnx is not installed, the files cannot be read, or the encoder's features do not fit the release.
     """
-    check_installed("onnx")
-    from onnx import checker, compose, helper, shape_inference
-
+    onnx = load_onnx()
+    compose, helper = onnx.compose, onnx.helper
     if dtype not in DTYPES:
         raise InputError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}; give that of the store of the fit")
     model = _read(encoder)
@@ -85,8 +84,8 @@ def joined_model(
     helper.set_model_props(result, {prop.key: prop.value for prop in result.metadata_props} | added)
     check_size(result)
     try:
-        checker.check_model(result)
-        shape_inference.infer_shapes(result, strict_mode=True)
+        onnx.checker.check_model(result)
+        onnx.shape_inference.infer_shapes(result, strict_mode=True)
     except Exception as error:  # what is wrong with a stranger's model has many types
         said = f"{encoder} does not fit the release ({one_line(error)})"
         raise InputError(f"{said}; give the encoder of its rows, with the projection and mirror of that run") from error
@@ -95,8 +94,7 @@ def joined_model(
 
 def _read(encoder: Path) -> ModelProto:
     """A model file; one that is none is refused."""
-    import onnx
-
+    onnx = load_onnx()
     if not encoder.is_file():
         raise InputError(f"{encoder} does not exist; give the ONNX file of the encoder")
     try:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tacit.compute.atomic import atomic_folder, check_writable
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
 from tacit.releases.reading import README, SIGNATURE, is_release
 from tacit.releases.release import Release
@@ -94,11 +94,9 @@ def upload(folder: Path | str, repository: str) -> None:
     InputError
         If huggingface_hub is not installed, or the hub refuses.
     """
-    check_installed("huggingface_hub")
-    from huggingface_hub import HfApi
-
+    client = load_huggingface_hub()
     try:
-        hub = HfApi()
+        hub = client.HfApi()
         hub.create_repo(repository, exist_ok=True)
         hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
     except Exception as error:  # of the network, the login, the name or the client

@@ -10,8 +10,9 @@ import json
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tacit.compute.extras import check_installed
 from tacit.report.figure import Axis, Figure, MeansPanel, Panel, Point
 from tacit.report.theme import COLOURS, MOST_MARKERS, Theme, look
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 Part = dict[str, Any]
+Chart: TypeAlias = "alt.TopLevelConcatSpec"
 
 ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
 ROUGH_LABEL = "rough epsilon e, rho = e²/2"
@@ -30,7 +32,7 @@ SEEN = {"condition": {"param": PICKED, "value": 1}, "value": 0.1}
 FAINT = {"condition": {"param": PICKED, "value": 0.15}, "value": 0.02}
 
 
-def lines(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+def lines(figure: Figure, theme: Theme) -> Chart:
     """Lines with bands of quantiles, horizontal lines for what is not private, rings around the best points.
 
     Where there is only one cost: a row of dots for each series.
@@ -38,25 +40,24 @@ def lines(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
     return _chart(figure, theme, _rows_panel if figure.one_cost else _lines_panel)
 
 
-def dots(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+def dots(figure: Figure, theme: Theme) -> Chart:
     """Dots beside each other at each name on the x axis, with lines of their quantiles."""
     return _chart(figure, theme, _dots_panel)
 
 
-def bars(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+def bars(figure: Figure, theme: Theme) -> Chart:
     """Horizontal bars for each name on the x axis, with lines of their quantiles."""
     return _chart(figure, theme, _bars_panel, columns=1)
 
 
-def means(figure: Figure, theme: Theme) -> alt.TopLevelConcatSpec:
+def means(figure: Figure, theme: Theme) -> Chart:
     """Test rows by right and wrong, and a line from the true mean of each class to its private mean."""
     return _chart(figure, theme, _means_panel)
 
 
-def _chart(
-    figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int | None = None
-) -> alt.TopLevelConcatSpec:
+def _chart(figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int | None = None) -> Chart:
     """Panels side by side with one legend; a click on it picks a series in the markers, which the legend shows."""
+    check_installed("altair")
     import altair as alt
     from altair.utils.schemapi import debug_mode
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -12,6 +11,7 @@ from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
 from tacit.report.page import asset, data_block, page, scrolled, table
 from tacit.report.tables import CELL_HEADER, FAILED_HEADER, HEADER, Row, cell_texts, failed_texts, tables
+from tacit.report.vega import libraries
 from tacit.report.words import imbalance_words
 
 MEDIANS = (
@@ -84,11 +84,3 @@ def _tags(tag: str, texts: Sequence[str]) -> str:
 
 def _anchor(row: Row) -> str:
     return escape(f"cells-{row.results[0].key}")
-
-
-@cache
-def libraries() -> str:
-    """Vega and its companions as JavaScript."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))

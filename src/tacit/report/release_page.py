@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tacit.compute.extras import check_installed
+from tacit.compute.libraries.onnx import load_onnx
 from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.decisions import NetworkHead
@@ -128,13 +129,12 @@ def _runtime(folder: Path, release: Release) -> tuple[str, str]:
 
 def _graph(release: Release) -> bytes:
     """The ONNX graph of a release, with the positions of the classes as its output, without the card."""
-    from onnx import TensorProto, helper
-
+    onnx = load_onnx()
     model = head_model(release.head())
     (gather,) = (node for node in model.graph.node if LABEL in node.output)
     model.graph.node.remove(gather)
     del model.graph.output[:], model.metadata_props[:]
-    model.graph.output.append(helper.make_tensor_value_info(gather.input[1], TensorProto.INT64, ["n"]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info(gather.input[1], onnx.TensorProto.INT64, ["n"]))
     return bytes(model.SerializeToString(deterministic=True))
 
 

@@ -10,18 +10,15 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tacit.experiments.results import Result
-from tacit.report import accuracy, charts, fits, paper, votings
+from tacit.report import accuracy, charts, fits, paper, vega, votings
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
 from tacit.report.html import sweep_page
 from tacit.report.tables import HEADER, tables
 from tacit.report.theme import PAGE, Theme
-
-if TYPE_CHECKING:
-    import altair as alt
 
 CAPTIONS, TABLES = "captions.txt", "tables.csv"
 
@@ -31,7 +28,7 @@ class Kind(NamedTuple):
 
     heading: str
     find: Callable[[SweepResults], Iterable[Figure]]
-    chart: Callable[[Figure, Theme], alt.TopLevelConcatSpec]
+    chart: Callable[[Figure, Theme], charts.Chart]
 
 
 FIGURES = (
@@ -92,5 +89,5 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
 def is_images(folder: Path) -> bool:
     """Whether a folder holds what `write_images` makes, and nothing else."""
     names = {path.name for path in folder.iterdir()}
-    images = {name for name in names if Path(name).suffix[1:] in paper.FORMATS}
+    images = {name for name in names if Path(name).suffix[1:] in vega.FORMATS}
     return names - images == {CAPTIONS, TABLES}

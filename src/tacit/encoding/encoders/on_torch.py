@@ -1,4 +1,4 @@
-"""Shared by families that run on torch: device, precision, and a workaround for a mismatched torchvision."""
+"""Shared by families that run on torch: device and precision."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -11,36 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
+from tacit.compute.libraries.torch import load_torch
+from tacit.compute.libraries.torchvision import declare_operators
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, Request, flat, in_slices
 from tacit.encoding.encoders.pictures import PictureInput
 from tacit.errors import InputError
 
-_operators: list[Any] = []  # keeps the operator libraries alive
-
 
 def ready(library: str) -> None:
-    """Check that a library is there, and that its import will not stumble over torchvision.
-
-    A torchvision from PyPI beside a torch for processors alone lacks its compiled operators, and then fails at import.
-    No encoder runs them; declared without code, they let the import pass.
-    """
-    check_installed("torch", "encoders")
+    """Check that torch and a library are there, and let the library import torchvision."""
+    load_torch("encoders")
     check_installed(library)
-    import torch
-
-    try:
-        import torchvision  # noqa: F401
-    except ImportError:
-        return
-    except RuntimeError as error:
-        if "torchvision::nms" not in str(error):
-            raise
-        declared = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            declared.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _operators.append(declared)
+    declare_operators()
 
 
 class OnTorch(Backbone):
@@ -63,8 +47,7 @@ class OnTorch(Backbone):
         files: Sequence[Path] = (),
         slices: bool = True,
     ) -> None:
-        import torch
-
+        torch = load_torch("encoders")
         self.device = _device(request.device)
         self.bfloat16 = _bfloat16(request.precision, self.device)
         self.module = module.eval().to(self.device).requires_grad_(False)
@@ -80,15 +63,13 @@ class OnTorch(Backbone):
             self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        import torch
-
+        torch = load_torch("encoders")
         if not self.slices:
             return self._features(inputs)
         return in_slices(self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1))
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
-        import torch
-
+        torch = load_torch("encoders")
         if self.input is not None:
             inputs = torch.from_numpy(inputs).to(self.device)
         elif self.tokenize is not None:
@@ -102,8 +83,7 @@ class OnTorch(Backbone):
 
 
 def _device(name: str) -> str:
-    import torch
-
+    torch = load_torch("encoders")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -115,8 +95,7 @@ def _device(name: str) -> str:
 
 def _bfloat16(precision: str, device: str) -> bool:
     """Whether to compute in bfloat16: "auto" does where the machine multiplies it natively."""
-    import torch
-
+    torch = load_torch("encoders")
     if precision not in ("auto", "float32", "bfloat16"):
         raise InputError(f"precision={precision!r} is unknown; choose auto, float32 or bfloat16")
     if precision != "auto":
@@ -129,8 +108,7 @@ def _bfloat16(precision: str, device: str) -> bool:
 
 def _hash_of_tensors(state: Any) -> str:
     """SHA-256 over the names, types and values of a model's tensors, whatever file they came in."""
-    import torch
-
+    torch = load_torch("encoders")
     total = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()

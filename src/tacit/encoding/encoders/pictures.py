@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tacit.compute.extras import check_installed
 from tacit.data.rows import one_line
 from tacit.encoding.sources.base import Record
 from tacit.errors import InputError, excerpt
@@ -79,8 +80,6 @@ class PictureInput(BaseModel):
 
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
         """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or floats in 0..255."""
-        from PIL import Image
-
         old = picture.shape[:2]
         height, width = self._new_sides(*old)
         if height * width > MOST_PIXELS:
@@ -89,6 +88,7 @@ class PictureInput(BaseModel):
             resized: NDArray[Any] = bicubic_float(picture, height, width)
         else:
             if old != (height, width):
+                Image = load_pillow().Image
                 method = Image.Resampling[self.resize.upper()]
                 picture = np.asarray(Image.fromarray(picture).resize((width, height), method))
             resized = picture.transpose(2, 0, 1)
@@ -133,10 +133,18 @@ def picture_input(facts: Any, where: Path | str) -> PictureInput:
         raise InputError(f"{said}; the keys are {known}, and for onnx: input, output") from error
 
 
+def load_pillow() -> Any:
+    """Return Pillow, imported on the first call; InputError that names the extra if it is not installed."""
+    check_installed("PIL")
+    import PIL.Image
+    import PIL.ImageOps
+
+    return PIL
+
+
 def decoded(record: Record) -> NDArray[np.uint8]:
     """A picture as (height, width, 3) bytes; raises Unreadable if there is none, or it is damaged."""
-    from PIL import Image
-
+    Image = load_pillow().Image
     if isinstance(record, np.ndarray):
         pixels = record if record.ndim == 3 else np.repeat(record[:, :, None], 3, axis=2)
         return np.ascontiguousarray(pixels[:, :, :3])
@@ -161,20 +169,17 @@ def decoded(record: Record) -> NDArray[np.uint8]:
 
 def of_pillow(image: Any) -> NDArray[np.uint8]:
     """The first frame of a Pillow image, upright and RGB, as (height, width, 3) bytes."""
-    from PIL import ImageOps
-
+    pillow = load_pillow()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about odd tags and transparency, which are handled here
-        return np.asarray(ImageOps.exif_transpose(_eight_bit(image)).convert("RGB"))
+        return np.asarray(pillow.ImageOps.exif_transpose(_eight_bit(image)).convert("RGB"))
 
 
 def _eight_bit(image: Any) -> Any:
     """A picture whose channels have eight bits each."""
-    from PIL import Image
-
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         wide = np.asarray(image).astype(np.uint32)
-        narrow = Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8))
+        narrow = load_pillow().Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8))
         narrow.getexif().update(image.getexif())
         return narrow
     if image.mode in ("I", "F"):

@@ -4,7 +4,8 @@ from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
-from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
+from tacit.encoding.encoders.transformers import quiet
+from tacit.encoding.encoders.weights import folder_of, loading, other_files
 
 HUB = "sentence-transformers"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from tacit.compute.extras import check_installed
+from tacit.compute.libraries.torch import load_torch
 from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, OtherKindError, Request
 from tacit.encoding.encoders.on_torch import OnTorch
@@ -24,7 +24,6 @@ ATTRIBUTE = "picture_input"
 
 def load(request: Request) -> Backbone:
     """The module that the path leads to; modules in the working directory are found too."""
-    check_installed("torch", "encoders")
     name = f"torch:{request.name}"
     module = _module(request.name)
     if request.weights is not None:
@@ -48,8 +47,7 @@ def load(request: Request) -> Backbone:
 
 
 def _module(path: str) -> Any:
-    import torch
-
+    torch = load_torch("encoders")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # as python -m does
     try:

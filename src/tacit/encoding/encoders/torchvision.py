@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from tacit.compute.libraries.torch import load_torch
+from tacit.compute.libraries.torchvision import load_torchvision
 from tacit.encoding.encoders.base import Backbone, Request
-from tacit.encoding.encoders.on_torch import OnTorch, ready
+from tacit.encoding.encoders.on_torch import OnTorch
 from tacit.encoding.encoders.pictures import picture_input
 from tacit.encoding.encoders.weights import loading, state_of, suggestion, weight_files
 from tacit.errors import InputError
@@ -15,7 +17,6 @@ UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
 
 def load(request: Request) -> Backbone:
     """A classifier of torchvision; without WEIGHTS, those that torchvision takes by default."""
-    ready("torchvision")
     model, _, tag = request.name.partition("/")
     weights = _weights(model, tag or "DEFAULT")
     name = f"torchvision:{model}/{weights.name}"
@@ -29,8 +30,7 @@ def load(request: Request) -> Backbone:
 
 def _weights(model: str, tag: str) -> Any:
     """The entry of torchvision's table of weights."""
-    from torchvision import models
-
+    models = load_torchvision().models
     known = [name for name in models.list_models(module=models) if not name.startswith(UNSUPPORTED)]
     if model not in known:
         hint = suggestion(model, known, "torchvision.models.list_models()")
@@ -44,8 +44,7 @@ def _weights(model: str, tag: str) -> Any:
 
 def _file(name: str, url: str, folder: Path | None) -> Path:
     """The file of weights in a folder, or in the cache of torch's hub."""
-    import torch
-
+    torch = load_torch("encoders")
     file = Path(url).name
     if folder is not None:
         files = weight_files(folder) if folder.is_dir() else []
@@ -65,16 +64,14 @@ def _file(name: str, url: str, folder: Path | None) -> Path:
 
 def classifier(model: str, weights: Any) -> Any:
     """The model as torchvision builds it for these weights, without them."""
-    from torchvision import models
-
+    models = load_torchvision().models
     size = {"image_size": weights.transforms().crop_size[0]} if model.startswith("vit_") else {}
     return models.get_model(model, num_classes=len(weights.meta["categories"]), **size)
 
 
 def cut_classifier(module: Any, name: str, classes: int) -> None:
     """Replace the last linear layer, which returns class scores, by the identity."""
-    import torch
-
+    torch = load_torch("encoders")
     *_, last = (path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear))
     if module.get_submodule(last).out_features != classes:
         raise InputError(f"{name} does not end in a linear layer of {classes} classes; use torch: with a sidecar")

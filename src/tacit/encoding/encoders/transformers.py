@@ -4,6 +4,8 @@ Features are, in this order: those of a model that has an image and a text side 
 over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from tacit.data.rows import one_line
 from tacit.encoding.encoders.base import Backbone, OtherKindError, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import picture_input
-from tacit.encoding.encoders.weights import folder_of, loading, other_files, quiet
+from tacit.encoding.encoders.weights import folder_of, loading, other_files
 from tacit.errors import InputError
 
 RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -54,6 +56,20 @@ def load(request: Request) -> Backbone:
     tokenize = partial(tokenizer, padding=padding, truncation=True, max_length=longest, return_tensors="pt")
     run = partial(_text_features, module)
     return OnTorch(module, run, request, name, tokenize=tokenize, files=other_files(folder))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Disable the progress bars of transformers within the block."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _picture_features(module: Any, pixels: Any) -> Any:

@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
+from tacit.compute.libraries.torch import load_torch
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 
@@ -26,12 +28,11 @@ def folder_of(repository: str, weights: Path | None, *, config: str | None = Non
 def _cached(repository: str) -> Path:
     if Path(repository).is_dir():
         return Path(repository)
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
+    hub = load_huggingface_hub()
+    missing = (hub.errors.LocalEntryNotFoundError, hub.errors.HfHubHTTPError, hub.errors.HFValidationError)
     try:
-        return Path(snapshot_download(repository, local_files_only=True))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
+        return Path(hub.snapshot_download(repository, local_files_only=True))
+    except (*missing, OSError, ValueError) as error:
         raise _missing(repository) from error
 
 
@@ -71,24 +72,9 @@ def loading(what: str, where: Path) -> Iterator[None]:
         raise InputError(f"{said}; check its name and its files") from error
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Disable the progress bars of transformers within the block."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def state_of(path: Path) -> dict[str, Any]:
     """The tensors of a safetensors or torch file; of the latter only tensors are unpickled."""
-    import torch
-
+    torch = load_torch("encoders")
     with loading("weights", path):
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file

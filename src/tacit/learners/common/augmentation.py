@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.compute.libraries.torch import load_torch
+
 if TYPE_CHECKING:
-    from torch import Tensor
+    from tacit.compute.libraries.torch import Tensor
 
 MOST_SHIFT = 2  # pixels
 
@@ -15,8 +17,7 @@ def shifted(pictures: Tensor, shifts: Tensor, flips: Tensor) -> Tensor:
 
     `shifts`, of shape (n, 2), are pixels down and to the right; `flips`, of shape (n,), are mirrored left to right.
     """
-    import torch
-
+    torch = load_torch()
     n, channels, height, width = pictures.shape
     padded = torch.nn.functional.pad(pictures, (MOST_SHIFT,) * 4)
     across = torch.arange(width, device=pictures.device).expand(n, width)

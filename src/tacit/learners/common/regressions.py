@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.compute.libraries.torch import load_torch
+
 if TYPE_CHECKING:
-    from torch import Tensor
+    from tacit.compute.libraries.torch import Tensor
 
 POWER_STEPS = 10
 LEAST_EIGENVALUE = 1e-12  # of records that are all alike
@@ -31,8 +33,7 @@ def softmax_regressions(
     1992); the search for it starts at a vector of the part's `rng`. Where records are fewer than twice the columns,
     the same steps are taken on multipliers of the records through their Gram matrix.
     """
-    import torch
-
+    torch = load_torch()
     x = torch.nn.utils.rnn.pad_sequence([rows for rows, _ in parts], batch_first=True)
     y = torch.nn.utils.rnn.pad_sequence([labels for _, labels in parts], batch_first=True)
     sizes = torch.tensor([len(rows) for rows, _ in parts], device=x.device)[:, None, None]

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.libraries.torch import load_torch
 from tacit.learners.common.augmentation import MOST_SHIFT, shifted
 from tacit.learners.common.parameters import flag, real, value_of, whole
 from tacit.learners.common.regressions import softmax_regressions
 from tacit.models.networks import Factory, as_tensor, device, exactly, network
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from tacit.compute.libraries.torch import Tensor, nn
 
 Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 
@@ -135,8 +136,7 @@ class _Model:
     """An untrained network, its records, and its stream of random numbers."""
 
     def __init__(self, factory: Factory, X: Any, y: Any, n_classes: int, seeds: list[int]) -> None:
-        import torch
-
+        torch = load_torch()
         kind = torch.int64 if np.ndim(y) == 1 else torch.float32
         self.x, self.y = as_tensor(X).to(device()), torch.as_tensor(y, dtype=kind, device=device())
         self.rng = np.random.default_rng(seeds)
@@ -148,8 +148,7 @@ class _Model:
     @contextmanager
     def drawing(self) -> Iterator[None]:
         """Let torch draw from a stream of this model alone, as for dropout; how much others drew plays no part."""
-        import torch
-
+        torch = load_torch()
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(self.seed)
             yield
@@ -167,8 +166,7 @@ class _Model:
 
 def _regress(models: list[_Model], n_classes: int, training: Training) -> None:
     """Set the weights of linear `models` in place."""
-    import torch
-
+    torch = load_torch()
     heads = softmax_regressions(
         [(model.x.flatten(1), model.y) for model in models],
         n_classes,
@@ -185,8 +183,7 @@ def _regress(models: list[_Model], n_classes: int, training: Training) -> None:
 
 def _descend(models: list[_Model], training: Training, largest: int, loss: Loss | None = None) -> None:
     """Train the modules of `models` in place by AdamW, for the steps of a part of `largest` records."""
-    import torch
-
+    torch = load_torch()
     steps, batch = training.schedule(largest)
     x, y = torch.cat([model.x for model in models]), torch.cat([model.y for model in models])
     firsts = np.cumsum([0] + [len(model.y) for model in models[:-1]])
@@ -212,30 +209,27 @@ def _descend(models: list[_Model], training: Training, largest: int, loss: Loss 
 
 
 def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    import torch
-
+    torch = load_torch()
     return torch.nn.functional.cross_entropy(scores, labels, reduction="sum")
 
 
 def _alone(model: _Model) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
     """The parameters of one model, and its scores of its records."""
-    import torch
-
+    torch = load_torch()
     module = model.module.to(memory_format=torch.channels_last)  # convolutions are faster so, on a CPU
     return dict(module.named_parameters()), module
 
 
 def _together(models: list[_Model]) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
     """The stacked parameters of all models, and the scores that each gives to its share of the records, in order."""
-    from torch.func import functional_call, stack_module_state, vmap
-
-    parameters, buffers = stack_module_state([model.module for model in models])
+    func = load_torch().func
+    parameters, buffers = func.stack_module_state([model.module for model in models])
     common = models[0].module
 
     def forward_one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
-        return functional_call(common, (parameters, buffers), (records,))
+        return func.functional_call(common, (parameters, buffers), (records,))
 
     def forward(records: Tensor) -> Tensor:
-        return vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)
+        return func.vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)
 
     return parameters, forward

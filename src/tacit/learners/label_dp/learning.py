@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import has_fit_parameter
 
+from tacit.compute.libraries.torch import load_torch
 from tacit.data.rows import one_line
 from tacit.errors import InputError
 from tacit.learners.common.models import IndexClassifier, Model, as_rows, check_kind
@@ -28,7 +29,7 @@ from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.structured import structured_head
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from tacit.compute.libraries.torch import Tensor
 
 Floats = NDArray[np.float64]
 
@@ -92,8 +93,7 @@ def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) 
 
 
 def _loss(scores: Tensor, known: Tensor) -> Tensor:
-    import torch
-
+    torch = load_torch()
     values, target = known[:, :-1], known[:, -1] > 0
     log_p = scores.log_softmax(dim=1)
     return -torch.where(target, (values * log_p).sum(dim=1), (log_p + values).logsumexp(dim=1)).sum()

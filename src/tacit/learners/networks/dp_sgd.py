@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.extras import check_installed
+from tacit.compute.libraries.torch import load_torch
 from tacit.compute.progress import progress
 from tacit.data.persons import Persons
 from tacit.errors import InputError
@@ -26,7 +27,7 @@ from tacit.privacy.events import Event, SampledGaussian
 from tacit.privacy.unit import Unit
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from tacit.compute.libraries.torch import Tensor, nn
 
 UNCLIPPED = 1e30
 RECORDS_AT_ONCE = 256  # of persons, whose gradients are in memory before they are added by person
@@ -171,14 +172,13 @@ class DPSGD(ModelClassifier):
 
     def _module(self, shape: tuple[int, ...]) -> nn.Module:
         """The network at its start."""
-        import torch
-
+        torch = load_torch()
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
             return network(self.base)(shape, len(self.classes_))
 
     def _fit(self, records: Records, noise: NoiseSource) -> Model:
-        import torch
+        torch = load_torch()
         from opacus import GradSampleModule
         from opacus.optimizers import DPOptimizer
 
@@ -230,8 +230,7 @@ def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]
 
 def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
     """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows, ...)."""
-    import torch
-
+    torch = load_torch()
     chosen = torch.from_numpy(rows).to(x.device)
     loss = torch.nn.functional.cross_entropy(module(x[chosen]), y[chosen], reduction="sum")
     with warnings.catch_warnings():
@@ -243,8 +242,7 @@ def _set_gradients_of_persons(
     module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
 ) -> None:
     """Set `grad_sample` of each parameter to the sums over each person's records, of shape (n_persons, ...)."""
-    import torch
-
+    torch = load_torch()
     parameters = list(module.parameters())
     sums = [parameter.new_zeros((n_persons, *parameter.shape)) for parameter in parameters]
     for start in range(0, len(rows), RECORDS_AT_ONCE):
@@ -265,8 +263,7 @@ def _multiplier(budget: Budget, rate: float, steps: int) -> float:
 
 def _drop_overflows(parameters: Sequence[Any]) -> None:
     """A record or person whose gradient is not finite, which no clipping bounds, contributes nothing."""
-    import torch
-
+    torch = load_torch()
     each = [parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters]
     finite = torch.stack(each).all(dim=0)
     if not finite.all():
@@ -276,6 +273,8 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
     """Refuse a network that mixes records, keeps statistics of records, or has no gradients of single records."""
+    torch = load_torch()
+    from opacus import GradSampleModule
     from opacus.validators import ModuleValidator
 
     errors = ModuleValidator.validate(module, strict=False)
@@ -283,8 +282,6 @@ def _check_module(module: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"base mixes records in a batch ({type(errors[0]).__name__}); use GroupNorm for BatchNorm")
     if next(module.buffers(), None) is not None:
         raise InputError("base has buffers, which may store record values without noise; use layers without them")
-    import torch
-    from opacus import GradSampleModule
 
     try:
         with warnings.catch_warnings():

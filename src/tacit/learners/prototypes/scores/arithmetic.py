@@ -22,14 +22,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.engines.workers import one_thread_each
-from tacit.compute.extras import check_installed
+from tacit.compute.extras import is_installed
+from tacit.compute.libraries.torch import load_torch
 from tacit.errors import InputError
 from tacit.mechanisms.rounding import SLACK
 from tacit.models.rows import Floats, unit_rows_about
@@ -106,8 +106,7 @@ class Arithmetic:
         out = buffer[: len(rows), : len(candidates)]
         if self.dtype != "int8":
             return np.matmul(rows, candidates.T, out=out)
-        import torch
-
+        torch = load_torch()
         torch._int_mm(torch.from_numpy(rows), torch.from_numpy(candidates).T, out=torch.from_numpy(out))
         return out
 
@@ -236,8 +235,7 @@ def check_usable(name: str, width: int) -> None:
         return
     if width > 2**17:
         raise InputError(f"arithmetic={name!r} takes rows of {2**17} columns at most, not {width}; leave it out")
-    check_installed("torch")
-    import torch  # before threads start, which set its own
+    torch = load_torch()  # before threads start, which set its own
 
     if name == "int8-cuda" and not torch.cuda.is_available():
         raise InputError(f"arithmetic={name!r} needs a CUDA device, and torch sees none; leave it out")
@@ -246,10 +244,9 @@ def check_usable(name: str, width: int) -> None:
 @lru_cache(maxsize=8)
 def int8_is_faster(width: int) -> bool:
     """Whether this machine multiplies int8 faster than float32, by a short measurement if its processor has int8."""
-    if find_spec("torch") is None or width > 2**17:
+    if not is_installed("torch") or width > 2**17:
         return False
-    import torch
-
+    torch = load_torch()
     if not any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS):
         return False
     with one_thread_each():  # as when tiles are computed

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacit.compute.array_files import to_files
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine
+from tacit.compute.libraries.torch import load_torch
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.compute.timing import SCORING, phase
@@ -64,8 +65,7 @@ class TileScorer:
         """The function that computes a tile, in any thread; private rows are copied to a CUDA device once."""
         if not self._on_device:
             return self.tile
-        import torch
-
+        torch = load_torch()
         rows = torch.nn.functional.pad(torch.from_numpy(np.array(self.rows)).cuda(), (0, -self.rows.shape[1] % 8))
         divisors = np.repeat(self.divisors, np.diff(self.ends, prepend=0))[:, None]
         return partial(self._tile_on_device, rows, torch.from_numpy(divisors).cuda(), Lock())
@@ -98,8 +98,7 @@ class TileScorer:
 
         Threads make integers of candidates side by side; the `lock` lets one at a time give work to the device.
         """
-        import torch
-
+        torch = load_torch()
         candidates, how = self._candidates(first), self.scoring
         padded = np.zeros((-(-len(candidates) // 8) * 8, rows.shape[1]), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
