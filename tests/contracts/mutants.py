@@ -1,6 +1,15 @@
-"""The list of mutants, for the tests that look things up in it."""
+"""The list of mutants and how they apply, for the tests that look things up in it."""
 
 import runpy
 from pathlib import Path
 
-MUTANTS = runpy.run_path(str(Path(__file__).resolve().parents[1] / "mutants" / "mutants.py"))["MUTANTS"]
+FOLDER = Path(__file__).resolve().parents[1] / "mutants"
+SYNTAX = runpy.run_path(str(FOLDER / "syntax.py"))
+
+MUTANTS = runpy.run_path(str(FOLDER / "mutants.py"))["MUTANTS"]
+NAMES = SYNTAX["NAMES"]
+NoSuchPlace = SYNTAX["NoSuchPlace"]
+bound_names = SYNTAX["bound_names"]
+is_private = SYNTAX["is_private"]
+mutated = SYNTAX["mutated"]
+public_names = SYNTAX["public_names"]

@@ -43,4 +43,4 @@ def test_each_kind_has_a_test_of_its_curve(kind):
 @pytest.mark.parametrize("kind", events.KINDS)
 def test_each_kind_has_a_mutant(kind):
     file = f"src/tacit/privacy/events/{kind.__module__.rpartition('.')[2]}.py"
-    assert file in {mutant.file for mutant in MUTANTS}, f"add a mutant of {file} to tests/mutants/mutants.py"
+    assert file in {mutant.file for mutant in MUTANTS}, f"add a mutant of {file} to tests/mutants/lists"

@@ -34,7 +34,7 @@ def test_each_mechanism_has_a_test(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_each_mechanism_has_a_mutant(module):
     file = f"src/tacit/mechanisms/{module}.py"
-    assert file in {mutant.file for mutant in MUTANTS}, f"add a mutant of {file} to tests/mutants/mutants.py"
+    assert file in {mutant.file for mutant in MUTANTS}, f"add a mutant of {file} to tests/mutants/lists"
 
 
 @pytest.mark.parametrize("module", MODULES)

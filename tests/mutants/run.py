@@ -1,7 +1,7 @@
-"""Kill the mutants: edit one line of a shipped file in a temporary tree, run its tests, and expect them to fail.
+"""Kill the mutants: change one place of a shipped file in a temporary tree, run its tests, and expect them to fail.
 
-Fails if a mutant survives, if a line to edit is not found exactly once, or if a test that killed one fails without any
-edit too.
+Fails if a mutant survives, if a place to change is not found exactly once, or if a test that killed one fails without
+any change too.
 Usage: python tests/mutants/run.py [WORD ...] runs the mutants whose name holds every word.
 
 Each mutant has a process of its own, forked from this one, which has imported the libraries but nothing of tacit.
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from syntax import NoSuchPlace, mutated
 
 from mutants import MUTANTS, Mutant
 
@@ -65,10 +66,12 @@ def survives(mutant: Mutant) -> tuple[str, str, float]:
     with tempfile.TemporaryDirectory() as folder:
         copy = tree(folder)
         path = copy / mutant.file
-        text = path.read_text(encoding="utf-8")
-        if text.count(mutant.old) != 1:
-            return f"no longer applies: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}", "", 0.0
-        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        source = path.read_text(encoding="utf-8")
+        try:
+            source = mutated(source, mutant.address, mutant.old, mutant.new)
+        except NoSuchPlace as error:
+            return f"does not apply: {error}", "", 0.0
+        path.write_text(source, encoding="utf-8")
         fault, killer = verdict(copy, mutant.tests)
         return fault, killer, time.monotonic() - started
 

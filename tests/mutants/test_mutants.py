@@ -1,18 +1,77 @@
-"""Every mutant still applies to the code."""
+"""Every mutant applies to the code, and goes on doing so when the code is reformatted or private names change."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from contracts.mutants import MUTANTS
+from contracts.mutants import MUTANTS, NAMES, NoSuchPlace, bound_names, is_private, mutated, public_names
 
 ROOT = Path(__file__).resolve().parents[2]
+SUFFIX = "_renamed"
+
+
+class Renaming(ast.NodeTransformer):
+    """Rename every local variable, parameter and private name that no public name of the module equals."""
+
+    def __init__(self, public):
+        self.public = public
+        self.local = set()
+
+    def generic_visit(self, node):
+        field = NAMES.get(type(node))
+        if isinstance(node, ast.Attribute):
+            field = "attr"
+        if field:
+            name = getattr(node, field)
+            is_local = field != "attr" and name in self.local - self.public
+            if name and (is_local or is_private(name)):
+                setattr(node, field, name + SUFFIX)
+
+        outside = self.local
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            self.local = outside | bound_names(node)
+        super().generic_visit(node)
+        self.local = outside
+        return node
+
+
+def renamed(source):
+    """The source with other local and private names."""
+    tree = ast.parse(source)
+    return ast.unparse(Renaming(public_names(tree)).visit(tree))
+
+
+def source_of(mutant):
+    return (ROOT / mutant.file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_each_mutant_edits_one_place_and_names_tests_that_exist(mutant):
-    text = (ROOT / mutant.file).read_text(encoding="utf-8")
-    assert text.count(mutant.old) == 1, f"update the mutant {mutant.name!r}: {mutant.old!r} must occur once"
-    assert mutant.old != mutant.new
-    for name in mutant.tests.split():
-        assert (ROOT / name.partition("::")[0]).exists(), f"update the tests of the mutant {mutant.name!r}"
+def test_each_mutant_changes_one_place_and_names_tests_that_exist(mutant):
+    source = source_of(mutant)
+    try:
+        mutated(source, mutant.address, mutant.old, mutant.new)
+    except NoSuchPlace as error:
+        pytest.fail(f"update the mutant {mutant.name!r} in tests/mutants/lists: {error}")
+
+    for test in mutant.tests.split():
+        file, _, name = test.partition("::")
+        assert (ROOT / file).exists(), f"{file}, the tests of the mutant {mutant.name!r}, is not there"
+        if name:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            function = f"def {name.partition('[')[0]}("
+            assert function in text, f"{test}, the test of the mutant {mutant.name!r}, is not there"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_rename_of_private_and_local_names_touches_no_mutant(mutant):
+    source = source_of(mutant)
+    before = mutated(source, mutant.address, mutant.old, mutant.new)
+    after = mutated(renamed(source), mutant.address, mutant.old, mutant.new)
+    assert SUFFIX in after
+    assert after.replace(SUFFIX, "") == before
+
+
+def test_names_of_mutants_are_distinct():
+    names = [mutant.name for mutant in MUTANTS]
+    assert len(set(names)) == len(names)
