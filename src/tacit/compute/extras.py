@@ -6,7 +6,6 @@ from tacit.errors import InputError
 
 EXTRAS = {
     "altair": "experiments",
-    "cloudpickle": "cluster",
     "duckdb": "experiments",
     "huggingface_hub": "hub",
     "mlflow": "mlflow",

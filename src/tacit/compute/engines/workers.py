@@ -10,8 +10,6 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, cast
 
-from tacit.compute.extras import check_installed
-
 Packed = tuple[list[str], bytes]
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -104,7 +102,6 @@ def _libraries(modules: int) -> Any:
 
 def pack(task: Callable[[Any], Any]) -> Packed:
     """A task as bytes, with the paths on which a worker finds its modules."""
-    check_installed("cloudpickle")
     import cloudpickle  # unlike pickle, it includes functions of a script
 
     return sys.path, cloudpickle.dumps(task)
