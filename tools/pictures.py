@@ -25,7 +25,8 @@ STYLE = (
     " .head { font-size: 22px; font-weight: 700 } .small { font-size: 16px; fill: #4d4d4d }"
     " .code { font-family: ui-monospace, 'Liberation Mono', monospace; font-size: 16px }"
     " @media (prefers-color-scheme: dark) { text { fill: #eee } .small { fill: #bbb } .light { fill: #fff }"
-    " .ground { fill: #1b1f24 } .panel { fill: #2b3138 } }"
+    " .ground { fill: #1b1f24 } .panel { fill: #2b3138 }"
+    f" [stroke='{GREY}'] {{ stroke: #bbb }} [fill='{GREY}'] {{ fill: #767676 }} }}"
 )
 
 
