@@ -94,7 +94,7 @@ clean:
 
 .venv/.demo: EXTRA := .[experiments]
 .venv/.dev: EXTRA := .[dev]
-.venv/.docs: EXTRA := .[dev,docs]
+.venv/.docs: EXTRA := .[docs]
 .venv/.demo .venv/.dev .venv/.docs: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '$(EXTRA)'
 	touch $@
