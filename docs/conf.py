@@ -1,7 +1,13 @@
 """Sphinx configuration: MyST pages, docstrings by autodoc and napoleon."""
 
+import json
 import os
 import re
+from collections import defaultdict
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.ext.autosummary import import_by_name
 
 import tacit
 
@@ -27,6 +33,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}  # the theme logs an error if a page states no mode
 html_title = "tacit" if published else f"tacit {release}"
 html_theme_options = {
     "show_prev_next": True,
@@ -55,25 +62,60 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # properties have e
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # parameters say their types in words
 
+autosummary_ignore_module_all = False  # a package describes what it exports
+
+
+def _described_elsewhere():
+    """Return the members of each module that have a page under a public name, as api.md lists them."""
+    names = defaultdict(dict)
+    api = Path(__file__).with_name("api.md").read_text(encoding="utf-8")
+    for public_name in re.findall(r"^   (tacit\.[\w.]+)$", api, re.MULTILINE):
+        _, thing, _, _ = import_by_name(public_name)
+        module = getattr(thing, "__module__", None)
+        if module is not None:
+            names[module][thing.__qualname__] = public_name
+    return names
+
+
+autosummary_context = {"described_elsewhere": _described_elsewhere()}
+
 _CODE = re.compile(r"(`+[^`]*`+)")
 _AS_IN = re.compile(r"\bAs in `(?:tacit\.)?([A-Z][\w.]+)`")
+# a label such as "Unit: ", an entry of a list, a row of a table, an indented or an empty line
+_NEW_LINE = re.compile(r"[A-Z][\w ,/()]{0,40}: |[-|\s]|$")
+
+
+def _unwrapped(lines):
+    """Join the lines of each paragraph, which the page wraps; indented lines and lists stay as they are."""
+    joined = []
+    for line in lines:
+        if joined and joined[-1] and not joined[-1].startswith((" ", "|")) and not _NEW_LINE.match(line):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _plain_text(app, what, name, obj, options, lines):
-    """Docstrings are written to be read in the source: those of modules appear as they stand, and bars are bars.
+    """Docstrings are written to be read in the source: those of modules appear as they are, and bars are bars.
 
     Classes that a docstring refers to become links.
     """
     if what == "module" and lines:
         first, *rest = lines
-        lines[:] = [first, *(["", "::", "", *(f"    {line}" for line in rest)] if any(rest) else []), ""]
+        lines[:] = [first, ""]
+        if any(rest):
+            lines += [".. code-block:: text", "   :class: module-text", ""]
+            lines += [f"   {line}" for line in _unwrapped(rest)]
+            lines += [""]
     else:
         linked = [_AS_IN.sub(r"As in :py:obj:`~.\1`", line) for line in lines]
         lines[:] = ["".join(part if part.startswith("`") else part.replace("|", r"\|") for part in _CODE.split(line))
                     for line in linked]  # fmt: skip
 
 
-INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable"}  # for the command line
+# the first four serve the command line, the last pydantic
+INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable", "model_config"}
 
 
 def _skip_member(app, what, name, obj, skip, options):
@@ -84,6 +126,34 @@ def _skip_member(app, what, name, obj, skip, options):
     return True if what == "class" and home is not None and not home.startswith("tacit") else None
 
 
+def _redirect_old_anchors(app, pagename, templatename, context, doctree):
+    """Lead anchors of api.html, which used to describe the modules, to the pages that describe them now."""
+    if pagename != "api":
+        return
+    domain = app.env.domains.python_domain
+    entries = {entry.node_id: entry for entry in (*domain.objects.values(), *domain.modules.values())}
+    targets = {
+        anchor: f"{app.builder.get_relative_uri('api', entry.docname)}#{anchor}" for anchor, entry in entries.items()
+    }
+    script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved) location.replace(moved);"
+    app.add_js_file(None, body=script)
+
+
+def _name_cells(app, doctree, docname):
+    """Write the name of its column into each cell of a stacked table; the style shows it on phones."""
+    for box in doctree.findall(nodes.container):
+        if "stacked" not in box["classes"]:
+            continue
+        for table in box.findall(nodes.table):
+            header = next(table.findall(nodes.thead))
+            names = [entry.astext() for entry in header.findall(nodes.entry)]
+            for row in next(table.findall(nodes.tbody)).findall(nodes.row):
+                for name, entry in zip(names, row.findall(nodes.entry), strict=True):
+                    entry[0].insert(0, nodes.inline(text=f"{name}: ", classes=["column-name"]))
+
+
 def setup(app):
+    app.connect("doctree-resolved", _name_cells)
+    app.connect("html-page-context", _redirect_old_anchors)
     app.connect("autodoc-skip-member", _skip_member)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

@@ -5,7 +5,7 @@ A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come 
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from tacit.cli.app import VERBS
@@ -20,15 +20,34 @@ BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate", "gdp": "Gaus
 
 
 def methods() -> Iterator[tuple[str, ...]]:
-    """A row for each method, from the facts on its class."""
-    yield "command", "class", "budgets", "units", "public rows", "what is released"
+    """A row for each method: its names and what it releases, from the facts on its class."""
+    yield "command", "class", "what is released"
     for name, path in METHODS.items():
-        kind = load(path)
+        learner = load(path)
         papers = [alias for alias, method in ALIASES.items() if method == name]
         also = f" ({', '.join(f'`{alias}`' for alias in papers)})" if papers else ""
-        budgets = ", ".join(BUDGETS[budget] for budget in kind.budget_kinds)
-        units = "all" if set(kind.units) == set(Unit) else ", ".join(kind.units)
-        yield f"`{name}`{also}", f"`{kind.__name__}`", budgets, units, kind.public_use, kind.summary
+        yield f"`{name}`{also}", f"{{py:obj}}`~tacit.{learner.__name__}`", learner.summary
+
+
+def inputs() -> Iterator[tuple[str, ...]]:
+    """A row for each method: what it accepts, from the facts on its class."""
+    yield "command", "budgets", "units", "public rows"
+    for name, path in METHODS.items():
+        learner = load(path)
+        yield f"`{name}`", _budgets(learner.budget_kinds), _units(learner.units), learner.public_use
+
+
+def _budgets(kinds: Collection[str]) -> str:
+    missing = [word for kind, word in BUDGETS.items() if kind not in kinds]
+    if not missing:
+        return "all"
+    return f"all but {' and '.join(missing)}"
+
+
+def _units(units: Collection[Unit]) -> str:
+    if set(units) == set(Unit):
+        return "all"
+    return ", ".join(f"`{unit}`" for unit in units)
 
 
 def encoders() -> Iterator[tuple[str, ...]]:
@@ -46,8 +65,11 @@ def commands() -> Iterator[tuple[str, ...]]:
 
 
 TABLES: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {
-    "methods": methods, "encoders": encoders, "commands": commands
-}  # fmt: skip
+    "methods": methods,
+    "inputs": inputs,
+    "encoders": encoders,
+    "commands": commands,
+}
 
 
 def table(name: str) -> str:
