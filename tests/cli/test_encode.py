@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from messages import lacking
 from tacit import EmbeddingStore
 
 FILES = {}
@@ -46,7 +47,7 @@ def raw(tmp_path, monkeypatch):
 def test_from_an_archive_to_a_release(raw, run):
     status, out, err = run("encode pets.zip --encoder torch:means.Means --out pets --classes classes.txt --workers 1")
     assert status == 0, err
-    assert "pets/train: 40 rows of width 3, 2 classes (declared)" in out
+    assert not lacking(out, "pets/train", "40 rows", "width 3", "2 classes")
     assert EmbeddingStore.open("pets/train").identity == "pets-train"
     assert run("fit noisy-sum pets/train --budget rho=1 --out release")[0] == 0
     status, out, _ = run("evaluate release pets/test")
@@ -67,7 +68,7 @@ def test_one_part_and_a_second_run(raw, run):
     assert run(line)[0] == 0
     status, _, err = run(line)
     assert (status, err.count("\n")) == (2, 1)
-    assert "one exists; choose another name, or overwrite it with --force" in err
+    assert not lacking(err, "one", "exists", "--force")
     status, out, _ = run(line + " --force --public")
     assert status == 0
     assert "20 rows of width 3, no labels" in out
@@ -79,31 +80,31 @@ def test_bad_files_and_the_table_of_them(raw, run):
         archive.writestr("test/cat/notes.txt", b"no")
     status, _, err = run("encode pets.zip --encoder torch:means.Means --out pets")
     assert status == 2
-    assert "1 of 61 records cannot be encoded (test/cat/broken.jpg: it is no picture that Pillow knows" in err
+    assert not lacking(err, "1 of 61", "test/cat/broken.jpg", "Pillow")
     assert (raw / "pets.bad.csv").read_text().splitlines()[1].startswith("test/cat/broken.jpg,")
     status, out, _ = run("encode pets.zip --encoder torch:means.Means --out pets --skip-bad")
     assert status == 0
     assert "1 records left out" in out
-    assert "1 files left out that are no pictures" in out
+    assert not lacking(out, "1 files", "pictures")
     assert "encoded before" in out
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("encode gone.zip --encoder torch:means.Means --out o", "gone.zip does not exist"),
-        ("encode pets.zip --encoder resnet --out o", "encoder='resnet' is unknown"),
-        ("encode pets.zip --encoder timm:resnet18.a1_in1k --out o", "hf download timm/resnet18.a1_in1k"),
-        ("encode pets.zip --encoder torch:means.Means --out no/such", "is not a folder; create it first"),
-        ("encode pets.zip --encoder torch:means.Means --split dev --out o", "no split 'dev'"),
-        ("encode pets.zip --encoder torch:means.Means --classes 3 --out o", "not one of the 3 classes"),
-        ("encode pets.zip --encoder torch:means.Means --weights gone --out o", "gone does not exist"),
-        ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", 'Choose from: "float16", "float32"'),
-        ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", "batch=0"),
-        ("encode empty --encoder torch:means.Means --out o", "empty holds no pictures"),
-        ("encode means.py --encoder torch:means.Means --out o", "unknown ending"),
-        ("encode pets.zip --out o", "--encoder is missing; see tacit encode --help"),
-        ("overlap gone pool", "gone does not exist"),
+        ("encode gone.zip --encoder torch:means.Means --out o", ("gone.zip does not exist",)),
+        ("encode pets.zip --encoder resnet --out o", ("encoder='resnet' is unknown",)),
+        ("encode pets.zip --encoder timm:resnet18.a1_in1k --out o", ("hf download timm/resnet18.a1_in1k",)),
+        ("encode pets.zip --encoder torch:means.Means --out no/such", ("folder", "create")),
+        ("encode pets.zip --encoder torch:means.Means --split dev --out o", ("no split 'dev'",)),
+        ("encode pets.zip --encoder torch:means.Means --classes 3 --out o", ("not one of the 3 classes",)),
+        ("encode pets.zip --encoder torch:means.Means --weights gone --out o", ("gone does not exist",)),
+        ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", ('Choose from: "float16", "float32"',)),
+        ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", ("batch=0",)),
+        ("encode empty --encoder torch:means.Means --out o", ("empty holds no pictures",)),
+        ("encode means.py --encoder torch:means.Means --out o", ("unknown ending",)),
+        ("encode pets.zip --out o", ("--encoder", "tacit encode --help")),
+        ("overlap gone pool", ("gone does not exist",)),
     ],
 )
 def test_input_that_is_wrong(raw, run, line, said, monkeypatch):
@@ -112,7 +113,7 @@ def test_input_that_is_wrong(raw, run, line, said, monkeypatch):
     before = {path.name for path in raw.iterdir()}
     status, out, err = run(line)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert not lacking(err, *said)
     assert {path.name for path in raw.iterdir()} - before <= {"__pycache__"}
 
 
@@ -125,7 +126,7 @@ def test_overlap(raw, run):
     run("encode pool.zip --encoder torch:means.Means --out pool --public")
     status, out, _ = run("overlap private pool --cosine 0.9999999 --out pairs.csv")
     assert status == 0
-    assert "40 private records: 3 have the content of a public one" in out
+    assert not lacking(out, "40 private records", "3")
     assert "belongs in no release" in out
     assert (raw / "pairs.csv").read_text().count(",content,") == 3
 

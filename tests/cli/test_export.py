@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import CLASSES
 from cli.test_bad_input import refused
+from messages import lacking
 from tacit.data.embeddings import EmbeddingStore
 from tacit.releases.release import Release
 
@@ -24,7 +25,7 @@ def test_the_file_predicts_as_predict_does(release, run):
     status, out, err = run("export r --onnx head.onnx")
     assert (status, err) == (0, "")
     assert out.startswith("head.onnx: ")
-    assert "from embeddings to label and probabilities" in out
+    assert not lacking(out, "embeddings", "label", "probabilities")
     rows = EmbeddingStore.open("test").x[:].astype(np.float32)
     label, probabilities = onnxruntime.InferenceSession("head.onnx").run(None, {"embeddings": rows})
     assert run("predict r test --probabilities --out p.parquet")[0] == 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import lacking
 from named_learner import Named
 from tacit.learners.common.overlap import OVERLAP
 from tacit.learners.methods import METHODS
@@ -38,7 +39,7 @@ def card_of(release):
 def test_names_of_a_store_are_matched_by_label_and_stated(named, run):
     status, out, err = run(f"{FIT} --names words")
     assert status == 0, err
-    assert "Class names used, which cost nothing: 3 rows, of words" in out
+    assert not lacking(out, "Class names", "cost nothing", "3 rows", "words")
     assert Named.seen.tolist() == np.eye(3, 5).tolist()
     facts, card = card_of(named / "release")
     premise = "they follow from the task's description and cost nothing; if any came from private records"
@@ -57,7 +58,7 @@ def test_names_cost_nothing(named, run):
     with_names, without = (tacit.Release.load(name) for name in ("release", "plain"))
     assert with_names.guarantee == replace(without.guarantee, unprotected=(OVERLAP,))
     assert (card_of(named / "plain")[0], "- class names: none" in card_of(named / "plain")[1]) == ("none", True)
-    assert "premise = no private record is among the public rows or chose them" in card_of(named / "plain")[1]
+    assert not lacking(card_of(named / "plain")[1], "premise", "private record", "public rows")
 
 
 def test_the_names_method_takes_rows_without_labels(stores, run):
@@ -74,7 +75,7 @@ def test_names_that_the_store_carries_are_used_unless_left_out(named, run):
     assert run("import private --names words --out carrying")[0] == 0
     status, out, _ = run("fit noisy-sum carrying --budget rho=1 --out release")
     assert status == 0
-    assert "Class names used, which cost nothing: 3 rows, of the names that carrying carries" in out
+    assert not lacking(out, "Class names", "cost nothing", "3 rows", "carrying")
     assert Named.seen.tolist() == np.eye(3, 5).tolist()
     assert card_of(named / "release")[0]["encoder"] == "some:text"
     Named.seen = None
@@ -87,7 +88,7 @@ def test_names_that_the_store_carries_are_used_unless_left_out(named, run):
     (named / "fewer.txt").write_text("ant\nbee\ncow\ndog\n")
     status, _, err = run("fit noisy-sum carrying --classes fewer.txt --budget rho=1 --out refused")
     assert status == 2
-    assert "carrying, by the names that it carries, has no row of class 'dog'" in err
+    assert not lacking(err, "carrying", "'dog'")
     assert run("import carrying --names none --out dropped")[0] == 0
     assert tacit.EmbeddingStore.open("dropped").names is None
 
@@ -110,51 +111,39 @@ def refused(run, line):
 
 
 def test_names_that_are_refused(named, run):
-    assert "--names does not apply to least-squares; leave it out" in refused(
-        run, "fit least-squares private --names words --budget rho=1 --out release"
+    assert not lacking(
+        refused(run, "fit least-squares private --names words --budget rho=1 --out release"), "--names", "least-squares"
     )
-    assert "--names private is the private data; rows of class names must be public" in refused(
-        run, f"{FIT} --names private"
-    )
+    assert not lacking(refused(run, f"{FIT} --names private"), "--names private", "public")
     assert run("subset private --imbalance 2 --out few")[0] == 0
-    assert "--names few and private hold the same records; rows of class names must be public" in refused(
-        run, f"{FIT} --names few"
-    )
+    assert not lacking(refused(run, f"{FIT} --names few"), "--names few", "private", "same")
     whole = "fit noisy-sum few --budget rho=1 --out release --names private"
-    assert "--names private and few hold the same records" in refused(run, whole)
+    assert not lacking(refused(run, whole), "--names private", "few", "same")
     shutil.copytree("private", "copy")
-    assert "--names copy and private hold the same records; rows of class names must be public" in refused(
-        run, f"{FIT} --names copy"
-    )
+    assert not lacking(refused(run, f"{FIT} --names copy"), "--names copy", "private", "same")
     np.save("rows.npy", ROWS[:2])
-    assert "--names rows.npy has 2 rows without labels and the class list 3 classes" in refused(
-        run, f"{FIT} --names rows.npy"
-    )
+    assert not lacking(refused(run, f"{FIT} --names rows.npy"), "--names rows.npy", "2 rows", "3 classes")
     np.save("rows.npy", np.ones((3, 4)))
-    assert "rows.npy has 4 columns, shape (3, 4), and must have 5 columns" in refused(run, f"{FIT} --names rows.npy")
+    assert not lacking(refused(run, f"{FIT} --names rows.npy"), "rows.npy", "4 columns", "(3, 4)", "5 columns")
     assert "gone does not exist" in refused(run, f"{FIT} --names gone")
     Path("words.txt").write_text("ant\nbee\ncow\n", encoding="utf-8")
-    assert "holds words, and --names takes rows; make them with tacit encode --texts words.txt" in refused(
-        run, f"{FIT} --names words.txt"
-    )
+    assert not lacking(refused(run, f"{FIT} --names words.txt"), "words", "--names", "tacit encode --texts words.txt")
     tacit.EmbeddingStore.write("bees", ROWS[:2], ["ant", "bee"])
-    assert "--names bees has no row of class 'cow'" in refused(run, f"{FIT} --names bees")
+    assert not lacking(refused(run, f"{FIT} --names bees"), "--names bees", "'cow'")
     tacit.EmbeddingStore.write("dogs", ROWS, ["ant", "bee", "dog"])
-    assert "--names dogs has rows of class 'dog'" in refused(run, f"{FIT} --names dogs")
+    assert not lacking(refused(run, f"{FIT} --names dogs"), "--names dogs", "'dog'")
     tacit.EmbeddingStore.write("derived", np.ones((3, 5)), ["ant", "bee", "cow"])
     line = "fit noisy-sum derived --budget rho=1 --out release --names words"
-    assert "--names words need a declared class list, which orders them" in refused(run, line)
+    assert not lacking(refused(run, line), "--names words", "declared")
     card = {"names": {"through": {"name": "p", "hash": tacit.EmbeddingStore.open("private").content_hash}}}
     tacit.EmbeddingStore.write("leaky", ROWS, ["ant", "bee", "cow"], card=card)
-    assert "--names leaky was made through the private data; make it through public" in refused(
-        run, f"{FIT} --names leaky"
-    )
+    assert not lacking(refused(run, f"{FIT} --names leaky"), "--names leaky", "private", "public")
     card = {"names": {"through": {"name": tacit.EmbeddingStore.open("private").identity, "hash": "of more rows"}}}
     tacit.EmbeddingStore.write("leaking", ROWS, ["ant", "bee", "cow"], card=card)
-    assert "--names leaking was made through the private data" in refused(run, f"{FIT} --names leaking")
+    assert not lacking(refused(run, f"{FIT} --names leaking"), "--names leaking", "private")
     assert not (named / "release").exists()
     assert run("promise noisy-sum --budget rho=1 --names words")[0] == 0
-    assert "--names does not apply to newton" in refused(run, "promise newton --budget rho=1 --names words")
+    assert not lacking(refused(run, "promise newton --budget rho=1 --names words"), "--names", "newton")
 
 
 def test_another_encoder_is_warned_of(named, run):
@@ -165,7 +154,7 @@ def test_another_encoder_is_warned_of(named, run):
         tacit.EmbeddingStore.write(name, rng.normal(size=(12, 5)), labels, classes=["ant", "bee", "cow"], card=card)
     status, _, err = run("fit noisy-sum images --names texts --budget rho=1 --out release")
     assert status == 0
-    assert "--names texts and images state encoders with other weights" in err
+    assert not lacking(err, "--names texts", "images", "weights")
 
 
 def test_private_records_among_carried_names_are_found(named, run):
@@ -176,11 +165,11 @@ def test_private_records_among_carried_names_are_found(named, run):
     assert out.startswith("90 private records: 3 match a row of the class names that leaky")
     lines = (named / "pairs.csv").read_text().splitlines()
     assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [f"{n},{n},class name" for n in range(3)]
-    assert "private carries no class names to compare; give public data" in refused(run, "overlap private")
-    assert "private is the private data; give other data, or leave it out" in refused(run, "overlap private private")
+    assert not lacking(refused(run, "overlap private"), "private", "class names")
+    assert not lacking(refused(run, "overlap private private"), "private data")
     np.save("words.npy", np.asarray(tacit.EmbeddingStore.open("words").x))
     kept = (named / "words.npy").read_bytes()
-    assert "--out words.npy is compared data" in refused(run, "overlap private words.npy --out words.npy --force")
+    assert not lacking(refused(run, "overlap private words.npy --out words.npy --force"), "--out words.npy", "compared")
     assert (named / "words.npy").read_bytes() == kept
     status, out, _ = run("overlap private words")
     assert out.startswith("90 private records: contents not compared (no hashes stored); ")

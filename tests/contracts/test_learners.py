@@ -37,6 +37,7 @@ from contracts.learners import (
     make,
     same,
 )
+from messages import stating
 from tacit.errors import BudgetError, InputError, LedgerError, PrivacyLeakWarning
 from tacit.learners.common import base
 from tacit.learners.methods import METHODS
@@ -272,7 +273,7 @@ def test_string_classes_in_any_order(method, variant):
 def test_bad_input_is_one_line_and_costs_nothing(method, variant, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     learner = make(method, variant, budget=usual(method, variant), ledger=ledger)
-    with pytest.raises(InputError, match="row 120 has label 7, which is not among the 3 declared classes"):
+    with pytest.raises(InputError, match=stating("row 120", "label 7", "3 declared classes")):
         learner.fit(np.concatenate([X, X[:1]]), np.append(Y, 7))
     broken = X.copy()
     for value in (np.nan, np.inf):

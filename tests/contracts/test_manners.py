@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import tacit
 from contracts.learners import CENTRES, CLASSES, NEEDS, PUBLIC, WIDTH, X, Y, make, same
+from messages import lacking, stating
 from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, InputTypeError
 from tacit.learners.methods import METHODS
@@ -98,7 +99,7 @@ def test_sparse_rows_are_dense_only_in_blocks(monkeypatch):
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in SPARSE])
 def test_sparse_rows_are_refused_with_the_remedy(method):
-    with pytest.raises(InputError, match=r"X is a sparse matrix.* pass (a dense array, )?X\.toarray\(\)") as caught:
+    with pytest.raises(InputError, match=stating("X", "sparse", "X.toarray()")) as caught:
         make(method, **SEEDED).fit(sparse.csr_matrix(X), Y)
     assert "\n" not in str(caught.value)
 
@@ -106,7 +107,7 @@ def test_sparse_rows_are_refused_with_the_remedy(method):
 @pytest.mark.parametrize("name", ["public", "names"])
 def test_sparse_public_rows_are_refused_with_the_remedy(name):
     given = {"public": PUBLIC, "names": CENTRES}
-    with pytest.raises(InputError, match=rf"{name} is a sparse matrix; pass a dense array, {name}\.toarray\(\)"):
+    with pytest.raises(InputError, match=stating(name, "sparse", f"{name}.toarray()")):
         make("auto", **given | {name: sparse.csr_matrix(given[name])}).fit(X, Y)
 
 
@@ -140,7 +141,7 @@ def test_sparse_rows_of_one_dimension_are_refused():
     row = sparse.coo_array(np.ones(WIDTH))
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
     for use in (learner.predict, tacit.Release.of(learner, name="r").predict, lambda rows: learner.fit(rows, Y)):
-        with pytest.raises(InputError, match=rf"X is sparse, of shape \({WIDTH},\), not \(n, d\); reshape it"):
+        with pytest.raises(InputError, match=stating("X", "sparse", f"({WIDTH},)", "(n, d)")):
             use(row)
 
 
@@ -192,14 +193,14 @@ def test_numbers_beyond_float64_are_refused_without_a_traceback():
     rows[3, 1] = 10**400
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
     for use in (learner.predict, lambda given: make("noisy-sum").fit(given, Y)):
-        with pytest.raises(InputError, match="X has an entry beyond float64; pass X as finite"):
+        with pytest.raises(InputError, match=stating("X", "float64", "finite")):
             use(rows)
 
 
 def test_rows_of_different_lengths_are_refused_in_one_line():
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
     for use in (learner.predict, lambda given: make("noisy-sum").fit(given, [0, 1])):
-        with pytest.raises(InputError, match="^X has entries of different lengths; pass X as finite"):
+        with pytest.raises(InputError, match=stating("X", "lengths", "finite")):
             use([[1.0, 2.0], [3.0]])
 
 
@@ -211,7 +212,7 @@ def test_dates_are_refused_as_features(kind):
     uses = {"X": [learner.predict, release.predict, lambda rows: make("noisy-sum").fit(rows, Y)]}
     for name, those in (uses | {"public": [lambda rows: public.fit(X, Y)]}).items():
         for use in those:
-            with pytest.raises(InputError, match=f"{name} has dates or times, which are not features; convert them"):
+            with pytest.raises(InputError, match=stating(name, "dates", "convert")):
                 use(days)
 
 
@@ -225,12 +226,10 @@ def test_a_sparse_row_that_is_not_finite_is_named():
 @METHOD
 def test_weights_of_records_are_refused_with_the_reason(method):
     learner = make(method, **SEEDED)
-    with pytest.raises(
-        InputTypeError, match="sample_weight is not supported, since a weight multiplies how much one record can"
-    ):
+    with pytest.raises(InputTypeError, match=stating("sample_weight", "supported")):
         learner.fit(X, Y, sample_weight=np.ones(len(Y)))
     assert not hasattr(learner, "classes_")
-    with pytest.raises(InputTypeError, match="fit takes no argument 'wieght'; leave it out"):
+    with pytest.raises(InputTypeError, match=stating("'wieght'", "argument")):
         learner.fit(X, Y, wieght=1)
     assert not has_fit_parameter(learner, "sample_weight"), "ensembles would weigh records, and not draw them"
 
@@ -268,12 +267,10 @@ def test_columns_by_other_names_or_in_another_order_are_named(method):
 @pytest.mark.parametrize("method", ["auto", "pate"])
 def test_public_columns_stand_as_the_private_ones(method):
     turned = pandas_frames(PUBLIC)[NAMES[::-1]]
-    with pytest.raises(
-        InputError, match="public has the columns of the fit in another order: column 0 is 'c5' and was"
-    ):
+    with pytest.raises(InputError, match=stating("public", "column 0", "'c5'", "order")):
         make(method, public=turned).fit(pandas_frames(X), Y)
     if method == "pate":
-        with pytest.raises(InputError, match="public has the columns of the fit in another order"):
+        with pytest.raises(InputError, match=stating("public", "columns", "order")):
             make(method).fit(pandas_frames(X), Y, public=turned)
 
 
@@ -299,7 +296,7 @@ def test_a_notebook_shows_the_promise_before_and_after_a_fit(method):
 
 
 def test_a_notebook_shows_what_is_not_protected_personal_budgets_and_mistakes():
-    assert "class list (read off the private labels)" in shown(tacit.NoisySumPrototypes())
+    assert not lacking(shown(tacit.NoisySumPrototypes()), "class list", "private labels")
     assert "noise" not in shown(tacit.NoisySumPrototypes(classes=2)).split("covers")[1]
     assert "epsilon = 4.377" in shown(tacit.NoisySumPrototypes("epsilon=4.3771775,delta=1e-5", classes=2))
     assert "{&#x27;a&#x27;: 1.0}" in shown(tacit.PATE(budgets={"a": 1.0}, classes=2))

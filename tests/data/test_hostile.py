@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from messages import stating
 from tacit.data import sizes
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
@@ -187,7 +188,7 @@ def test_a_schema_that_is_no_text(store, tmp_path):
     broken = written.getvalue().replace(b"aaaa", b"\xff\xfe\xff\xfe")
     (tmp_path / "x.parquet").write_bytes(broken)
     refuses(tmp_path / "x.parquet", "is truncated or not a Parquet file")
-    with pytest.raises(InputError, match="is truncated or not a Parquet file"):
+    with pytest.raises(InputError, match=stating("Parquet", "truncated")):
         open_source(tmp_path / "x.parquet")
     restated(store, "metadata.parquet", broken)
     with pytest.raises(StoreError, match="metadata.parquet is not what"):
@@ -227,7 +228,7 @@ def test_a_manifest_that_is_too_large_is_not_parsed(store, monkeypatch):
 
 @pytest.mark.parametrize("kind", [np.array, list])
 def test_labels_with_half_of_a_surrogate_pair(tmp_path, kind):
-    with pytest.raises(InputError, match="row 1 has a label that is not valid text"):
+    with pytest.raises(InputError, match=stating("row 1", "label", "text")):
         EmbeddingStore.write(tmp_path / "s", X[:2], kind(["a", "b\ud800"]))
     assert not (tmp_path / "s").exists()
 
@@ -272,5 +273,5 @@ def test_many_classes_of_which_two_are_alike_are_told_soon():
 def test_results_of_another_kind(tmp_path, columns):
     (tmp_path / "cells").mkdir()
     pq.write_table(pa.table(columns), tmp_path / "cells" / f"{'0' * 20}.parquet")
-    with pytest.raises(InputError, match="0.parquet is damaged or not a result"):
+    with pytest.raises(InputError, match=stating(f"{'0' * 20}.parquet", "damaged")):
         results.read_results(tmp_path)

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.data.imbalance import class_sizes, imbalanced_subset
 from tacit.errors import InputError
 
@@ -74,8 +75,8 @@ def test_names_and_classes_without_records_work():
     [
         (lambda: class_sizes(5, 2, 0.5), "ratio=0.5 must be a finite number >= 1"),
         (lambda: class_sizes(5, 2, math.nan), "ratio=nan must be"),
-        (lambda: class_sizes(0, 2, 2), "smallest=0 and n_classes=2 must be positive"),
-        (lambda: class_sizes(50, 2, 101), "ratio=101 leaves the smallest class without rows"),
+        (lambda: class_sizes(0, 2, 2), stating("smallest=0", "n_classes=2", "positive")),
+        (lambda: class_sizes(50, 2, 101), stating("ratio=101", "smallest class")),
         (lambda: imbalanced_subset([], 2, 0), "y is empty"),
         (lambda: imbalanced_subset([0, 5], 2, 0, n_classes=3), "whole numbers 0..2; leave n_classes out"),
         (lambda: imbalanced_subset(["a"], 2, 0, n_classes=3), "whole numbers 0..2"),

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save_file
 
+from messages import stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import identity_of, located, read_data, splits
 from tacit.errors import InputError, StoreError
@@ -80,30 +81,30 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("1,2\n3\n", "t.csv line 2 has 1 cells and the first has 2; correct it"),
-        ("a,b\n\n1,2\n3,secret\n", "t.csv line 4, column 2 is not a number; write rows of numbers with commas"),
-        ("label,a\n1,2\n01,3\n2,4\n", "'label' that are different texts but the same number, such as 1 and 01"),
-        ("0,1\n1,2\n", "t.csv starts with 0,1, which may be a header or a record"),
-        ("1,2\n3,\n", "t.csv line 2, column 2 is not a number"),
-        ("1,secret\n", "t.csv line 1, column 2 is not a number"),
-        ("1;2\n3;4\n", "t.csv line 2, column 1 is not a number"),
-        ("1,2\n0x10,4\n", "t.csv line 2, column 1 is not a number"),
+        ("1,2\n3\n", stating("t.csv", "line 2", "1 cells", "2")),
+        ("a,b\n\n1,2\n3,secret\n", stating("t.csv", "line 4", "column 2", "number")),
+        ("label,a\n1,2\n01,3\n2,4\n", stating("'label'", "1 and 01")),
+        ("0,1\n1,2\n", stating("t.csv", "0,1", "header")),
+        ("1,2\n3,\n", stating("t.csv", "line 2", "column 2", "number")),
+        ("1,secret\n", stating("t.csv", "line 1", "column 2", "number")),
+        ("1;2\n3;4\n", stating("t.csv", "line 2", "column 1", "number")),
+        ("1,2\n0x10,4\n", stating("t.csv", "line 2", "column 1", "number")),
         ("a,b\n1,nan\n", "t.csv row 0 is not finite"),
-        ("a,a\n1,2\n", "t.csv has several columns 'a'; rename all but one"),
-        (",a\n0,2\n", "t.csv has a column without a name, such as the index that pandas writes"),
-        ("label\n0\n", "t.csv has no column of features"),
+        ("a,a\n1,2\n", stating("t.csv", "'a'", "several")),
+        (",a\n0,2\n", stating("t.csv", "without a name")),
+        ("label\n0\n", stating("t.csv", "features")),
         ("label,a\n0,2\n,3\n", "row 1 has no finite label"),
-        ("a,b\n", "t.csv has shape .0, 2.; it needs at least one row"),
+        ("a,b\n", stating("t.csv", "(0, 2)", "row")),
         ("\n\n", "t.csv is empty"),
         ("", "t.csv is empty"),
-        ("\x001,2\n", "t.csv line 1, column 1 is not a number"),
+        ("\x001,2\n", stating("t.csv", "line 1", "column 1", "number")),
         (
             'a,label\n1,cat\n2,"secret\n3,cat\n',
-            "t.csv line 3 has a cell .* quotes do not close on that line; write each",
+            stating("t.csv", "line 3", "quotes"),
         ),
-        ('a,label\n1,cat\n2,"secret\n3,cat"\n4,cat\n', "t.csv line 3 has a cell .* quotes do not close on that line"),
-        ('a,label\n"1\n",secret\n', "t.csv line 2 has a cell .* quotes do not close on that line"),
-        ('a,"la\nbel"\n1,secret\n', "t.csv line 1 has a cell .* quotes do not close on that line"),
+        ('a,label\n1,cat\n2,"secret\n3,cat"\n4,cat\n', stating("t.csv", "line 3", "quotes")),
+        ('a,label\n"1\n",secret\n', stating("t.csv", "line 2", "quotes")),
+        ('a,"la\nbel"\n1,secret\n', stating("t.csv", "line 1", "quotes")),
     ],
 )
 def test_csv_that_does_not_fit_is_refused_without_its_cells(tmp_path, content, message):

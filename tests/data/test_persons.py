@@ -1,10 +1,10 @@
-import re
 import warnings
 from unicodedata import normalize
 
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.data.person_ids import as_texts, canonical_ids, case_message, case_variants
 from tacit.data.persons import Persons, person_codes, persons_under
 from tacit.errors import InputError
@@ -42,21 +42,21 @@ def test_ids_of_every_kind(kind):
         (["p7731", None, "p7731"], "missing or of several types"),
         (["p7731", 7731, "p7731"], "missing or of several types"),
         (["p7731", "", "p7731"], "empty id"),
-        ([7731, float("nan"), 7731], "missing or of several types (first: row 1)"),
-        (["p7731", " \t", "p7731"], "empty id (first: row 1)"),
-        ([7731, 7731.5, 7731], "a fraction (first: row 1)"),
-        (np.array([1.0, 7731.5, 1.0]), "a fraction (first: row 1)"),
-        (np.array([1.0, 2.0**53, 7731.0]), "a float of 2^53 or more (first: row 1)"),
-        (np.array([1.0, 2.0**24, 7731.0], dtype=np.float32), "a float of 2^24 or more (first: row 1)"),
-        ([7731, np.float32(2**24 + 1)], "a float of 2^24 or more (first: row 1)"),
-        ([np.float16(2049)], "a float of 2^11 or more (first: row 0)"),
-        ([7731, 2.0**53, 1], "a float of 2^53 or more (first: row 1)"),
-        ([7731, float("-inf"), 1], "a float of 2^53 or more (first: row 1)"),
-        (["7731", "9007199254740992.0", "1"], "a float of 2^53 or more (first: row 1)"),
-        (["7731", "9" * 5000 + ".0", "1"], "a float of 2^53 or more (first: row 1)"),
+        ([7731, float("nan"), 7731], stating("missing", "row 1")),
+        (["p7731", " \t", "p7731"], stating("empty id", "row 1")),
+        ([7731, 7731.5, 7731], stating("fraction", "row 1")),
+        (np.array([1.0, 7731.5, 1.0]), stating("fraction", "row 1")),
+        (np.array([1.0, 2.0**53, 7731.0]), stating("2^53", "row 1")),
+        (np.array([1.0, 2.0**24, 7731.0], dtype=np.float32), stating("2^24", "row 1")),
+        ([7731, np.float32(2**24 + 1)], stating("2^24", "row 1")),
+        ([np.float16(2049)], stating("2^11", "row 0")),
+        ([7731, 2.0**53, 1], stating("2^53", "row 1")),
+        ([7731, float("-inf"), 1], stating("2^53", "row 1")),
+        (["7731", "9007199254740992.0", "1"], stating("2^53", "row 1")),
+        (["7731", "9" * 5000 + ".0", "1"], stating("2^53", "row 1")),
         (np.array([7731 + 1j, 1, 2]), "of type complex128"),
         ([True, False, True], "missing or of several types"),
-        (np.array([7731.0, np.nan, 1.0]), "missing or of several types (first: row 1)"),
+        (np.array([7731.0, np.nan, 1.0]), stating("missing", "row 1")),
         ("p77", "is a str"),
         (7731, "is a int"),
         ({7731, 7732, 7733}, "is a set"),
@@ -65,7 +65,7 @@ def test_ids_of_every_kind(kind):
     ],
 )
 def test_bad_ids_are_refused_and_not_shown(ids, said):
-    with pytest.raises(InputError, match=re.escape(said)) as caught:
+    with pytest.raises(InputError, match=said) as caught:
         person_codes(ids, 3)
     assert "7731" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.errors import InputError
 
 
@@ -31,10 +32,10 @@ def test_small_kinds_of_numbers_do_not_overflow():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_public": 60, "n_test": 50}, "100 records are too few for n_public=60, n_test=50"),
+        ({"n_public": 60, "n_test": 50}, stating("100 records", "n_public=60", "n_test=50")),
         ({"n_public": 100}, "too few"),
-        ({"n_public": 50, "n_private": 51}, "too few for n_public=50, n_test=0, n_private=51"),
-        ({"n_public": 90, "n_test": 10}, "too few for n_public=90, n_test=10 and a private part"),
+        ({"n_public": 50, "n_private": 51}, stating("n_public=50", "n_test=0", "n_private=51")),
+        ({"n_public": 90, "n_test": 10}, stating("n_public=90", "n_test=10", "private")),
         ({"n_public": -1}, "n_public=-1"),
         ({"n_public": 1.5}, "n_public=1.5"),
         ({"n_public": 10, "seed": float("nan")}, "seed=nan"),

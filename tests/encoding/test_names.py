@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.names import TEMPERATURES, encode_names, names_source, names_through
 from tacit.errors import InputError
@@ -26,12 +27,12 @@ def test_every_name_in_every_template():
     ("classes", "templates", "descriptions", "said"),
     [
         ([], ["{}"], None, "classes is empty"),
-        (["a", "b", "a"], ["{}"], None, "class 'a' is listed twice in classes; name each class once"),
+        (["a", "b", "a"], ["{}"], None, stating("'a'", "twice")),
         (["a"], [], None, "templates are empty"),
-        (["a"], ["a photo"], None, "template 'a photo' lacks {}, which the name replaces; write"),
-        (["a"], ["{}", "{}"], None, "template '{}' is given twice; remove one"),
-        (["a", "b"], ["{}"], ["one"], "there are 1 texts for 2 classes; give one for each"),
-        (["a", "b"], ["{}"], ["one", " "], "the text of a class is empty"),
+        (["a"], ["a photo"], None, stating("'a photo'", "{}")),
+        (["a"], ["{}", "{}"], None, stating("'{}'", "twice")),
+        (["a", "b"], ["{}"], ["one"], stating("1 texts", "2 classes")),
+        (["a", "b"], ["{}"], ["one", " "], stating("class", "empty", "text")),
     ],
 )
 def test_lists_and_templates_that_are_wrong(classes, templates, descriptions, said):
@@ -125,9 +126,9 @@ def test_a_single_public_class_leaves_its_mean():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (([[1.0]], [[1.0, 2.0]], np.eye(2), [0, 0]), "names have 1 columns and public_names 2"),
+        (([[1.0]], [[1.0, 2.0]], np.eye(2), [0, 0]), stating("1 columns", "public_names", "2")),
         (([[1.0], [1.0, 2.0]], [[1.0]], np.eye(2), [0, 0]), "names has rows of 2 widths"),
-        (([[1.0]], [[1.0]], np.eye(2), [0, 1]), "y must have the position in public_names, 0 to 0, of each of 2 rows"),
+        (([[1.0]], [[1.0]], np.eye(2), [0, 1]), stating("y", "public_names", "2 rows")),
         (([[1.0]], [[1.0]], np.eye(2), [0]), "y must have the position"),
         (([[1.0]], [[1.0]], np.eye(2), ["a", "b"]), "y must have the position"),
     ],

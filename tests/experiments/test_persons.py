@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.cli.main import main
 from tacit.experiments.plan import load
 from tacit.experiments.results import CELLS
@@ -131,7 +132,7 @@ def test_one_unit_is_a_list_of_one(plan, folder):
         (
             "train: train",
             "train: plain",
-            r"small.yaml, line 3: unit add-remove-person needs person ids, and data 'd' have none",
+            stating("small.yaml", "line 3", "add-remove-person", "'d'"),
         ),
         (
             "test: test",
@@ -142,7 +143,7 @@ def test_one_unit_is_a_list_of_one(plan, folder):
         ("[add-remove, add-remove-person]", "[replace, replace]", "unit has 'replace' twice"),
         ("[add-remove, add-remove-person]", "[]", "unit"),
         ("[add-remove, add-remove-person]", "[add-person]", "add-person"),
-        ("train: train, test: test", "builtin: digits, persons: ids.txt", "is built in, with test and public rows"),
+        ("train: train, test: test", "builtin: digits, persons: ids.txt", stating("built in")),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(plan, folder, old, new, message):

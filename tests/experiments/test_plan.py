@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.conftest import SMALL
+from messages import lacking, stating
 from tacit.experiments.plan import load
 from tacit.experiments.run import prepare, sweep
 from tacit.experiments.yaml_lines import PlanError
@@ -68,53 +69,53 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("method: noisy-sum", "method: noisy-sums", 9, "method 'noisy-sums' is not known; did you mean 'noisy-sum'?"),
-        ("method: noisy-sum", "method: top-k", 9, "write method: public, parameters: {k: 5}"),
-        ("method: noisy-sum", "method: GNMax", 9, "write method: pate, parameters: {voting: {kind: gnmax}}"),
-        ("method: noisy-sum", "method: wgnmax", 9, "write method: pate, parameters: {collector: weighting}"),
-        ("method: noisy-sum", "method: pate\n    parameters: {sigma: 4}", 10, "of pate; write voting: {sigma: ...}"),
-        ("seeds: 2", "seed: 2", 16, "'seed' is not a key here; did you mean 'seeds'?"),
-        ("    method: noisy-sum", "    metod: noisy-sum", 9, "'metod' is not a key here; did you mean 'method'?"),
-        ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, "budget epsilon=1 is pure"),
-        ("rho=0.1, inf", "rho=0.1, rho=-1", 14, "rho=-1"),
-        ("rho=0.1, inf", "rho=0.1, sigma=1", 14, "sigma=1"),
-        ("rho=0.1, inf", "rho=0.1, rho=0.1", 14, "budgets has 'rho=0.1' twice"),
-        ("rho=0.1, inf", "rho=0.1, [1]", 14, "is not a budget"),
-        ("[rho=0.1, inf]", "[]", 8, "'sums' has no budgets"),
-        ("imbalance: [1, 10]", "imbalance: [1, 1]", 15, "imbalance has 1.0 twice"),
-        ("imbalance: [1, 10]", "imbalance: [1, 0.5]", 15, "imbalance 0.5 must be a finite ratio >= 1"),
-        ("imbalance: [1, 10]", "imbalance: [1, .nan]", 15, "imbalance nan"),
-        ("imbalance: [1, 10]", "imbalance: []", 15, "imbalance"),
-        ("imbalance: [1, 10]", "imbalance: [1, 10]\nimbalance: [1]", 16, "'imbalance' is given twice"),
-        ("seeds: 2", "seeds: 0", 16, "seeds"),
-        ("seeds: 2", "seeds: [1, 1]", 16, "seeds has 1 twice"),
-        ("seeds: 2", "seeds: 2\nunit: person", 17, "unit"),
-        ("seeds: 2", "seeds: 2\nunit: change-label\ndelta: 2", 18, "delta"),
-        ("grid: {k: [1, 3]}", "grid: {k: []}", 13, "grid of k is empty"),
-        ("grid: {k: [1, 3]}", "grid: {k: [1, 1]}", 13, "twice"),
-        ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, "'l' is not a parameter of public"),
-        ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, "budget is set by the plan"),
-        ("grid: {k: [1, 3]}", "parameters: {d_min: 5}", 13, "d_min=5"),
-        ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, "not plain text"),
-        ("grid: {k: [1, 3]}", "public_rows: [0]", 13, "public_rows 0"),
-        ("grid: {k: [1, 3]}", "public_rows: [5, 398]", 13, "public_rows 398 are more than the 397 rows of 'own'"),
-        ("grid: {k: [1, 3]}", "grid: {k: [1, 398]}", 13, "k=398 must be at most the 397 public rows"),
-        ("imbalance: [1, 10]", "imbalance: [1, 5000]", 15, "imbalance of 'digits': ratio=5000 leaves the smallest"),
-        ("method: noisy-sum", "method: coinpress\n    parameters: {pooling: 65}", 10, "pooling=65"),
-        ("method: noisy-sum", "method: coinpress\n    parameters: {counts: [1, 2]}", 10, "one for each of 10 classes"),
-        ("method: noisy-sum", "method: projected\n    grid: {counts: [9, -1]}", 10, "counts=-1 must be a number"),
-        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, "'counts' is not a"),
-        ("method: noisy-sum", "method: newton\n    parameters: {counts: many}", 10, "counts='many' must be a number"),
-        ("    public: [own]\n", "    public: [own, own]\n", 12, "twice"),
-        ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, "has no budget groups"),
-        ("name: Top-K", "name: sums", 10, "two entries named 'sums'"),
-        ("builtin: digits", "builtin: letters", 6, "'digits'"),
-        ("builtin: digits", "train: nowhere", 4, "has no test set"),
-        ("builtin: digits", "train: nowhere\n    test: nothing", 4, "nowhere does not exist"),
-        ("builtin: digits", "encoder: x", 6, "'encoder' is given twice"),
-        ("name: small", "name: [", 4, "this is not YAML"),
-        ("data:", "other:", 3, "'other' is not a key here"),
-        ("name: small\n", "", 2, "name is missing; add it"),
+        ("method: noisy-sum", "method: noisy-sums", 9, ("'noisy-sums'", "'noisy-sum'")),
+        ("method: noisy-sum", "method: top-k", 9, ("write method: public, parameters: {k: 5}",)),
+        ("method: noisy-sum", "method: GNMax", 9, ('method: pate', 'voting: {kind: gnmax}')),
+        ("method: noisy-sum", "method: wgnmax", 9, ('method: pate', 'collector: weighting')),
+        ("method: noisy-sum", "method: pate\n    parameters: {sigma: 4}", 10, ("of pate; write voting: {sigma: ...}",)),
+        ("seeds: 2", "seed: 2", 16, ("'seed'", "'seeds'")),
+        ("    method: noisy-sum", "    metod: noisy-sum", 9, ("'metod'", "'method'")),
+        ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, ("budget epsilon=1 is pure",)),
+        ("rho=0.1, inf", "rho=0.1, rho=-1", 14, ("rho=-1.0", "positive")),
+        ("rho=0.1, inf", "rho=0.1, sigma=1", 14, ("sigma=1",)),
+        ("rho=0.1, inf", "rho=0.1, rho=0.1", 14, ("budgets has 'rho=0.1' twice",)),
+        ("rho=0.1, inf", "rho=0.1, [1]", 14, ("is not a budget",)),
+        ("[rho=0.1, inf]", "[]", 8, ("'sums' has no budgets",)),
+        ("imbalance: [1, 10]", "imbalance: [1, 1]", 15, ("imbalance has 1.0 twice",)),
+        ("imbalance: [1, 10]", "imbalance: [1, 0.5]", 15, ("imbalance 0.5 must be a finite ratio >= 1",)),
+        ("imbalance: [1, 10]", "imbalance: [1, .nan]", 15, ("imbalance nan",)),
+        ("imbalance: [1, 10]", "imbalance: []", 15, ("imbalance",)),
+        ("imbalance: [1, 10]", "imbalance: [1, 10]\nimbalance: [1]", 16, ("'imbalance' is given twice",)),
+        ("seeds: 2", "seeds: 0", 16, ("seeds",)),
+        ("seeds: 2", "seeds: [1, 1]", 16, ("seeds has 1 twice",)),
+        ("seeds: 2", "seeds: 2\nunit: person", 17, ("unit.0",)),
+        ("seeds: 2", "seeds: 2\nunit: change-label\ndelta: 2", 18, ("delta",)),
+        ("grid: {k: [1, 3]}", "grid: {k: []}", 13, ("grid of k is empty",)),
+        ("grid: {k: [1, 3]}", "grid: {k: [1, 1]}", 13, ("twice",)),
+        ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, ("'l' is not a parameter of public",)),
+        ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, ('budget', 'plan')),
+        ("grid: {k: [1, 3]}", "parameters: {d_min: 5}", 13, ("d_min=5",)),
+        ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, ("not plain text",)),
+        ("grid: {k: [1, 3]}", "public_rows: [0]", 13, ("public_rows 0",)),
+        ("grid: {k: [1, 3]}", "public_rows: [5, 398]", 13, ('public_rows', '398', '397 rows', "'own'")),
+        ("grid: {k: [1, 3]}", "grid: {k: [1, 398]}", 13, ('k=398', '397 public rows')),
+        ("imbalance: [1, 10]", "imbalance: [1, 5000]", 15, ("'digits'", 'ratio=5000')),
+        ("method: noisy-sum", "method: coinpress\n    parameters: {pooling: 65}", 10, ("pooling=65",)),
+        ("method: noisy-sum", "method: coinpress\n    parameters: {counts: [1, 2]}", 10, ("10 classes",)),
+        ("method: noisy-sum", "method: projected\n    grid: {counts: [9, -1]}", 10, ("counts=-1",)),
+        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, ("'counts' is not a",)),
+        ("method: noisy-sum", "method: newton\n    parameters: {counts: many}", 10, ("counts='many'",)),
+        ("    public: [own]\n", "    public: [own, own]\n", 12, ("twice",)),
+        ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, ("budget groups",)),
+        ("name: Top-K", "name: sums", 10, ("two entries named 'sums'",)),
+        ("builtin: digits", "builtin: letters", 6, ("'digits'",)),
+        ("builtin: digits", "train: nowhere", 4, ("has no test set",)),
+        ("builtin: digits", "train: nowhere\n    test: nothing", 4, ("nowhere does not exist",)),
+        ("builtin: digits", "encoder: x", 6, ("'encoder' is given twice",)),
+        ("name: small", "name: [", 4, ("this is not YAML",)),
+        ("data:", "other:", 3, ("'other' is not a key here",)),
+        ("name: small\n", "", 2, ("name is missing; add it",)),
     ],
 )  # fmt: skip
 def test_wrong_plans_name_the_line_and_run_nothing(plan, tmp_path, old, new, line, says):
@@ -123,7 +124,7 @@ def test_wrong_plans_name_the_line_and_run_nothing(plan, tmp_path, old, new, lin
     with pytest.raises(PlanError) as caught:
         sweep(path, tmp_path / "runs")
     message = str(caught.value)
-    assert says in message
+    assert not lacking(message, *says)
     assert f"plan {path}, line {line}:" in message
     assert "\n" not in message
     assert not (tmp_path / "runs").exists()
@@ -227,11 +228,9 @@ def test_published_pairs_are_data_of_a_plan(plan, tmp_path):
         return cell.key
 
     assert key("cifar10_train.npy") == key(".#cifar10_train") == key(".#cifar10_train", ".")
-    with pytest.raises(
-        PlanError, match=r"several splits for 'train'; choose split from: cifar10_train, imagenet_train"
-    ):
+    with pytest.raises(PlanError, match=stating("'train'", "cifar10_train", "imagenet_train")):
         key(".")
-    with pytest.raises(PlanError, match=r"imagenet_train.npy holds no labels"):
+    with pytest.raises(PlanError, match=stating("imagenet_train.npy", "labels")):
         key("imagenet_train.npy")
     with pytest.raises(PlanError, match=r"has no split 'other'"):
         key(".#other")
@@ -259,7 +258,7 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
         (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),
         (SEARCHED, "rho=1", "candidates"),
-        (SEARCHED.replace("[]", "3"), "rho=1", "candidates=3 must be a list of dicts"),
+        (SEARCHED.replace("[]", "3"), "rho=1", stating('candidates=3', 'dicts')),
         (SEARCHED.replace("[]", "[3]"), "rho=1", "candidate 3 must be a dict"),
         (SEARCHED.replace("[]", "{k: [1, 5]}"), "rho=1", "must be a list of dicts"),
         (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is not an option"),
@@ -327,7 +326,7 @@ def test_aliases_without_end_are_refused_at_once(tmp_path):
     file.write_text("\n".join(lines))
     assert file.stat().st_size < 442
     start = time.process_time()
-    with pytest.raises(PlanError, match="more than 10000 parts, counted once for each alias") as error:
+    with pytest.raises(PlanError, match=stating("10000 parts", "alias")) as error:
         load(file)
     assert time.process_time() - start < 1
     assert "\n" not in str(error.value)

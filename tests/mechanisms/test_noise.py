@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
 
@@ -16,7 +17,7 @@ def test_research_noise_repeats_with_its_seed_and_secure_noise_has_none():
 
 
 def test_an_unknown_source_is_refused():
-    with pytest.raises(InputError, match="noise='none' must be 'secure' or 'research'"):
+    with pytest.raises(InputError, match=stating("noise='none'", "'secure'", "'research'")):
         noise_source("none")
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from messages import lacking
 from tacit.models import adapting
 from tacit.models.adapting import FEW, Suitability, Task, moved_means, spread
 from tacit.models.carried import CarriedPosterior
@@ -120,10 +121,8 @@ def test_a_likelihood_that_falls_closes_the_gate():
         figures = [1.0] * 4
         figures[position] = math.nan
         assert "nan" in Suitability(*figures).fault
-    assert Suitability(-0.5, 1.0, 1.0, 1.0).fault == (
-        "the log likelihood of a held-out row changes by -0.5 nats and must rise"
-    )
-    assert "2.00 times the squared distance that the posterior expects, at most 1.5" in Suitability(1, 1, 1, 2).fault
+    assert not lacking(Suitability(-0.5, 1.0, 1.0, 1.0).fault, "-0.5")
+    assert not lacking(Suitability(1, 1, 1, 2).fault, "2.00 times", "1.5")
 
 
 def test_few_rows_change_little():

@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.models.carried import CarriedPosterior, carried, deciding, misfit
 from tacit.models.posterior import ClassPosterior
 
@@ -45,29 +46,29 @@ def test_variances_that_float32_rounds_to_zero_stay_above_it():
         (LINEAR, None),
         (QUADRATIC, None),
         (LINEAR | {"posterior.names": np.ones((C, P), np.float32)}, None),
-        (LINEAR | {"posterior.names": np.ones((C, P + 1), np.float32)}, "posterior.names of type float32 and shape"),
+        (LINEAR | {"posterior.names": np.ones((C, P + 1), np.float32)}, stating("posterior.names", "float32")),
         ({"posterior.axes": LINEAR["posterior.axes"]}, "arrays of a posterior must be axes, .* and are axes"),
         (LINEAR | {"posterior.other": np.ones(3, np.float32)}, "arrays of a posterior must be .* and are .*other"),
         (QUADRATIC | {"posterior.axes": LINEAR["posterior.axes"]}, "arrays of a posterior must be clarity, means"),
         ({name: array for name, array in LINEAR.items() if "axes" not in name}, "a posterior needs its axes"),
-        (LINEAR | {"posterior.axes": np.ones(D, np.float32)}, "a posterior needs its axes, of shape .d, p."),
-        (LINEAR | {"posterior.axes": np.ones((D + 1, P), np.float32)}, "posterior.axes of .* shape .7, 3. must be"),
-        (LINEAR | {"posterior.means": np.ones((C + 1, P), np.float32)}, "posterior.means of type float32 and shape"),
-        (LINEAR | {"posterior.means": np.ones((C, P))}, "posterior.means of type float64 .* must be float32"),
+        (LINEAR | {"posterior.axes": np.ones(D, np.float32)}, stating("posterior", "axes", "(d, p)")),
+        (LINEAR | {"posterior.axes": np.ones((D + 1, P), np.float32)}, stating("posterior.axes", "(7, 3)")),
+        (LINEAR | {"posterior.means": np.ones((C + 1, P), np.float32)}, stating("posterior.means", "float32")),
+        (LINEAR | {"posterior.means": np.ones((C, P))}, stating("posterior.means", "float64", "float32")),
         (
             LINEAR | {"posterior.means": np.full((C, P), np.nan, np.float32)},
-            "posterior.means holds values that are not",
+            stating("posterior.means", "finite"),
         ),
         (LINEAR | {"posterior.spreads": np.zeros((C, P), np.float32)}, "posterior.spreads must be above 0"),
         (LINEAR | {"posterior.variances": np.full(P, -1, np.float32)}, "posterior.variances must be above 0"),
         (LINEAR | {"posterior.sizes": np.zeros(C, np.float32)}, "posterior.sizes must be above 0"),
-        (LINEAR | {"posterior.clarity": np.full(C, 1.5, np.float32)}, "posterior.clarity must lie from 0 to 1"),
-        (LINEAR | {"posterior.shares": np.array([0.5, -0.5], np.float32)}, "posterior.shares must lie from 0 to 1"),
+        (LINEAR | {"posterior.clarity": np.full(C, 1.5, np.float32)}, stating("posterior.clarity", "0", "1")),
+        (LINEAR | {"posterior.shares": np.array([0.5, -0.5], np.float32)}, stating("posterior.shares", "0", "1")),
         (LINEAR | {"posterior.shares": np.zeros(2, np.float32)}, "posterior.shares must be above 0"),
         (LINEAR | {"posterior.shares": np.array([1, 0], np.float32)}, None),
-        (LINEAR | {"posterior.shares": np.ones(3, np.float32)}, "posterior.shares of type float32 and shape .3,."),
+        (LINEAR | {"posterior.shares": np.ones(3, np.float32)}, stating("posterior.shares", "float32", "(3,)")),
     ],
 )
 def test_arrays_that_do_not_fit(arrays, fault):
     found = misfit(arrays, C, D)
-    assert found is None if fault is None else re.match(fault, found)
+    assert found is None if fault is None else re.search(fault, found)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from pydantic import Field, TypeAdapter
 
+from messages import lacking, stating
 from tacit.errors import InputError
 from tacit.models import decisions
 from tacit.models.decisions import AnyDecision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
@@ -54,7 +55,7 @@ def test_rows_are_pooled_first():
 
 
 def test_an_unknown_metric_is_refused():
-    with pytest.raises(InputError, match="metric='taxi' must be one of cosine, euclidean"):
+    with pytest.raises(InputError, match=stating("metric='taxi'", "euclidean", "cosine")):
         NearestPrototype("taxi")
 
 
@@ -167,16 +168,16 @@ HEAD = {"coefficients": np.ones((4, 6)), "intercepts": np.ones(4)}
         (HEAD, None),
         (HEAD | {"centre": np.ones(6)}, None),
         ({"coefficients": np.ones((4, 6))}, "there is no array 'intercepts'"),
-        (HEAD | {"coefficients": np.ones((4, 5))}, "coefficients of type float64 and shape .4, 5. must be"),
+        (HEAD | {"coefficients": np.ones((4, 5))}, stating("coefficients", "float64", "(4, 5)")),
         (HEAD | {"coefficients": np.ones((4, 6), dtype=int)}, "coefficients of type int64"),
-        (HEAD | {"intercepts": np.ones((4, 1))}, "intercepts of type float64 and shape .4, 1. must be"),
-        (HEAD | {"centre": np.ones(5)}, "centre of type float64 and shape .5,. must be"),
-        (HEAD | {"prototypes": np.ones((4, 6))}, "arrays prototypes have no part in the decision"),
+        (HEAD | {"intercepts": np.ones((4, 1))}, stating("intercepts", "float64", "(4, 1)")),
+        (HEAD | {"centre": np.ones(5)}, stating("centre", "float64", "(5,)")),
+        (HEAD | {"prototypes": np.ones((4, 6))}, stating("prototypes", "decision")),
     ],
 )
 def test_arrays_that_do_not_fit_a_linear_head(arrays, fault):
     found = LinearHead().fits(arrays, 4, 6)
-    assert found is None if fault is None else re.fullmatch(fault + ".*", found)
+    assert found is None if fault is None else re.search(fault, found)
 
 
 QUADRATIC = HEAD | {"axes": np.ones((6, 3)), "squares": np.ones((4, 3))}
@@ -192,24 +193,24 @@ MISSING = "there are no arrays 'axes' of shape .d, p. and 'squares' of shape .C,
         (HEAD | {"axes": np.ones((6, 3))}, MISSING),
         (HEAD | {"squares": np.ones((4, 3))}, MISSING),
         (QUADRATIC | {"axes": np.ones(6)}, MISSING),
-        (QUADRATIC | {"axes": np.ones((5, 3))}, "axes of type float64 and shape .5, 3. must be .* .6, 3."),
-        (QUADRATIC | {"axes": np.ones((6, 2))}, "squares of type float64 and shape .4, 3. must be .* .4, 2."),
-        (QUADRATIC | {"squares": np.ones((3, 3))}, "squares of type float64 and shape .3, 3. must be"),
-        (QUADRATIC | {"squares": np.ones(4)}, "squares of type float64 and shape .4,. must be"),
+        (QUADRATIC | {"axes": np.ones((5, 3))}, stating("axes", "float64", "(5, 3)", "(6, 3)")),
+        (QUADRATIC | {"axes": np.ones((6, 2))}, stating("squares", "float64", "(4, 3)", "(4, 2)")),
+        (QUADRATIC | {"squares": np.ones((3, 3))}, stating("squares", "float64", "(3, 3)")),
+        (QUADRATIC | {"squares": np.ones(4)}, stating("squares", "float64", "(4,)")),
         (QUADRATIC | {"axes": np.ones((6, 3), dtype=int)}, "axes of type int64"),
-        (QUADRATIC | {"coefficients": np.ones((4, 5))}, "coefficients of type float64 and shape .4, 5. must be"),
-        (QUADRATIC | {"intercepts": np.ones(5)}, "intercepts of type float64 and shape .5,. must be"),
-        (QUADRATIC | {"prototypes": np.ones((4, 6))}, "arrays prototypes have no part in the decision"),
+        (QUADRATIC | {"coefficients": np.ones((4, 5))}, stating("coefficients", "float64", "(4, 5)")),
+        (QUADRATIC | {"intercepts": np.ones(5)}, stating("intercepts", "float64", "(5,)")),
+        (QUADRATIC | {"prototypes": np.ones((4, 6))}, stating("prototypes", "decision")),
     ],
 )
 def test_arrays_that_do_not_fit_a_quadratic_head(arrays, fault):
     found = QuadraticHead().fits(arrays, 4, 6)
-    assert found is None if fault is None else re.fullmatch(fault + ".*", found)
+    assert found is None if fault is None else re.search(fault, found)
 
 
 def test_arrays_that_do_not_fit_the_nearest_prototype():
     arrays = {"prototypes": np.ones((4, 6)), "centre": np.ones(6)}
     assert NearestPrototype().fits(arrays, 4, 6) is None
-    assert NearestPrototype("euclidean").fits(arrays, 4, 6) == "a centre needs metric 'cosine' and pooling 1"
+    assert not lacking(NearestPrototype("euclidean").fits(arrays, 4, 6), "'cosine'", "pooling 1")
     assert "centre of type" in NearestPrototype().fits(arrays | {"centre": np.ones(7)}, 4, 6)
     assert "have no part" in NearestPrototype().fits(arrays | {"intercepts": np.ones(4)}, 4, 6)

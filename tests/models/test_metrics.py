@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.errors import InputError
 from tacit.models.metrics import Spread, evaluate, minority, spread
 
@@ -52,7 +53,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 
 
 def test_labels_that_are_no_class_are_refused():
-    with pytest.raises(InputError, match="row 1 has label 'z', not a class of the release"):
+    with pytest.raises(InputError, match=stating("row 1", "'z'", "release")):
         evaluate(np.array(["a", "z"]), np.array(["a", "a"]), CLASSES)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from messages import stating
 from tacit.errors import InputError
 from tacit.models.probabilities import Probabilities, by_spread, misfit, stated
 
@@ -54,10 +55,10 @@ def test_the_spread_becomes_one_about_the_mean_of_a_row():
 
 def test_values_out_of_range_are_refused():
     for scale in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(InputError, match=f"scale={scale} must be above 0 and at most 1e"):
+        with pytest.raises(InputError, match=stating(f"scale={scale}", "0")):
             Probabilities(scale)
     for even in (-0.1, 1.0, float("nan")):
-        with pytest.raises(InputError, match=f"even={even} must be from 0 to below 1"):
+        with pytest.raises(InputError, match=stating(f"even={even}", "0", "1")):
             Probabilities(1.0, even)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from learners.blobs import unit
+from messages import stating
 from tacit.compute.shared import caching
 from tacit.errors import InputError
 from tacit.learners.common.parameters import public_centre
@@ -67,7 +68,7 @@ def test_the_first_row_that_is_not_finite_is_named(dtype, bad):
     check_finite(rows)
     check_finite(rows[:0])
     rows[777, 599] = bad
-    with pytest.raises(InputError, match=r"row 777 of X is not finite \(NaN or infinity\); drop or repair it"):
+    with pytest.raises(InputError, match=stating("row 777", "X", "finite")):
         check_finite(rows)
     with pytest.raises(InputError, match="row 599 of public"):
         check_finite(rows.T, "public")

@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import tacit
+from messages import stating
 from tacit.errors import InputError, ReleaseError
 from tacit.releases.release import Release
 
@@ -49,15 +50,15 @@ def test_scores_are_those_of_scikit_learn():
     assert RELEASE.score(ROWS, LABELS, weights) == pytest.approx(LEARNER.score(ROWS, LABELS, weights))
     assert get_scorer("accuracy")(RELEASE, ROWS, LABELS) == RELEASE.score(ROWS, LABELS)
     assert permutation_importance(RELEASE, ROWS, LABELS, n_repeats=2).importances.shape == (6, 2)
-    with pytest.raises(InputError, match=r"y has shape \(89,\) and must have shape \(90,\)"):
+    with pytest.raises(InputError, match=stating("y", "(89,)", "(90,)")):
         RELEASE.score(ROWS, LABELS[1:])
 
 
 @pytest.mark.parametrize(
     ("classes", "labels", "fault"),
     [
-        (["ant", "bee"], [0, 1], "y holds numbers, and the classes of the release are text; .* such as 'ant'"),
-        ([0, 1], ["0", "1"], "y holds text, and the classes of the release are numbers; .* such as 0"),
+        (["ant", "bee"], [0, 1], stating("y", "text", "'ant'")),
+        ([0, 1], ["0", "1"], stating("y", "numbers", "0")),
         ([0, 1], np.array(["0", 1], dtype=object), "y holds numbers and text, and"),
         (["ant", "bee"], np.array(["ant", None], dtype=object), "y holds NoneType and text, and"),
         (["ant", "bee"], [b"ant", b"bee"], "y holds bytes_, and"),
@@ -65,7 +66,7 @@ def test_scores_are_those_of_scikit_learn():
 )
 def test_labels_of_another_type_than_the_classes_are_refused(classes, labels, fault):
     release = Release.of(tacit.NoisySumPrototypes(classes=classes).fit(np.eye(2), classes))
-    with pytest.raises(InputError, match=f"^{fault}"):
+    with pytest.raises(InputError, match=fault):
         release.score(np.eye(2), labels)
 
 
@@ -125,6 +126,6 @@ def test_copies_verify_until_their_arrays_change(copied, tmp_path):
     assert np.array_equal(again.predict(ROWS), RELEASE.predict(ROWS))
     again.arrays["prototypes"][:] = again.arrays["prototypes"][::-1].copy()
     for use in (again.verify, lambda: again.save(tmp_path / "changed"), lambda: tacit.publish(again, tmp_path / "hub")):
-        with pytest.raises(ReleaseError, match="its arrays were changed after it was made or read"):
+        with pytest.raises(ReleaseError, match=stating("arrays", "changed")):
             use()
     assert not any(tmp_path.iterdir())

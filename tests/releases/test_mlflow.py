@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.errors import InputError, ReleaseError
 from tacit.releases.release import Release
 
@@ -45,7 +46,7 @@ def test_a_logged_model_is_checked_when_it_is_loaded(pyfunc, tmp_path, monkeypat
     assert np.array_equal(pyfunc.load_model(logged.model_uri).predict(ROWS), LEARNER.predict(ROWS))
     (card,) = tmp_path.rglob("CARD.md")
     card.write_text(card.read_text().replace("rho: 0.5", "rho: 0.1"))
-    with pytest.raises(ReleaseError, match=r"CARD.md does not say what release.json says"):
+    with pytest.raises(ReleaseError, match=stating("CARD.md", "release.json")):
         pyfunc.load_model(logged.model_uri)
 
 
@@ -57,7 +58,7 @@ def test_what_is_not_for_release_is_not_saved(pyfunc, tmp_path):
 
 
 def test_a_learner_is_no_release():
-    with pytest.raises(InputError, match=r"must be a Release; pass tacit.Release.load\(folder\)"):
+    with pytest.raises(InputError, match=stating("Release", "tacit.Release.load(folder)")):
         tacit.mlflow.save_model(LEARNER, "model")
 
 

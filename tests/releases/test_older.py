@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from messages import stating
 from tacit.errors import ReleaseError
 from tacit.privacy.accounting import older_epsilon
 from tacit.privacy.events import Exponential, Gaussian, RepeatAndSelect
@@ -73,7 +74,7 @@ def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
     if version == 3:
         document["profile"]["advantage"] = 0.5
     (folder / "release.json").write_text(json.dumps(document))
-    with pytest.raises(ReleaseError, match="advantage and in_words are stated from version 4 on, and there always"):
+    with pytest.raises(ReleaseError, match=stating("advantage", "in_words", "version 4")):
         Release.load(folder)
 
 
@@ -106,5 +107,5 @@ def test_a_profile_says_whether_attacks_reach_its_rates_from_version_5_on(tmp_pa
     document["version"] = version
     if version == 4:
         document["profile"]["rates_are"] = "at most so large"
-    with pytest.raises(ValidationError, match="rates_are is stated from version 5 on, and there always"):
+    with pytest.raises(ValidationError, match=stating("rates_are", "version 5")):
         Document.model_validate_json(json.dumps(document))

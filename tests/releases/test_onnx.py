@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 
 import tacit
+from messages import stating
 from tacit.errors import InputError, ReleaseError
 from tacit.models.decisions import LinearHead, NearestPrototype, NetworkHead, QuadraticHead
 from tacit.models.networks import network, weights
@@ -136,7 +137,7 @@ def test_the_file_says_what_the_release_says(tmp_path):
 def test_an_existing_file_stays_without_force(tmp_path):
     release, path = release_of(*CASES["linear"]), tmp_path / "head.onnx"
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="exists; choose another name, or overwrite it with --force"):
+    with pytest.raises(InputError, match=stating("exists", "--force")):
         release.to_onnx(path)
     assert path.read_text(encoding="utf-8") == "mine"
     release.to_onnx(path, force=True)
@@ -164,7 +165,7 @@ def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monke
 
 
 def test_another_ending_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"head.txt must end in .onnx; give a file name such as head.onnx$"):
+    with pytest.raises(InputError, match=stating("head.txt", ".onnx", "head.onnx")):
         release_of(*CASES["linear"]).to_onnx(tmp_path / "head.txt")
     assert not list(tmp_path.iterdir())
 
@@ -176,6 +177,6 @@ def test_stamped_and_older_releases_are_refused(tmp_path):
     assert Release.of(research).to_onnx(tmp_path / "kept.onnx", allow_research=True).exists()
     release = release_of(*CASES["linear"])
     older = replace(release, arrays={name: array for name, array in release.arrays.items() if name != "probabilities"})
-    with pytest.raises(ReleaseError, match="was made before releases had probabilities"):
+    with pytest.raises(ReleaseError, match=stating("before", "probabilities")):
         older.to_onnx(tmp_path / "head.onnx")
     assert not (tmp_path / "head.onnx").exists()

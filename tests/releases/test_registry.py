@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 import tacit
 from contracts.learners import CLASSES, X, Y, make
+from messages import stating
 from tacit.errors import ReleaseError
 from tacit.releases.registry import registry_yaml
 from tacit.releases.release import Release, Utility
@@ -67,7 +68,7 @@ def test_a_pure_release_states_its_pure_epsilon_and_utility():
 
 def test_a_stamped_release_is_not_registered():
     model = tacit.NoisySumPrototypes(classes=2, noise="research").fit(ROWS, LABELS)
-    with pytest.raises(ReleaseError, match="NOT FOR RELEASE; register a release with secure noise"):
+    with pytest.raises(ReleaseError, match=stating("NOT FOR RELEASE", "secure noise")):
         registry_yaml(Release.of(model).document)
 
 

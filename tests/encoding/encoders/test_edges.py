@@ -5,6 +5,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import tacit
+from messages import stating
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.edges import BLUR, DIRECTIONS, SMOOTHING, STEP
 from tacit.errors import InputError
@@ -60,7 +61,7 @@ def test_a_picture_without_edges_has_no_row():
 
 @pytest.mark.parametrize("name", ["edges:7", "edges:65", "edges:x", "edges:28x28", "edges:²"])
 def test_bad_sides(name):
-    with pytest.raises(InputError, match="names no side from 8 to 64 pixels; write edges:28"):
+    with pytest.raises(InputError, match=stating("8", "64 pixels", "edges:28")):
         load_encoder(name)
 
 

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 import tacit
+from messages import stating
 from tacit.encoding.encoders import load_encoder
 from tacit.errors import InputError
 
@@ -110,7 +111,7 @@ def test_a_network_without_a_classifier_is_not_cut():
 
     torch = pytest.importorskip("torch")
     module = torch.nn.Sequential(torch.nn.Linear(3, 4))
-    with pytest.raises(InputError, match="x does not end in a linear layer of 1000 classes; use torch:"):
+    with pytest.raises(InputError, match=stating("x", "1000 classes", "linear")):
         cut_classifier(module, "x", 1000)
 
 
@@ -205,38 +206,38 @@ def test_a_users_own_module(own_module, pictures):
 @pytest.mark.parametrize(
     ("encoder", "said"),
     [
-        ("resnet", "encoder='resnet' is unknown; write FAMILY:NAME"),
+        ("resnet", stating("encoder='resnet'", "FAMILY:NAME")),
         ("keras:resnet", "is unknown"),
         ("timm:", "is unknown"),
-        ("timm:resnet1000", "timm knows no model 'resnet1000'; did you mean"),
-        ("timm:resnet18.a1_in1k", "get them with `hf download timm/resnet18.a1_in1k`"),
-        ("torchvision:resnet", "torchvision:resnet is not a classifier that tacit knows; did you mean resnet"),
+        ("timm:resnet1000", stating("timm", "'resnet1000'")),
+        ("timm:resnet18.a1_in1k", stating("hf download timm/resnet18.a1_in1k")),
+        ("torchvision:resnet", stating("torchvision:resnet", "resnet")),
         ("torchvision:squeezenet1_0", "not a classifier that tacit knows"),
         ("torchvision:xyz", "list_models.. lists them"),
-        ("torchvision:vit_h_14/V7", "no weights 'V7' of vit_h_14; choose from: IMAGENET1K_SWAG_E2E_V1"),
-        ("torchvision:vgg16/IMAGENET1K_FEATURES", "no weights 'IMAGENET1K_FEATURES' of vgg16"),
-        ("torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1", "get them with `curl --create-dirs -o .*80465313.pth https://"),
-        ("open_clip:ViT-B-32/laion2b_s34b_b79k", "get them with `hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K`"),
+        ("torchvision:vit_h_14/V7", stating("'V7'", "vit_h_14", "IMAGENET1K_SWAG_E2E_V1")),
+        ("torchvision:vgg16/IMAGENET1K_FEATURES", stating("'IMAGENET1K_FEATURES'", "vgg16")),
+        ("torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1", stating("curl --create-dirs -o", "80465313.pth https://")),
+        ("open_clip:ViT-B-32/laion2b_s34b_b79k", stating("hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K")),
         ("open_clip:ViT-B-32/nothing", "no weights 'nothing'"),
-        ("transformers:facebook/dinov2-small", "get them with `hf download facebook/dinov2-small`"),
+        ("transformers:facebook/dinov2-small", stating("hf download facebook/dinov2-small")),
         ("transformers:not a name", "get them with"),
         ("onnx:gone.onnx", "gone.onnx does not exist"),
         ("sentence-transformers:all-MiniLM-L6-v2", "takes texts"),
         ("torch:no.such", "cannot be made"),
-        ("torch:ours.number", "is a int; give a torch.nn.Module"),
+        ("torch:ours.number", stating("int", "torch.nn.Module")),
         ("torch:ours.broken", "RuntimeError: no GPU here"),
-        ("torch:ours.Silent", "does not say what pictures it takes"),
+        ("torch:ours.Silent", stating("pictures", "takes")),
     ],
 )
 def test_encoders_that_are_not_there(encoder, said, own_module, pictures):
-    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+    with pytest.raises(InputError, match=said):
         tacit.encode(pictures, encoder)
 
 
 def test_texts_that_are_not_there():
-    with pytest.raises(InputError, match="torchvision:resnet18.* takes pictures, and the source holds texts"):
+    with pytest.raises(InputError, match=stating("torchvision:resnet18", "pictures", "texts")):
         tacit.encode(TEXTS, "torchvision:resnet18")
-    with pytest.raises(InputError, match="hf download sentence-transformers/all-MiniLM-L6-v2"):
+    with pytest.raises(InputError, match=stating("hf download sentence-transformers/all-MiniLM-L6-v2")):
         tacit.encode(TEXTS, "sentence-transformers:all-MiniLM-L6-v2")
 
 
@@ -266,7 +267,7 @@ def test_damaged_weights(timm_model, vit_model, onnx_model, tmp_path, pictures):
 
 
 def test_weights_of_another_model(timm_model, torchvision_model, pictures):
-    with pytest.raises(InputError, match="torchvision:resnet18/IMAGENET1K_V1 cannot be loaded from"):
+    with pytest.raises(InputError, match=stating("torchvision:resnet18/IMAGENET1K_V1", "loaded")):
         tacit.encode(pictures, "torchvision:resnet18", weights=torchvision_model)
     with pytest.raises(InputError, match="holds test_vit, not resnet18"):
         tacit.encode(pictures, "timm:resnet18.a1_in1k", weights=timm_model)
@@ -297,7 +298,7 @@ def test_sidecars_that_are_wrong(onnx_model, tmp_path, text, said, pictures):
 def test_a_model_without_a_sidecar(onnx_model, tmp_path, pictures):
     path = tmp_path / "lone.onnx"
     path.write_bytes(onnx_model.read_bytes())
-    with pytest.raises(InputError, match=r'lone.json does not exist.*write there, for example, \{"size"'):
+    with pytest.raises(InputError, match=stating("lone.json", '{"size"')):
         tacit.encode(pictures, f"onnx:{path}")
 
 
@@ -309,7 +310,7 @@ def test_mirror_and_projection(onnx_model, tmp_path, pictures):
     found = tacit.encode(pictures, f"onnx:{onnx_model}", mirror=True, projection=tmp_path / "p.npy")
     close(found, (plain + flipped) / 2 @ matrix)
     np.save(tmp_path / "q.npy", matrix[:5])
-    with pytest.raises(InputError, match="projection has 5 rows and the encoder gives 12 features"):
+    with pytest.raises(InputError, match=stating("5 rows", "12 features", "projection")):
         tacit.encode(pictures, f"onnx:{onnx_model}", projection=tmp_path / "q.npy")
     np.save(tmp_path / "r.npy", np.ones(3, np.float32))
     with pytest.raises(InputError, match="a projection is a matrix"):
@@ -345,5 +346,5 @@ def test_a_model_of_a_fixed_batch(onnx_model, tmp_path, pictures):
     onnx.save(model, path)
     path.with_suffix(".json").write_text(onnx_model.with_suffix(".json").read_text())
     close(tacit.encode(pictures, f"onnx:{path}"), tacit.encode(pictures, f"onnx:{onnx_model}"))
-    with pytest.raises(InputError, match="batch=8 where the encoder takes 4 at a time"):
+    with pytest.raises(InputError, match=stating("batch=8", "4")):
         tacit.encode(pictures, f"onnx:{path}", batch=8)

@@ -9,6 +9,7 @@ import tarfile
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.encoding.sources import open_source, splits
 from tacit.errors import InputError
 
@@ -182,7 +183,7 @@ def test_arrays(tmp_path, compressed):
         ({"x": np.zeros((2, 4, 4))}, "give pixels as bytes"),
         ({"x": np.zeros((2, 4), np.uint8)}, r"has shape \(2, 4\)"),
         ({"x": np.zeros((0, 4, 4), np.uint8)}, "holds no pictures"),
-        ({"q": np.zeros((2, 4, 4), np.uint8)}, "name the one of pictures with --x"),
+        ({"q": np.zeros((2, 4, 4), np.uint8)}, stating("pictures", "--x")),
         ({"x": np.zeros((2, 4, 4), np.uint8), "y": np.zeros(3)}, "labels have shape"),
         ({"x": np.asfortranarray(np.zeros((2, 4, 4), np.uint8))}, "column by column"),
     ],
@@ -204,5 +205,5 @@ def test_a_damaged_archive_of_arrays(tmp_path):
 @pytest.mark.parametrize("label", [-1, 3])
 def test_labels_outside_the_class_list(tmp_path, label):
     np.savez(tmp_path / "a.npz", x=np.ones((2, 4, 4), np.uint8), y=[0, label], classes=["a", "b", "c"])
-    with pytest.raises(InputError, match=f"row 1 has label {label} of 3 classes"):
+    with pytest.raises(InputError, match=stating("row 1", label, "3 classes")):
         open_source(tmp_path / "a.npz")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from messages import stating
 from tacit.encoding.sources import open_source
 from tacit.errors import InputError
 
@@ -72,7 +73,7 @@ def test_saved_data_sets(tmp_path):
         ("t.csv.gz", b"no", "not a CSV file in UTF-8"),
         ("t.csv", b'text,label\n"hello,1\n', "not a CSV file in UTF-8"),
         ("t.csv", b"text,label\n", "holds no rows"),
-        ("t.csv", b"a,b\n1,2\n", "name the one of texts or pictures with --x"),
+        ("t.csv", b"a,b\n1,2\n", stating("--x", "pictures", "texts")),
         ("t.csv", b"text,label\nhello,\n", "row 0 has no label"),
         ("t.jsonl", b'{"text": "a"}\nno\n', "line 2 is not JSON"),
         ("t.jsonl", b'{"text": "a"}\n{}\n', "row 1 has no 'text'"),
@@ -108,7 +109,7 @@ def test_errors_show_no_texts(tmp_path):
     def read():
         return list(open_source(tmp_path / "t.csv").records(0))
 
-    with pytest.raises(InputError, match="row 2 has 3 cells where the header has 2") as error:
+    with pytest.raises(InputError, match=stating("row 2", "3 cells", "2")) as error:
         read()
     assert "secret" not in str(error.value)
 
@@ -142,7 +143,7 @@ def test_a_column_names_the_persons(tmp_path):
     source = open_source(tmp_path / "t.csv", persons="id")
     assert (source.persons.tolist(), source.labels.tolist()) == (["patient-7731", "p2"], ["a", "b"])
     (tmp_path / "t.csv").write_text("text,label,id\nhello,a,patient-7731\nbye,b,\n")
-    with pytest.raises(InputError, match=r"t.csv: persons has an empty id \(first: row 1\)"):
+    with pytest.raises(InputError, match=stating("t.csv", "empty id", "row 1")):
         open_source(tmp_path / "t.csv", persons="id")
-    with pytest.raises(InputError, match="has nothing named 'who'; choose --persons from: id, label, text"):
+    with pytest.raises(InputError, match=stating("'who'", "--persons", "id, label, text")):
         open_source(tmp_path / "t.csv", persons="who")

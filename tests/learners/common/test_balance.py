@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.learners.common.balance import COUNT_SHARE, n_records
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
@@ -67,5 +68,5 @@ def test_balance_is_by_log_shares_none_taken_for_smaller_than_noise():
 
 @pytest.mark.parametrize("kind", [tacit.FeatureCovariance, tacit.Newton])
 def test_counts_that_are_neither_declared_nor_bought_are_not_read_off_the_records(kind):
-    with pytest.raises(ValueError, match="counts are not bought with balanced=False"):
+    with pytest.raises(ValueError, match=stating("counts", "balanced=False")):
         kind("rho=0.02", balanced=False)._counts().draw(PARTS, 40, ResearchNoise(0))

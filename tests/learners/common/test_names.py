@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from messages import stating
 from tacit.errors import InputError
 from tacit.learners.common.names import name_directions
 
@@ -25,18 +26,18 @@ def test_no_names_give_none():
 @pytest.mark.parametrize(
     ("names", "classes", "said"),
     [
-        (np.eye(2), None, "names need a declared class list, in their order"),
-        (np.eye(2), 3, "names has rows for 2 classes and the class list 3"),
-        (5, 3, "names=5 must be rows of each class, in the order of the classes; pass an array"),
-        (["cat", "dog"], 2, "names must be rows, not texts; encode them"),
-        ({"cat": [1.0, 0.0]}, 1, "must be rows of each class"),
-        (object(), 2, "must be rows of each class"),
+        (np.eye(2), None, stating("names", "declared class list")),
+        (np.eye(2), 3, stating("names", "2 classes", "3")),
+        (5, 3, stating("names=5", "array")),
+        (["cat", "dog"], 2, stating("names", "texts", "encode")),
+        ({"cat": [1.0, 0.0]}, 1, stating("rows of each class")),
+        (object(), 2, stating("rows of each class")),
         ([[1.0, 0.0], [np.nan, 1.0]], 2, r"names\[1\]"),
         ([[1.0, 0.0], [0.0, 0.0]], 2, r"names\[1\]"),
-        ([[1.0, 0.0], [0.0, 1.0, 2.0]], 2, r"names\[1\] has shape \(1, 3\) and the private rows 2 columns"),
-        ([[1.0, 0.0], [[1.0], [0.0, 1.0]]], 2, r"names\[1\] has entries of different lengths"),
+        ([[1.0, 0.0], [0.0, 1.0, 2.0]], 2, stating("names[1]", "(1, 3)", "2 columns")),
+        ([[1.0, 0.0], [[1.0], [0.0, 1.0]]], 2, stating("names[1]", "lengths")),
         ([[1.0, 0.0], []], 2, r"names\[1\]"),
-        ([[1.0, 0.0], [[0.0, 1.0], [0.0, -2.0]]], 2, r"the rows of names\[1\] have no direction"),
+        ([[1.0, 0.0], [[0.0, 1.0], [0.0, -2.0]]], 2, stating("names[1]", "direction")),
     ],
 )
 def test_bad_names_are_named(names, classes, said):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.data.overlap import private_rows
 from tacit.errors import InputError
 from tacit.learners.common.overlap import OVERLAP, OverlapWarning
@@ -56,7 +57,7 @@ def quiet(learner):
 def test_one_private_row_is_refused_where_rows_are_released(learner, tmp_path):
     ledger = tacit.Ledger(tmp_path / "ledger", "data")
     ledger.allow("epsilon=9,delta=1e-5")
-    with pytest.raises(InputError, match="public has rows that are private records, and such rows may be rel"):
+    with pytest.raises(InputError, match=stating("public", "private records", "released")):
         with_public(learner, ONE, ledger=ledger).fit(X, Y)
     assert ledger.account().charges == ()
     quiet(with_public(learner, PUBLIC))
@@ -66,7 +67,9 @@ def test_one_private_row_is_refused_where_rows_are_released(learner, tmp_path):
 @pytest.mark.parametrize("learner", USING)
 @pytest.mark.parametrize(("public", "number"), [(ONE, 1), (X, 60)])
 def test_elsewhere_a_warning_states_the_number(learner, public, number):
-    with pytest.warns(tacit.PrivacyLeakWarning, match=f"{number} of {len(public)} rows of public are private") as said:
+    with pytest.warns(
+        tacit.PrivacyLeakWarning, match=stating(f"{number} of {len(public)}", "public", "private")
+    ) as said:
         fitted = with_public(learner, public).fit(X, Y)
     assert {one.filename for one in said if one.category is OverlapWarning} == {__file__}
     assert OVERLAP in fitted.guarantee_.unprotected
@@ -89,7 +92,7 @@ def test_rows_of_class_names_are_compared_too(learner):
         return type(learner)(**(learner.get_params(deep=False) | {"names": names} | others))
 
     for names in (NAMES, [rows[None] for rows in NAMES]):
-        with pytest.warns(tacit.PrivacyLeakWarning, match="2 of 3 rows of names are private records") as said:
+        with pytest.warns(tacit.PrivacyLeakWarning, match=stating("2 of 3", "names")) as said:
             fitted = named(names).fit(X, Y)
         assert {one.filename for one in said if one.category is OverlapWarning} == {__file__}
         assert fitted.guarantee_.unprotected.count(OVERLAP) == 1
@@ -101,7 +104,7 @@ def test_rows_of_class_names_are_compared_too(learner):
 def test_copies_of_one_private_row_are_refused_since_their_mean_is_released():
     learner = tacit.NoisySumPrototypes(classes=3)
     for number in (1, 3):
-        with pytest.raises(InputError, match="public has rows that are private records, and such rows may be released"):
+        with pytest.raises(InputError, match=stating("public", "private records", "released")):
             with_public(learner, np.repeat(X[7:8], number, axis=0)).fit(X, Y)
         quiet(with_public(learner, np.repeat(PUBLIC[:1], number, axis=0)))
     with pytest.warns(OverlapWarning, match="1 of 2 rows of public"):
@@ -129,7 +132,7 @@ def test_a_search_checks_the_rows_of_its_candidates_once_and_before_a_charge(tmp
     ledger.allow("rho=9")
     chosen = tacit.PublicPrototypes(public=ONE)
     search = tacit.GridSearch(chosen, [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=3, ledger=ledger)
-    with pytest.raises(InputError, match="public has rows that are private records"):
+    with pytest.raises(InputError, match=stating("public", "private records")):
         search.fit(X, Y)
     assert ledger.account().charges == ()
     assert search.promise().unprotected.count(OVERLAP) == 1
@@ -171,7 +174,7 @@ def test_rows_are_compared_at_the_lower_precision_and_rows_of_zeros_are_not_coun
 
 
 def test_the_parameter_is_true_or_false():
-    with pytest.raises(InputError, match="allow_overlap='yes' must be True or False"):
+    with pytest.raises(InputError, match=stating("allow_overlap='yes'", "False", "True")):
         tacit.NoisySumPrototypes(classes=3, public=PUBLIC, allow_overlap="yes").fit(X, Y)
 
 
@@ -182,7 +185,7 @@ def test_private_rows_to_score_a_search_on_are_a_warning(unit):
         scored = rows, np.arange(len(rows)) % 3
         return tacit.GridSearch(learner, [{}], budget="rho=1", classes=3, unit=unit, validation=scored)
 
-    with pytest.warns(tacit.PrivacyLeakWarning, match="1 of 41 rows of validation are private records") as said:
+    with pytest.warns(tacit.PrivacyLeakWarning, match=stating("1 of 41", "validation")) as said:
         search(ONE).fit(X, Y)
     assert "allow_overlap" not in str(said[0].message)
     fitted = quiet(search(PUBLIC))

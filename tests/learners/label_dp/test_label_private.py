@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tacit
+from messages import lacking, stating
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning
 from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
@@ -223,7 +224,7 @@ def test_names_are_contradicted_by_outputs_twenty_times_less_likely():
 
 def test_the_card_names_the_public_prior():
     release = tacit.Release.of(learner(names=CENTRES, noise="secure", random_state=None).fit(X, Y), name="labels")
-    assert "public prior from class names, to the power" in release.card()
+    assert not lacking(release.card(), "public prior", "class names", "power")
     assert "uniform" in tacit.Release.of(learner().fit(X, Y), name="labels").card()
 
 
@@ -263,13 +264,13 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"prior": [0.5, 0.5]}, "2 columns for 4 classes"),
         ({"prior": np.full((3, 4), 0.25)}, "prior has 3 rows for 4000 labels"),
         ({"prior": np.full((4000, 4), 0.3)}, "prior 0 adds up to 1.2, not 1"),
-        ({"prior": [0.5, 0.5, np.nan, 0]}, "prior 0 has a negative or NaN entry"),
+        ({"prior": [0.5, 0.5, np.nan, 0]}, stating("prior 0", "NaN")),
         ({"prior": np.full((2, 2, 2), 0.25)}, "prior has shape .2, 2, 2."),
-        ({"prior": "names"}, "prior='names' needs rows of class names; pass names=rows"),
-        ({"names": CENTRES[:, :3]}, "names.0. has shape .1, 3. and the private rows 6 columns"),
-        ({"names": CENTRES[:3]}, "names has rows for 3 classes and the class list 4"),
+        ({"prior": "names"}, stating("prior='names'", "names=rows")),
+        ({"names": CENTRES[:, :3]}, stating("names[0]", "(1, 3)", "6 columns")),
+        ({"names": CENTRES[:3]}, stating("names", "3 classes", "4")),
         ({"names": CENTRES, "correction": "backward"}, "unlike 'blocks'; use correction='forward'"),
-        ({"stages": "two"}, "stages='two' must be 'auto' or a whole number"),
+        ({"stages": "two"}, stating("stages='two'", "'auto'")),
         ({"prior": [0.5, 0.5, 0.5, -0.5]}, "negative"),
         ({"prior": "clusters", "randomizer": "gaussian", "budget": "rho=1"}, "not 'gaussian'"),
         ({"prior": "clusters", "prior_share": 1.0}, "prior_share=1.0"),
@@ -279,7 +280,7 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"stages": 1000, "first": 5}, "a stage without records"),
         ({"temperature": 0}, "temperature=0"),
         ({"correction": "sideways"}, "correction='sideways'"),
-        ({"correction": "backward"}, "unlike 'blocks'; use correction='forward', or randomizer='rr'"),
+        ({"correction": "backward"}, stating("'blocks'", "correction='forward'", "randomizer='rr'")),
         ({"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"}, "distinguish all classes"),
         ({"correction": "backward", "base": GaussianNB()}, "negative weights"),
         ({"base": Perceptron()}, "no predict_proba"),
@@ -359,15 +360,15 @@ def test_columns_of_a_prior_need_an_order():
     x, y = np.eye(3)[np.arange(30) % 3], np.array(list("abc") * 10)
     given = np.full((30, 3), 1 / 3)
     with (
-        pytest.raises(InputError, match="columns of prior need a declared class list"),
+        pytest.raises(InputError, match=stating("prior", "declared class list")),
         pytest.warns(PrivacyLeakWarning),
     ):
         tacit.LabelPrivate("epsilon=1", prior=given).fit(x, y)
-    with pytest.raises(InputError, match="classes is a set, whose order is not defined; pass a list"):
+    with pytest.raises(InputError, match=stating("classes", "set", "list")):
         tacit.LabelPrivate("epsilon=1", prior=given, classes={"a", "b", "c"}).fit(x, y)
     with pytest.raises(InputError, match="prior has type float16"):
         tacit.LabelPrivate("epsilon=1", prior=given.astype(np.float16), classes=list("abc")).fit(x, y)
-    with pytest.raises(InputError, match="prior has 29 rows for 30 labels; pass one for each label, or a single one"):
+    with pytest.raises(InputError, match=stating("prior", "29 rows", "30 labels")):
         tacit.LabelPrivate("epsilon=1", prior=given[1:], classes=list("abc")).fit(x, y)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.label_dp.persons import OfPersons, by_size, share_of
 from tacit.learners.label_dp.randomize import RANDOMIZERS, randomize
@@ -157,9 +158,7 @@ def test_ids_are_needed_under_the_unit_per_person_and_unused_otherwise():
         randomize(LABELS, classes=3, unit=UNIT, persons=IDS[:5])
     with pytest.raises(InputError, match="not a unit of label privacy"):
         randomize(LABELS, classes=3, unit="add-remove-person", persons=IDS)
-    with pytest.warns(
-        UserWarning, match="one label at a time, so persons are unused; pass unit='change-labels-of-person'"
-    ):
+    with pytest.warns(UserWarning, match=stating("persons", "unused", "unit='change-labels-of-person'")):
         randomize(LABELS, classes=3, persons=IDS)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from messages import stating
 from tacit.errors import InputError
 from tacit.learners.label_dp import priors
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
@@ -62,11 +63,11 @@ def test_temperature_flattens_and_sharpens():
     ("make", "message"),
     [
         (lambda: priors.prior_of([0.5, 0.5], None, 3, 3), "2 columns for 3 classes"),
-        (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), "pass one for each label, or a single one"),
+        (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), stating("one for each label")),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1, 2], 3, 2), "a row of the prior, 0 to 1"),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
-        (lambda: priors.prior_of([0.0, 0.0], None, 3, 2), "prior 0 adds up to 0, not 1; pass probabilities"),
-        (lambda: priors.prior_of([1.0, np.inf], None, 3, 2), "prior 0 adds up to inf, not 1; pass probabilities"),
+        (lambda: priors.prior_of([0.0, 0.0], None, 3, 2), stating("prior 0", "adds up to 0")),
+        (lambda: priors.prior_of([1.0, np.inf], None, 3, 2), stating("prior 0", "adds up to inf")),
         (lambda: priors.clusters_of(np.ones((3, 2)), 4), "n_clusters=4"),
     ],
 )

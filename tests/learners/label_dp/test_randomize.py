@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.errors import BudgetError, InputError, LedgerError
 from tacit.learners.label_dp.randomize import RANDOMIZERS, randomize
 from tacit.privacy.ledger import Ledger
@@ -129,12 +130,12 @@ def test_seeds_are_for_research_noise():
         ({"prior": [0.5, 0.5], "randomizer": "rr-with-prior"}, "2 columns for 3 classes"),
         ({"prior": [2, -0.5, -0.5], "randomizer": "rr-with-prior"}, "negative"),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "rr-with-prior"}, "adds up to 1.5"),
-        ({"prior": [0.5, 0.25, 0.25]}, "prior= is for rr-top-k, rr-with-prior, blocks"),
+        ({"prior": [0.5, 0.25, 0.25]}, stating("prior=", "rr-top-k", "rr-with-prior", "blocks")),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior 0 adds up to 1.5, not 1"),
-        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, "prior has 5 rows for 300 labels; pass one for each"),
+        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, stating("prior", "5 rows", "300 labels")),
         ({"prior": [[0.5, 0.5]] * 300, "randomizer": "blocks"}, "prior has 2 columns for 3 classes"),
         ({"prior": [float("nan"), 0.5, 0.5], "randomizer": "rr-with-prior"}, "negative or NaN"),
-        ({"prior": "names", "randomizer": "blocks"}, "prior is not an array of numbers"),
+        ({"prior": "names", "randomizer": "blocks"}, stating("prior", "numbers")),
         ({"which": [0] * 300}, "pass prior="),
         ({"y": []}, "empty"),
         ({"y": [[1], [1, 2]]}, "different lengths"),
@@ -153,7 +154,7 @@ def test_seeds_are_for_research_noise():
         ({"randomizer": "rr-on-bins"}, "pass values="),
         (
             {"randomizer": "rr-on-bins", "values": [0, 1], "y": [0.0, float("nan")]},
-            "row 1 has a label that is not finite",
+            stating("row 1", "finite"),
         ),
         ({"randomizer": "unbiased", "values": [0, 1], "y": ["a"]}, "not numbers"),
     ],

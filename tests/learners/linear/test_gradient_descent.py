@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.descent import SAMPLING_IN_GRADIENT
@@ -206,11 +207,11 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar100, centred, floors):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
+        ({"budget": "epsilon=1"}, BudgetError, stating("Gaussian", "pure epsilon")),
         ({"steps": 0}, InputError, "steps=0 must be a whole number"),
         ({"clip": 0}, InputError, "clip=0 must be a number"),
-        ({"counts": [1, 2]}, InputError, "must be one number, or one for each of 4 classes"),
-        ({"balanced": 1}, InputError, "balanced=1 must be True or False"),
+        ({"counts": [1, 2]}, InputError, stating("one number", "4 classes")),
+        ({"balanced": 1}, InputError, stating("balanced=1", "False", "True")),
         ({"ridge": -1}, InputError, "ridge=-1 must be a number"),
         ({"learning_rate": 0}, InputError, "learning_rate=0 must be a number"),
         ({"intercept": -1}, InputError, "intercept=-1 must be a number"),

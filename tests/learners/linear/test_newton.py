@@ -4,6 +4,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.preconditioning import NOISE_IN_LOGIT
@@ -214,12 +215,12 @@ def test_accuracy_on_a_tenth_of_real_embeddings(cifar10):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
+        ({"budget": "epsilon=1"}, BudgetError, stating("Gaussian", "pure epsilon")),
         ({"epochs": 0}, InputError, "epochs=0 must be a whole number"),
         ({"alpha": 0}, InputError, "alpha=0 must be a number"),
-        ({"pooled": 1}, InputError, "pooled=1 must be True or False"),
-        ({"counts": [1, 2]}, InputError, "must be one number, or one for each of 4 classes"),
-        ({"balanced": 1}, InputError, "balanced=1 must be True or False"),
+        ({"pooled": 1}, InputError, stating("pooled=1", "False", "True")),
+        ({"counts": [1, 2]}, InputError, stating("one number", "4 classes")),
+        ({"balanced": 1}, InputError, stating("balanced=1", "False", "True")),
         ({"ridge": 0}, InputError, "ridge=0 must be a number"),
         ({"damping": 0}, InputError, "damping=0 must be a number"),
         ({"learning_rate": -1}, InputError, "learning_rate=-1 must be a number"),

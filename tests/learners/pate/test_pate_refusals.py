@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptro
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import tacit
+from messages import lacking, stating
 from tacit.compute.checkpoint import Checkpoint
 from tacit.errors import TacitError
 from tacit.learners.pate.filter import allowance_of
@@ -79,7 +80,7 @@ def test_answers_state_the_guarantee_of_the_fit():
     with pytest.warns(UserWarning, match="class list"):
         model = pate(classes=None).fit(X, Y, public=PUBLIC)
     assert model.answers_.guarantee_ == model.guarantee_
-    assert "class list (read off the private labels)" in model.answers_.guarantee_.unprotected
+    assert not lacking("; ".join(model.answers_.guarantee_.unprotected), "class list", "private labels")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_changed_answers_are_refused_before_a_charge(ledger, folder, what):
 def test_answers_to_other_votes_are_refused(folder):
     teacher = folder / "teachers" / "00000.npy"
     np.save(teacher, 1 - np.load(teacher))
-    with pytest.raises(TacitError, match="holds answers to other votes or settings"):
+    with pytest.raises(TacitError, match=stating("answers", "other votes")):
         pate(folder=folder).fit(X, Y, public=PUBLIC)
 
 
@@ -274,7 +275,7 @@ def test_data_frames_and_tensors_of_public_and_test_rows():
         np.testing.assert_array_equal(model.answers_.labels, of_arrays.answers_.labels)
         np.testing.assert_array_equal(model.votes_.accuracies, of_arrays.votes_.accuracies)
         np.testing.assert_array_equal(model.coefficients_, of_arrays.coefficients_)
-    with pytest.raises(TacitError, match="public has dtype object; features must be real numbers"):
+    with pytest.raises(TacitError, match=stating("public", "dtype object")):
         pate().fit(X, Y, public=pd.DataFrame({"a": ["x"], "b": [1], "c": [2]}))
 
 

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
 from mechanisms.exact_votes import log_check_chances, log_label_chances
+from messages import lacking, stating
 from tacit.data.persons import Persons
 from tacit.errors import InputError, LedgerError
 from tacit.learners.common.overlap import OVERLAP
@@ -137,9 +138,9 @@ def test_what_is_promised_per_person():
     assert promise.unit is Unit.REPLACE_PERSON
     assert promise.unprotected == ("number of persons", OVERLAP)
     assert promise.epsilon(1e-5) == pytest.approx(2, rel=1e-6)
-    assert "The release hides all records of any one person (replace one person), up to:" in promise.statement()
+    assert not lacking(promise.statement(), "one person", "replace")
     assert promise.to("replace").event == promise.to("change-label").event == promise.event
-    with pytest.raises(InputError, match="unit=replace-person does not imply unit=add-remove-person"):
+    with pytest.raises(InputError, match=stating("unit=replace-person", "unit=add-remove-person")):
         promise.to("add-remove-person")
     fitted = model.fit(X, Y, persons=IDS, public=PUBLIC)
     assert fitted.guarantee_ == promise == fitted.answers_.guarantee_
@@ -167,7 +168,7 @@ def test_a_ledger_per_person_counts_it(tmp_path):
     ledger.allow("rho=0.6", unit="replace-person")
     pate("rho=0.5", ledger=ledger).fit(X, Y, persons=IDS, public=PUBLIC)
     assert ledger.account().spent.rho == pytest.approx(0.5)
-    with pytest.raises(LedgerError, match="private under replace, which does not convert to replace-person"):
+    with pytest.raises(LedgerError, match=stating("under replace", "replace-person")):
         pate("rho=0.1", unit="replace", ledger=ledger).fit(X, Y, public=PUBLIC)
 
 
@@ -181,20 +182,20 @@ def test_with_one_record_each_persons_vote_as_records_do():
 
 
 def test_ids_are_needed_per_person_and_unused_per_record():
-    with pytest.raises(InputError, match="unit=replace-person needs to know whose each record is; pass persons="):
+    with pytest.raises(InputError, match=stating("unit=replace-person", "persons=")):
         pate("rho=0.5").fit(X, Y, public=PUBLIC)
     with pytest.raises(InputError, match="persons has 999 ids for 1000 records"):
         pate("rho=0.5").fit(X, Y, persons=IDS[1:], public=PUBLIC)
-    with pytest.raises(InputError, match="unit=add-remove-person of PATE: it is not offered; pass replace or "):
+    with pytest.raises(InputError, match=stating("unit=add-remove-person", "PATE", "replace")):
         pate("rho=0.5", unit="add-remove-person").promise()
     with pytest.warns(
         UserWarning,
-        match="unit=replace protects one record at a time, so persons are unused; pass unit='replace-person'",
+        match=stating("unit=replace", "unit='replace-person'", "unused"),
     ):
         given = pate("rho=0.5", unit="replace").fit(X, Y, persons=IDS, public=PUBLIC)
     assert np.array_equal(given.votes_.votes, pate("rho=0.5", unit="replace").fit(X, Y, public=PUBLIC).votes_.votes)
     mixed = np.where(np.arange(1000) < 700, "a", "b")
-    with pytest.raises(InputError, match="a person has records in several budget groups"):
+    with pytest.raises(InputError, match=stating("person", "several budget groups")):
         pate(budgets=BUDGETS).fit(X, Y, persons=IDS, groups=mixed, public=PUBLIC)
 
 
@@ -207,5 +208,5 @@ def test_votes_of_ones_own_may_be_of_persons(budgets):
     assert (one.guarantee_.unit, other.guarantee_.unit) == (Unit.REPLACE, Unit.REPLACE_PERSON)
     assert np.array_equal(one.labels, other.labels)
     assert one.guarantee_.totals() == other.guarantee_.totals()
-    with pytest.raises(InputError, match="unit='add-remove' must be one of replace, replace-person"):
+    with pytest.raises(InputError, match=stating("unit='add-remove'", "replace-person")):
         tacit.pate.aggregate(ballots, unit="add-remove", **facts)

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from conftest import SHARED
+from messages import stating
 from tacit.errors import InputError
 from tacit.learners.common.training import Training
 from tacit.learners.pate import student as module
@@ -141,14 +142,14 @@ def test_students_of_pictures(semi):
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"labels": np.full(20, 3)}, "one class index from 0 to 2 for each of 20 records"),
+        ({"labels": np.full(20, 3)}, stating("0 to 2", "20 records")),
         ({"labels": np.full(20, -1)}, "one class index from 0 to 2"),
         ({"labels": np.zeros(19, dtype=int)}, "for each of 20 records"),
         ({"labels": np.zeros(20)}, "one class index"),
         ({"unlabelled": np.zeros((5, 3))}, r"shape \(5, 3\)"),
-        ({"validation": 1.0}, "validation=1.0 must be a number from 0 to 0.99"),
-        ({"validation": -0.1}, "validation=-0.1 must be a number from 0 to 0.99"),
-        ({"student": LogisticRegression}, r"student=LogisticRegression is a class; pass an instance"),
+        ({"validation": 1.0}, stating("validation=1.0", "0.99")),
+        ({"validation": -0.1}, stating("validation=-0.1", "0.99")),
+        ({"student": LogisticRegression}, stating("student=LogisticRegression", "instance")),
     ],
 )
 def test_bad_input(wrong, match):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import tacit
 from killing import one_ray_worker_killed
+from messages import stating
 from tacit.compute.engines import engine
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
@@ -333,7 +334,7 @@ def test_a_folder_of_other_teachers_is_refused(tmp_path, change):
     X, y = records()
     base = {"teacher": LogisticRegression(), "X": X, "y": y}
     votes(**base, folder=tmp_path)
-    with pytest.raises(InputError, match="teachers holds work on other records, .*; choose another folder"):
+    with pytest.raises(InputError, match=stating("teachers", "other records")):
         votes(**(base | CHANGES[change](X, y)), folder=tmp_path)
 
 
@@ -356,7 +357,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
         path.write_bytes(content)
     else:
         np.save(path, content)
-    with pytest.raises(InputError, match=r"00001\.npy .*; delete it, or choose another folder"):
+    with pytest.raises(InputError, match=stating("00001.npy", "delete")):
         votes(LogisticRegression(), X, y, folder=tmp_path)
 
 
@@ -366,15 +367,15 @@ def test_a_folder_whose_key_is_damaged_is_refused(tmp_path, damage):
     votes(LogisticRegression(), X, y, folder=tmp_path)
     key = tmp_path / "teachers" / "key.txt"
     key.unlink() if damage is None else key.write_bytes(damage)
-    with pytest.raises(InputError, match=r"teachers holds work on .* by its key\.txt; choose another folder"):
+    with pytest.raises(InputError, match=stating("teachers", "key.txt")):
         votes(LogisticRegression(), X, y, folder=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"parts": []}, "pass one array of rows for each teacher"),
-        ({"parts": [np.arange(5), np.array([], dtype=int)]}, "part 1 must be a non-empty list of rows"),
+        ({"parts": []}, stating("each teacher", "rows")),
+        ({"parts": [np.arange(5), np.array([], dtype=int)]}, stating("part 1", "rows")),
         ({"parts": [np.array([0, 90])]}, "part 0 must be .* from 0 to 89"),
         ({"parts": [np.array([0.5, 1])]}, "part 0 must be"),
         ({"parts": [np.ones(90, dtype=bool)]}, "part 0 must be"),
@@ -394,7 +395,7 @@ def test_bad_input(wrong, match):
 
 def test_unknown_networks_are_refused():
     pytest.importorskip("torch", reason="networks need torch")
-    with pytest.raises(InputError, match="choose one of linear, mlp, cnn"):
+    with pytest.raises(InputError, match=stating("linear", "mlp", "cnn")):
         votes("lstm", *records())
 
 

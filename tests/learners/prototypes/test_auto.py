@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import tacit
+from messages import stating
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.overlap import OVERLAP
@@ -504,17 +505,17 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budget": "epsilon=1"}, BudgetError, "Gaussian noise has no pure epsilon"),
-        ({"public": None}, InputError, "public=None must be public rows"),
+        ({"budget": "epsilon=1"}, BudgetError, stating("Gaussian", "pure epsilon")),
+        ({"public": None}, InputError, stating("public=None", "rows")),
         ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
         ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
-        ({"names": NAME_ROWS, "classes": None}, InputError, "names need a declared class list, in their order"),
+        ({"names": NAME_ROWS, "classes": None}, InputError, stating("names", "declared class list")),
         (
             {"names": NAME_ROWS[:3]},
             InputError,
-            "names has rows for 3 classes and the class list 4; pass one entry per class",
+            stating("names", "3 classes", "4"),
         ),
-        ({"names": NAME_ROWS[:, :5]}, InputError, r"names\[0\] has shape \(1, 5\) and the private rows 12 columns"),
+        ({"names": NAME_ROWS[:, :5]}, InputError, stating("names[0]", "(1, 5)", "12 columns")),
         ({"names": np.where(np.eye(4, 12) > 0, np.nan, 1.0)}, InputError, r"names\[0\] row 0 is not finite"),
         ({"names": [*NAME_ROWS[:3], np.zeros(12)]}, InputError, r"names\[3\]"),
         ({"names": [*NAME_ROWS[:3], []]}, InputError, r"names\[3\]"),

@@ -4,6 +4,7 @@ import scipy.sparse
 
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
+from messages import lacking, stating
 from tacit.errors import InputError
 
 NAMES = np.array([X[c == Y].mean(axis=0) for c in range(4)])
@@ -38,7 +39,7 @@ def test_the_release_says_that_no_record_was_used(tmp_path):
 
 
 def test_names_must_be_passed():
-    with pytest.raises(InputError, match="names=None must be rows of the class names; pass names=rows"):
+    with pytest.raises(InputError, match=stating("names=None", "names=rows")):
         tacit.NamePrototypes(classes=4).fit(X, Y)
 
 
@@ -54,13 +55,13 @@ def test_names_adapt_to_public_rows_by_expectation_maximisation():
     assert np.allclose(model.prototypes_, directions, rtol=0, atol=1e-12)
     assert model.guarantee_.epsilon(0) == 0
     card = tacit.Release.of(model, name="floor").card()
-    assert f"names were moved towards {len(PUBLIC)} public rows, which must not be private" in card
+    assert not lacking(card, "names", f"{len(PUBLIC)} public rows", "private")
 
 
 def test_adapting_needs_public_rows():
-    with pytest.raises(InputError, match="adapt=True needs public rows; pass public=rows"):
+    with pytest.raises(InputError, match=stating("adapt=True", "public=rows")):
         tacit.NamePrototypes(classes=4, names=NAMES, adapt=True).fit(X, Y)
-    with pytest.raises(InputError, match="adapt=1 must be True or False"):
+    with pytest.raises(InputError, match=stating("adapt=1", "False", "True")):
         tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=1).fit(X, Y)
 
 
@@ -83,5 +84,5 @@ def test_unlabelled_rows_that_are_none_are_refused_in_one_line(x):
 
 
 def test_unlabelled_rows_need_a_class_list():
-    with pytest.raises(InputError, match="target y is None, or a declared class list; pass classes"):
+    with pytest.raises(InputError, match=stating("y", "declared")):
         tacit.NamePrototypes(names=NAMES).fit(X)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.overlap import OVERLAP
 
@@ -94,7 +95,7 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100):
 
 
 def test_bad_parameters():
-    with pytest.raises(BudgetError, match="Gaussian noise has no pure epsilon"):
+    with pytest.raises(BudgetError, match=stating("Gaussian", "pure epsilon")):
         tacit.NoisySumPrototypes("epsilon=1", classes=2).promise()
     with pytest.raises(InputError, match="class 1 is listed twice"):
         tacit.NoisySumPrototypes(classes=[0, 1, 1]).fit([[1.0], [2.0]], [0, 1])

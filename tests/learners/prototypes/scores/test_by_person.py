@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tacit
+from messages import stating
 from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
 from tacit.learners.prototypes import scores as module
@@ -251,7 +252,7 @@ def test_numbers_of_records_are_needed_by_person_and_there_alone():
     public, x, y, persons = data()
     for classes, records in ((3, None), (None, persons.of_same_person)):
         how = scoring(public, 1.2, 1.8, classes=classes)
-        with pytest.raises(ValueError, match="person_sizes go with a scoring by person"):
+        with pytest.raises(ValueError, match=stating("person_sizes", "person")):
             module.scores(how, public, x, y, N_CLASSES, person_sizes=records).__enter__()
 
 
