@@ -15,7 +15,7 @@ from tacit.learners.pate.aggregators import AGGREGATORS
 from tacit.learners.pate.collectors import COLLECTORS
 from tacit.learners.pate.pate import PATE
 from tacit.privacy.unit import Unit
-from tacit.report.paper import FORMATS
+from tacit.report.vega import FORMATS
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
