@@ -126,17 +126,35 @@ def _skip_member(app, what, name, obj, skip, options):
     return True if what == "class" and home is not None and not home.startswith("tacit") else None
 
 
-def _redirect_old_anchors(app, pagename, templatename, context, doctree):
-    """Lead anchors of api.html, which used to describe the modules, to the pages that describe them now."""
-    if pagename != "api":
-        return
-    domain = app.env.domains.python_domain
-    entries = {entry.node_id: entry for entry in (*domain.objects.values(), *domain.modules.values())}
-    targets = {
-        anchor: f"{app.builder.get_relative_uri('api', entry.docname)}#{anchor}" for anchor, entry in entries.items()
+MEASUREMENTS = (
+    "when-gradient-steps-pay",
+    "random-problems-that-chose-nothing",
+    "two-classes",
+    "other-pictures",
+    "how-much-the-constants-matter",
+)
+MOVED = {
+    "auto": {anchor: f"measurements.html#{anchor}" for anchor in MEASUREMENTS}
+    | {
+        "what-was-tried-and-rejected": "auto.html#where-the-constants-come-from",
+        "how-auto-compares": "auto.html#where-the-constants-come-from",
     }
-    script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved) location.replace(moved);"
-    app.add_js_file(None, body=script)
+}
+
+
+def _described_on_pages(app):
+    """Return where each module, class and function is described; api.html once described them all."""
+    domain = app.env.domains.python_domain
+    entries = (*domain.objects.values(), *domain.modules.values())
+    return {entry.node_id: f"{app.builder.get_relative_uri('api', entry.docname)}#{entry.node_id}" for entry in entries}
+
+
+def _redirect_old_anchors(app, pagename, templatename, context, doctree):
+    """Lead anchors of text that has moved to another page to where it is now."""
+    targets = _described_on_pages(app) if pagename == "api" else MOVED.get(pagename)
+    if targets:
+        script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved) location.replace(moved);"
+        app.add_js_file(None, body=script)
 
 
 def _name_cells(app, doctree, docname):
