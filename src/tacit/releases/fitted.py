@@ -185,7 +185,12 @@ def of_learner(
                 who_sees_what="the curator sees the records and draws the noise; all others see only this release",
             ),
             contents=_contents(clf, released, arrays, sha256),
-            accounting=accounting_item(guarantee, items["parameters"], items["profile"], clf.noise_),  # type: ignore[arg-type]
+            accounting=accounting_item(
+                guarantee,
+                items["parameters"],  # type: ignore[arg-type]
+                items["profile"],  # type: ignore[arg-type]
+                clf.noise_,
+            ),
             mechanisms=Mechanisms(
                 noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
                 seed=_SEED[clf.noise_],
